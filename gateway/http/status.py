@@ -1,0 +1,118 @@
+"""Errors that a client sees as a Kubernetes `Status` (apimachinery `pkg/api/errors`).
+
+Raise `StatusError`, made by one of the constructors below, anywhere under a request; the endpoint turns it into the
+answer. `details` is the Status' details as JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gateway.jsontypes import JsonObject, dumps
+from gateway.validation.field import FieldError
+
+
+class StatusError(Exception):
+    """An answer other than success. `headers` are sent with it (Retry-After, Allow, WWW-Authenticate)."""
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        details: JsonObject | None = None,
+        headers: Sequence[tuple[bytes, bytes]] = (),
+    ) -> None:
+        super().__init__(message)
+        self.code, self.reason, self.message, self.details = code, reason, message, details
+        self.headers = tuple(headers)
+
+    def status(self) -> JsonObject:
+        """The Status object, as JSON."""
+        body: JsonObject = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
+        if self.message:
+            body["message"] = self.message
+        if self.reason:
+            body["reason"] = self.reason
+        if self.details is not None:
+            body["details"] = self.details
+        body["code"] = self.code
+        return body
+
+    def body(self) -> bytes:
+        return dumps(self.status())
+
+
+def _details(name: str, group: str, kind: str) -> JsonObject:
+    return {k: v for k, v in (("name", name), ("group", group), ("kind", kind)) if v}
+
+
+def _qualified(resource: str, group: str) -> str:
+    return f"{resource}.{group}" if group else resource
+
+
+def not_found(group: str, resource: str, name: str) -> StatusError:
+    message = f'{_qualified(resource, group)} "{name}" not found'
+    return StatusError(404, "NotFound", message, _details(name, group, resource))
+
+
+def already_exists(group: str, resource: str, name: str) -> StatusError:
+    message = f'{_qualified(resource, group)} "{name}" already exists'
+    return StatusError(409, "AlreadyExists", message, _details(name, group, resource))
+
+
+def conflict(group: str, resource: str, name: str, cause: str) -> StatusError:
+    message = f'Operation cannot be fulfilled on {_qualified(resource, group)} "{name}": {cause}'
+    return StatusError(409, "Conflict", message, _details(name, group, resource))
+
+
+MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+def forbidden(group: str, resource: str, name: str, cause: str) -> StatusError:
+    subject = f'{_qualified(resource, group)} "{name}" is forbidden' if name else f"{_qualified(resource, group)} is forbidden"
+    return StatusError(403, "Forbidden", f"{subject}: {cause}", _details(name, group, resource))
+
+
+def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> StatusError:
+    """422 with one cause per field error, in their order, duplicates of the same text merged in the message."""
+    texts = list(dict.fromkeys(str(error) for error in errors))
+    details = _details(name, group, kind)
+    details["causes"] = [{"reason": e.reason, "message": e.body, "field": e.field} for e in errors]
+    if not errors:
+        del details["causes"]
+    text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else "<nil>"
+    return StatusError(422, "Invalid", f'{_qualified(kind, group)} "{name}" is invalid: {text}', details)
+
+
+def bad_request(message: str) -> StatusError:
+    return StatusError(400, "BadRequest", message)
+
+
+def method_not_supported(group: str, resource: str, verb: str) -> StatusError:
+    message = f'{verb} is not supported on resources of kind "{_qualified(resource, group)}"'
+    return StatusError(405, "MethodNotAllowed", message, _details("", group, resource))
+
+
+def unsupported_media_type(message: str) -> StatusError:
+    return StatusError(415, "UnsupportedMediaType", message)
+
+
+def request_too_large(message: str) -> StatusError:
+    return StatusError(413, "RequestEntityTooLarge", message)
+
+
+def internal_error(message: str) -> StatusError:
+    return StatusError(500, "InternalError", f"Internal error occurred: {message}", {"causes": [{"message": message}]})
+
+
+def expired(message: str) -> StatusError:
+    return StatusError(410, "Expired", message)
+
+
+def service_unavailable(message: str, retry_after: int = 1) -> StatusError:
+    return StatusError(503, "ServiceUnavailable", message, {"retryAfterSeconds": retry_after}, [(b"retry-after", str(retry_after).encode())])
+
+
+def server_timeout(message: str, retry_after: int = 1) -> StatusError:
+    return StatusError(504, "Timeout", message, {"retryAfterSeconds": retry_after}, [(b"retry-after", str(retry_after).encode())])

@@ -1,0 +1,72 @@
+"""The one schema model: what a built-in or custom type looks like.
+
+A `Type` is a node of the schema graph; struct types are shared and may refer to themselves. Built-in types come
+from the generated catalog (`gateway.schema.catalog`), custom ones from a CRD's structural schema. Everything that
+works by schema (decoding, pruning, field sets, strategic merge, defaulting) reads this model and nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+
+class Kind(Enum):
+    """What JSON a type takes and how it is checked."""
+
+    STRUCT = "struct"  # object with known fields
+    MAP = "map"  # object with free keys, all values of `elem`
+    LIST = "list"
+    STRING = "string"
+    INT32 = "int32"
+    INT64 = "int64"
+    FLOAT = "float64"
+    BOOL = "bool"
+    BYTES = "bytes"  # base64 in a string
+    QUANTITY = "quantity"
+    TIME = "time"  # RFC 3339, seconds
+    MICROTIME = "microtime"
+    DURATION = "duration"
+    INT_OR_STRING = "int-or-string"
+    ANY = "any"  # free JSON (RawExtension, JSON, FieldsV1): kept as it is
+
+
+class Omit(Enum):
+    """When Go leaves a field out of its JSON."""
+
+    NEVER = "never"  # no omitempty: the zero value is written
+    EMPTY = "empty"  # omitempty on a value: zero numbers, false, "", empty lists and maps are left out
+    NIL = "nil"  # omitempty on a pointer: only an absent value is left out (0, false and "" stay)
+
+
+@dataclass(slots=True, eq=False)
+class Type:
+    """A node of the schema. Which attributes mean something depends on `kind`."""
+
+    kind: Kind
+    name: str  # the Go type as error messages have it: "v1.PodSpec", "[]string", "map[string]string", "int32"
+    fields: dict[str, Field] = field(default_factory=dict)  # STRUCT, by JSON name, inlined ones flattened, Go order
+    elem: Type | None = None  # MAP, LIST
+    list_type: str = "atomic"  # LIST: "atomic", "set" or "map"
+    list_map_keys: tuple[str, ...] = ()  # LIST of list_type "map"
+    atomic: bool = False  # STRUCT or MAP that is owned as a whole (x-kubernetes-map-type: atomic)
+    elem_pointer: bool = False  # LIST/MAP whose Go element is a pointer
+
+
+@dataclass(slots=True, eq=False)
+class Field:
+    """A field of a struct type."""
+
+    name: str  # JSON name
+    go_name: str
+    type: Type
+    omit: Omit
+    pointer: bool = False  # Go pointer: an explicit zero value is kept
+    required: bool = False
+    default: Any = None  # OpenAPI default, None when there is none
+    enum: tuple[str, ...] = ()
+    patch_strategies: tuple[str, ...] = ()  # "merge", "replace", "retainKeys"
+    patch_merge_key: str = ""
+    number: int = 0  # protobuf field number, 0 if unknown
+    owner: str = ""  # Go name of the struct that declares it ("ObjectMeta"), for error messages

@@ -1,0 +1,124 @@
+"""Field errors: what validation returns, in the form and wording of apimachinery's `field.Error`.
+
+A validator takes a decoded object (a dict in its versioned JSON form, defaults applied) and returns a list of
+`FieldError` in the order in which kube-apiserver reports them. Paths are plain strings: `f"{path}.name"`,
+`f"{path}[{i}]"`, `f"{path}[{key}]"` for map keys.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+REQUIRED = ("FieldValueRequired", "Required value")
+INVALID = ("FieldValueInvalid", "Invalid value")
+NOT_SUPPORTED = ("FieldValueNotSupported", "Unsupported value")
+DUPLICATE = ("FieldValueDuplicate", "Duplicate value")
+FORBIDDEN = ("FieldValueForbidden", "Forbidden")
+NOT_FOUND = ("FieldValueNotFound", "Not found")
+TOO_LONG = ("FieldValueTooLong", "Too long")
+TOO_SHORT = ("FieldValueTooShort", "Too short")
+TOO_MANY = ("FieldValueTooMany", "Too many")
+TOO_FEW = ("FieldValueTooFew", "Too few")
+INTERNAL = ("InternalError", "Internal error")
+TYPE_INVALID = ("FieldValueTypeInvalid", "Invalid value")
+
+_NO_VALUE = object()
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One cause of a 422: `reason` is machine-readable, `body` the message without the field's path."""
+
+    reason: str
+    field: str
+    body: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.body}"
+
+
+def go_quote(value: str) -> str:
+    """Quotes a string as Go's %q does."""
+    out = ['"']
+    for char in value:
+        if char in '"\\':
+            out.append("\\" + char)
+        elif char in _GO_ESCAPES:
+            out.append(_GO_ESCAPES[char])
+        elif char.isprintable():
+            out.append(char)
+        elif ord(char) < 0x80:
+            out.append(f"\\x{ord(char):02x}")
+        else:
+            out.append(f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}")
+    return "".join([*out, '"'])
+
+
+_GO_ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
+
+
+def go_value(value: Any) -> str:
+    """Prints a value as Go's %v (numbers, bools), %q (strings) or its JSON (the rest)."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return str(value)
+        case str():
+            return go_quote(value)
+        case None:
+            return "null"
+        case _:
+            return json.dumps(value, separators=(",", ":"), ensure_ascii=False, sort_keys=True)
+
+
+def _error(kind: tuple[str, str], path: str, value: Any, detail: str) -> FieldError:
+    body = kind[1] if value is _NO_VALUE else f"{kind[1]}: {go_value(value)}"
+    return FieldError(kind[0], path, f"{body}: {detail}" if detail else body)
+
+
+def required(path: str, detail: str = "") -> FieldError:
+    return _error(REQUIRED, path, _NO_VALUE, detail)
+
+
+def invalid(path: str, value: Any, detail: str) -> FieldError:
+    return _error(INVALID, path, value, detail)
+
+
+def type_invalid(path: str, value: Any, detail: str) -> FieldError:
+    return _error(TYPE_INVALID, path, value, detail)
+
+
+def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError:
+    """`supported` in the order in which kube-apiserver lists it (usually sorted)."""
+    values = ", ".join(go_quote(v) for v in supported)
+    return _error(NOT_SUPPORTED, path, value, f"supported values: {values}" if values else "")
+
+
+def duplicate(path: str, value: Any) -> FieldError:
+    return _error(DUPLICATE, path, value, "")
+
+
+def forbidden(path: str, detail: str) -> FieldError:
+    return _error(FORBIDDEN, path, _NO_VALUE, detail)
+
+
+def not_found(path: str, value: Any) -> FieldError:
+    return _error(NOT_FOUND, path, value, "")
+
+
+def too_long(path: str, max_length: int) -> FieldError:
+    return _error(TOO_LONG, path, _NO_VALUE, f"may not be more than {max_length} bytes" if max_length >= 0 else "value is too long")
+
+
+def too_many(path: str, actual: int, maximum: int) -> FieldError:
+    if maximum < 0:
+        return _error(TOO_MANY, path, actual, "has too many items")
+    return _error(TOO_MANY, path, actual, f"must have at most {maximum} item" + ("" if maximum == 1 else "s"))
+
+
+def internal(path: str, detail: str) -> FieldError:
+    return _error(INTERNAL, path, _NO_VALUE, detail)
