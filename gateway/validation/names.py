@@ -1,0 +1,204 @@
+"""The name formats of Kubernetes (page "Object Names and IDs", RFC 1123, RFC 1035) and their messages.
+
+Each `is_*` function takes a string and returns the messages of what is wrong with it, none if it is valid. Results
+are remembered: the same few names, keys and values are checked over and over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+Messages = tuple[str, ...]
+VALID: Messages = ()
+
+LABEL_FORMAT = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+SUBDOMAIN_FORMAT = rf"{LABEL_FORMAT}(\.{LABEL_FORMAT})*"
+KEY_FORMAT = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_UNDERSCORE_LABEL = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+_UNDERSCORE_FORMAT = rf"{_UNDERSCORE_LABEL}(\.{_UNDERSCORE_LABEL})*"
+_DNS1035_FORMAT = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_WILDCARD_FORMAT = rf"\*\.{SUBDOMAIN_FORMAT}"
+
+_is_label = re.compile(LABEL_FORMAT).fullmatch
+_is_subdomain = re.compile(SUBDOMAIN_FORMAT).fullmatch
+_is_subdomain_caseless = re.compile(SUBDOMAIN_FORMAT, re.IGNORECASE | re.ASCII).fullmatch
+_is_underscore = re.compile(_UNDERSCORE_FORMAT).fullmatch
+_is_dns1035 = re.compile(_DNS1035_FORMAT).fullmatch
+_is_wildcard = re.compile(_WILDCARD_FORMAT).fullmatch
+_is_key_name = re.compile(KEY_FORMAT).fullmatch
+
+
+def max_length_message(length: int) -> str:
+    return f"must be no more than {length} characters"
+
+
+def range_message(low: int, high: int) -> str:
+    return f"must be between {low} and {high}, inclusive"
+
+
+def regex_message(text: str, expression: str, *examples: str) -> str:
+    """The message for a value that does not match: what is expected, examples, and the expression."""
+    if not examples:
+        return f"{text} (regex used for validation is '{expression}')"
+    listed = " or ".join(f"'{example}', " for example in examples)
+    return f"{text} (e.g. {listed}regex used for validation is '{expression}')"
+
+
+_LABEL = regex_message(
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
+    "an alphanumeric character",
+    LABEL_FORMAT,
+    "my-name",
+    "123-abc",
+)
+_SUBDOMAIN = regex_message(
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
+    "end with an alphanumeric character",
+    SUBDOMAIN_FORMAT,
+    "example.com",
+)
+_SUBDOMAIN_CASELESS = regex_message(
+    "an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start and end with an "
+    "alphanumeric character",
+    SUBDOMAIN_FORMAT,
+    "Example.com",
+)
+_UNDERSCORE = regex_message(
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must "
+    "start and end with an alphanumeric character",
+    _UNDERSCORE_FORMAT,
+    "example.com",
+)
+_DNS1035 = regex_message(
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    "and end with an alphanumeric character",
+    _DNS1035_FORMAT,
+    "my-name",
+    "abc-123",
+)
+_WILDCARD = regex_message(
+    "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of "
+    "lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
+    _WILDCARD_FORMAT,
+    "*.example.com",
+)
+_KEY = regex_message(
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
+    KEY_FORMAT,
+    "MyName",
+    "my.name",
+    "123-abc",
+)
+_VALUE = regex_message(
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
+    "end with an alphanumeric character",
+    f"({KEY_FORMAT})?",
+    "MyValue",
+    "my_value",
+    "12345",
+)
+
+
+def byte_length(value: str) -> int:
+    """The length that limits are about: of the UTF-8 encoding."""
+    return len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))
+
+
+def _checked(value: str, matches: Callable[[str], object], limit: int, message: str) -> Messages:
+    if matches(value) and len(value) <= limit:
+        return VALID
+    too_long = (max_length_message(limit),) if byte_length(value) > limit else VALID
+    return too_long if matches(value) else (*too_long, message)
+
+
+@lru_cache(maxsize=8192)
+def is_dns1123_label(value: str) -> Messages:
+    return _checked(value, _is_label, 63, "must not contain dots" if _is_subdomain(value) else _LABEL)
+
+
+@lru_cache(maxsize=8192)
+def is_dns1123_subdomain(value: str) -> Messages:
+    return _checked(value, _is_subdomain, 253, _SUBDOMAIN)
+
+
+@lru_cache(maxsize=1024)
+def is_dns1123_subdomain_caseless(value: str) -> Messages:
+    return _checked(value, _is_subdomain_caseless, 253, _SUBDOMAIN_CASELESS)
+
+
+@lru_cache(maxsize=1024)
+def is_dns1123_subdomain_with_underscore(value: str) -> Messages:
+    return _checked(value, _is_underscore, 253, _UNDERSCORE)
+
+
+@lru_cache(maxsize=1024)
+def is_dns1035_label(value: str) -> Messages:
+    return _checked(value, _is_dns1035, 63, _DNS1035)
+
+
+@lru_cache(maxsize=1024)
+def is_wildcard_dns1123_subdomain(value: str) -> Messages:
+    return _checked(value, _is_wildcard, 253, _WILDCARD)
+
+
+@lru_cache(maxsize=8192)
+def is_qualified_name(value: str) -> Messages:
+    """Label keys, annotation keys, condition types, resource names: an optional DNS prefix, "/", a name."""
+    parts = value.split("/")
+    name, found = parts[-1], list[str]()
+    if len(parts) > 2:
+        example = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        return (f"a valid label key {_KEY} {example}",)
+    if len(parts) == 2:
+        messages = is_dns1123_subdomain(parts[0]) if parts[0] else ("must be non-empty",)
+        found += [f"prefix part {text}" for text in messages]
+    if not name:
+        found.append("name part must be non-empty")
+    elif byte_length(name) > 63:
+        found.append(f"name part {max_length_message(63)}")
+    if not _is_key_name(name):
+        found.append(f"name part {_KEY}")
+    return tuple(found)
+
+
+@lru_cache(maxsize=8192)
+def is_label_value(value: str) -> Messages:
+    if not value:
+        return VALID
+    return _checked(value, _is_key_name, 63, _VALUE)
+
+
+@lru_cache(maxsize=4096)
+def is_path_segment_name(value: str) -> Messages:
+    """Names that need only fit into a URL's path: not "." or "..", without "/" and "%"."""
+    if value in (".", ".."):
+        return (f"may not be '{value}'",)
+    return is_path_segment_prefix(value)
+
+
+def is_path_segment_prefix(value: str) -> Messages:
+    return tuple(f"may not contain '{text}'" for text in ("/", "%") if text in value)
+
+
+def _mask_trailing_dash(name: str) -> str:
+    """A generateName may end in a dash: the server appends to it."""
+    return f"{name[:-2]}a" if len(name) > 1 and name.endswith("-") else name
+
+
+def name_is_dns_subdomain(name: str, prefix: bool) -> Messages:
+    """The usual rule of object names; `prefix` is true for a generateName."""
+    return is_dns1123_subdomain(_mask_trailing_dash(name) if prefix else name)
+
+
+def name_is_dns_label(name: str, prefix: bool) -> Messages:
+    return is_dns1123_label(_mask_trailing_dash(name) if prefix else name)
+
+
+def name_is_dns1035_label(name: str, prefix: bool) -> Messages:
+    return is_dns1035_label(_mask_trailing_dash(name) if prefix else name)
+
+
+def name_is_path_segment(name: str, prefix: bool) -> Messages:
+    return is_path_segment_prefix(name) if prefix else is_path_segment_name(name)

@@ -1,0 +1,153 @@
+"""Object metadata (API Conventions "Metadata", API Concepts "Object names", "Owners and dependents", "Finalizers")."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gateway.jsontypes import JsonObject
+from gateway.validation.field import FieldError, forbidden, go_quote, invalid, required, too_long
+from gateway.validation.labels import validate_annotations, validate_labels
+from gateway.validation.names import byte_length, is_dns1123_label, is_qualified_name, name_is_dns_subdomain
+
+NameRule = Callable[[str, bool], Sequence[str]]  # (name, is a generateName prefix) -> messages
+IMMUTABLE = "field is immutable"
+
+
+def validate_object_meta(
+    meta: JsonObject, namespaced: bool, validate_name: NameRule | None = None, path: str = "metadata"
+) -> list[FieldError]:
+    """What a create checks. `validate_name` is the kind's rule of names, by default DNS subdomains."""
+    rule = validate_name or name_is_dns_subdomain
+    found: list[FieldError] = []
+    name, prefix, namespace = meta.get("name"), meta.get("generateName"), meta.get("namespace")
+    if prefix:
+        found += [invalid(f"{path}.generateName", prefix, message) for message in rule(prefix, True)]
+    if not name:
+        found.append(required(f"{path}.name", "name or generateName is required"))
+    else:
+        found += [invalid(f"{path}.name", name, message) for message in rule(name, False)]
+    if namespaced:
+        if not namespace:
+            found.append(required(f"{path}.namespace"))
+        else:
+            found += [invalid(f"{path}.namespace", namespace, message) for message in is_dns1123_label(namespace)]
+    elif namespace:
+        found.append(forbidden(f"{path}.namespace", "not allowed on this type"))
+    if meta.get("generation", 0) < 0:
+        found.append(invalid(f"{path}.generation", meta["generation"], "must be greater than or equal to 0"))
+    return found + _common(meta, path, finalizers=True)
+
+
+def _common(meta: JsonObject, path: str, finalizers: bool) -> list[FieldError]:
+    found: list[FieldError] = []
+    if labels := meta.get("labels"):
+        found += validate_labels(labels, f"{path}.labels")
+    if annotations := meta.get("annotations"):
+        found += validate_annotations(annotations, f"{path}.annotations")
+    if owners := meta.get("ownerReferences"):
+        found += validate_owner_references(owners, f"{path}.ownerReferences")
+    if finalizers and (names := meta.get("finalizers")):
+        found += validate_finalizers(names, f"{path}.finalizers")
+    if managed := meta.get("managedFields"):
+        found += validate_managed_fields(managed, f"{path}.managedFields")
+    return found
+
+
+def validate_owner_references(references: list[JsonObject], path: str) -> list[FieldError]:
+    found: list[FieldError] = []
+    controller = ""
+    for reference in references:
+        found += _owner_reference(reference, path)
+        if reference.get("controller"):
+            current = f"{reference.get('kind', '')}/{reference.get('name', '')}"
+            if controller:
+                text = 'Only one reference can have Controller set to true. Found "true" in references for '
+                found.append(invalid(path, references, f"{text}{controller} and {current}"))
+            else:
+                controller = current
+    return found
+
+
+def _owner_reference(reference: JsonObject, path: str) -> list[FieldError]:
+    api_version, kind = reference.get("apiVersion", ""), reference.get("kind", "")
+    # a version with two slashes or more parses as no version at all, and then the kind counts as absent too
+    parses = api_version.count("/") <= 1
+    found: list[FieldError] = []
+    if not parses or not api_version.rpartition("/")[2]:
+        found.append(invalid(f"{path}.apiVersion", api_version, "version must not be empty"))
+    if not kind:
+        found.append(invalid(f"{path}.kind", kind, "must not be empty"))
+    for key in ("name", "uid"):
+        if not reference.get(key):
+            found.append(invalid(f"{path}.{key}", "", "must not be empty"))
+    if api_version == "v1" and kind == "Event":
+        found.append(invalid(path, reference, "/v1, Kind=Event is disallowed from being an owner"))
+    return found
+
+
+def validate_finalizers(names: list[str], path: str) -> list[FieldError]:
+    found = [error for name in names for error in validate_finalizer_name(name, path)]
+    if "orphan" in names and "foregroundDeletion" in names:
+        found.append(invalid(path, names, "finalizer orphan and foregroundDeletion cannot be both set"))
+    return found
+
+
+def validate_finalizer_name(name: str, path: str) -> list[FieldError]:
+    return [invalid(path, name, message) for message in is_qualified_name(name)]
+
+
+def validate_managed_fields(entries: list[JsonObject], path: str) -> list[FieldError]:
+    found: list[FieldError] = []
+    for i, entry in enumerate(entries):
+        operation, fields_type = entry.get("operation", ""), entry.get("fieldsType", "")
+        if operation not in ("Apply", "Update"):
+            found.append(invalid(f"{path}[{i}].operation", operation, "must be `Apply` or `Update`"))
+        if fields_type not in ("", "FieldsV1"):
+            found.append(invalid(f"{path}[{i}].fieldsType", fields_type, "must be `FieldsV1`"))
+        if manager := entry.get("manager"):
+            found += validate_field_manager(manager, f"{path}[{i}].manager")
+        if byte_length(entry.get("subresource", "")) > 256:
+            found.append(too_long(f"{path}[{i}].subresource", 256))
+    return found
+
+
+def validate_field_manager(manager: str, path: str) -> list[FieldError]:
+    """A field manager's name: at most 128 bytes, printable characters."""
+    found = [too_long(path, 128)] if byte_length(manager) > 128 else []
+    if manager.isprintable():
+        return found
+    position = 0
+    for char in manager:
+        if not char.isprintable():
+            shown = f"U+{ord(char):04X}"
+            found.append(invalid(path, manager, f"invalid character {shown} (at position {position})"))
+        position += byte_length(char)
+    return found
+
+
+def validate_object_meta_update(new: JsonObject, old: JsonObject, path: str = "metadata") -> list[FieldError]:
+    """What an update checks; `new` is expected to have its resourceVersion filled in."""
+    found: list[FieldError] = []
+    if old.get("deletionTimestamp") and (extra := set(new.get("finalizers") or ()) - set(old.get("finalizers") or ())):
+        listed = ", ".join(go_quote(name) for name in sorted(extra))
+        text = "no new finalizers can be added if the object is being deleted, found new finalizers "
+        found.append(forbidden(f"{path}.finalizers", f"{text}[]string{{{listed}}}"))
+    if not new.get("resourceVersion"):
+        found.append(invalid(f"{path}.resourceVersion", "", "must be specified for an update"))
+    if new.get("generation", 0) < old.get("generation", 0):
+        found.append(invalid(f"{path}.generation", new.get("generation", 0), "must not be decremented"))
+    for key, absent in _IMMUTABLE.items():
+        if new.get(key) != old.get(key):
+            found.append(invalid(f"{path}.{key}", new.get(key, absent), IMMUTABLE))
+    return found + _common(new, path, finalizers=False)
+
+
+_IMMUTABLE: dict[str, Any] = {
+    "name": "",
+    "namespace": "",
+    "uid": "",
+    "creationTimestamp": None,
+    "deletionTimestamp": None,
+    "deletionGracePeriodSeconds": None,
+}
