@@ -70,8 +70,8 @@ MODIFIED = "the object has been modified; please apply your changes to the lates
 
 
 def forbidden(group: str, resource: str, name: str, cause: str) -> StatusError:
-    subject = f'{_qualified(resource, group)} "{name}" is forbidden' if name else f"{_qualified(resource, group)} is forbidden"
-    return StatusError(403, "Forbidden", f"{subject}: {cause}", _details(name, group, resource))
+    subject = _qualified(resource, group) + (f' "{name}"' if name else "")
+    return StatusError(403, "Forbidden", f"{subject} is forbidden: {cause}", _details(name, group, resource))
 
 
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> StatusError:
@@ -111,8 +111,13 @@ def expired(message: str) -> StatusError:
 
 
 def service_unavailable(message: str, retry_after: int = 1) -> StatusError:
-    return StatusError(503, "ServiceUnavailable", message, {"retryAfterSeconds": retry_after}, [(b"retry-after", str(retry_after).encode())])
+    return _retry_later(503, "ServiceUnavailable", message, retry_after)
 
 
 def server_timeout(message: str, retry_after: int = 1) -> StatusError:
-    return StatusError(504, "Timeout", message, {"retryAfterSeconds": retry_after}, [(b"retry-after", str(retry_after).encode())])
+    return _retry_later(504, "Timeout", message, retry_after)
+
+
+def _retry_later(code: int, reason: str, message: str, seconds: int) -> StatusError:
+    header = (b"retry-after", str(seconds).encode())
+    return StatusError(code, reason, message, {"retryAfterSeconds": seconds}, [header])

@@ -1,1 +1,43 @@
-"""gateway.verbs"""
+"""The verbs, one module each, and the table that finds them.
+
+A verb is `async def VERB(gateway, request, resource) -> Response`. `VERBS` names the module and function that serve a
+verb on every resource; `SUBRESOURCE_VERBS` what serves it on one subresource where that differs. Modules are imported
+when their verb is first asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gateway.http.exchange import Request, Response
+    from gateway.resources.resource import Resource
+    from gateway.server import Gateway
+
+    Verb = Callable[[Gateway, Request, Resource], Awaitable[Response]]
+
+VERBS = {
+    "get": "gateway.verbs.get:get",
+    "list": "gateway.verbs.list:list_",
+    "watch": "gateway.verbs.watch:watch",
+    "create": "gateway.verbs.create:create",
+    "update": "gateway.verbs.update:update",
+    "patch": "gateway.verbs.patch:patch",
+    "delete": "gateway.verbs.delete:delete",
+    "deletecollection": "gateway.verbs.deletecollection:deletecollection",
+}
+
+# (resource.group or resource, subresource) -> {verb: "module:function"}
+SUBRESOURCE_VERBS: dict[tuple[str, str], dict[str, str]] = {}
+
+
+@cache
+def verb_for(verb: str, qualified: str, subresource: str) -> Verb:
+    """What serves `verb` on a resource ("deployments.apps"); raises KeyError for a verb that nobody serves."""
+    special = SUBRESOURCE_VERBS.get((qualified, subresource), {}) if subresource else {}
+    module, _, function = (special.get(verb) or VERBS[verb]).partition(":")
+    verb_function: Verb = getattr(import_module(module), function)
+    return verb_function

@@ -1,0 +1,19 @@
+"""What a media type is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A media type. `encode` and `encode_pretty` turn an answer's compact JSON into it; None keeps the bytes.
+
+    `stream_type` is the content type of a watch in it; None for a format that cannot be streamed.
+    """
+
+    media_type: str
+    encode: Callable[[bytes], bytes] | None = None
+    encode_pretty: Callable[[bytes], bytes] | None = None
+    stream_type: bytes | None = None

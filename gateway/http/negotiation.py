@@ -1,0 +1,192 @@
+"""Content negotiation: the Accept header to a representation (API Concepts, "Alternate representations of resources").
+
+Two rules apply one after the other, as in kube-apiserver: some clause must name a served media type literally or be
+`*/*`; then the best clause is taken whose parameters can be honoured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from gateway.http.formats import FORMATS
+from gateway.http.formats.format import Format
+from gateway.http.status import StatusError, unsupported_media_type
+
+# what error messages advertise
+MEDIA_TYPES = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+STREAM_TYPES = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
+
+_HUMANS = (b"curl", b"Wget", b"Mozilla/5.0")
+_TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+_FORMATS = {format_.media_type: format_ for format_ in FORMATS}
+_MEMO_LIMIT = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Representation:
+    """How to answer: in which format, and whether the client's Accept header asked for indentation."""
+
+    format: Format
+    content_type: bytes
+    pretty: bool = False
+
+
+@dataclass(slots=True)
+class Clause:
+    """One clause of an Accept header."""
+
+    type: str
+    subtype: str
+    quality: float = 1.0
+    params: dict[str, str] = field(default_factory=dict)
+
+
+JSON = Representation(FORMATS[0], FORMATS[0].media_type.encode())
+
+_memo: dict[tuple[bytes, str], Representation] = {(b"", ""): JSON, (b"application/json", ""): JSON, (b"*/*", ""): JSON}
+
+
+def negotiate(accept: bytes, verb: str) -> Representation:
+    """The representation for an Accept header's value (b"" when there is none); raises StatusError 406.
+
+    `verb` tells watches (streams) and lists, whose messages differ, from the rest. Answers are memoised by header.
+    """
+    kind = verb if verb in _COLLECTION_VERBS else ""
+    found = _memo.get((accept, kind))
+    if found is None:
+        found = _negotiate(accept.decode("latin-1"), kind)
+        if len(_memo) >= _MEMO_LIMIT:
+            _memo.clear()
+        _memo[accept, kind] = found
+    return found
+
+
+_COLLECTION_VERBS = frozenset({"list", "watch"})
+
+
+def _negotiate(accept: str, kind: str) -> Representation:
+    if not literally_acceptable(accept, MEDIA_TYPES):
+        produced = MEDIA_TYPES + STREAM_TYPES if kind else MEDIA_TYPES
+        raise unacceptable(produced)
+    stream = kind == "watch"
+    for format_, params in matches(accept):
+        if _honours(format_, params, stream):
+            content_type = format_.stream_type if stream else format_.media_type.encode()
+            if content_type is None:
+                break
+            return Representation(format_, content_type, params.get("pretty") == "1")
+    raise not_acceptable(STREAM_TYPES if stream else MEDIA_TYPES)
+
+
+def matches(accept: str) -> Iterable[tuple[Format, Mapping[str, str]]]:
+    """Formats with their parameters that the header admits, the preferred first; all of them for an empty one."""
+    if not accept:
+        yield from ((format_, {}) for format_ in FORMATS)
+    for clause in parse_accept(accept):
+        for format_ in FORMATS:
+            type_, _, subtype = format_.media_type.partition("/")
+            if (clause.type == type_ and clause.subtype in (subtype, "*")) or clause.type == clause.subtype == "*":
+                yield format_, clause.params
+
+
+def _honours(format_: Format, params: Mapping[str, str], stream: bool) -> bool:
+    if "as" in params or "g" in params or "v" in params or params.get("sv"):
+        return False
+    streamed = params.get("stream")
+    return not streamed or (streamed == "watch" and format_.stream_type is not None)
+
+
+def literally_acceptable(accept: str, produced: Iterable[str]) -> bool:
+    """Whether a clause, its parameters aside, is `*/*` or one of `produced`."""
+    if not accept:
+        return True
+    types = {clause.partition(";")[0].strip(" ") for clause in accept.split(",")}
+    return "*/*" in types or not types.isdisjoint(produced)
+
+
+def parse_accept(header: str) -> list[Clause]:
+    """The clauses of an Accept header, by falling quality; malformed ones are left out."""
+    clauses = []
+    for part in header.split(","):
+        media, *params = part.strip(" ").split(";")
+        type_, _slash, subtype = (piece.strip(" ") for piece in media.partition("/"))
+        if not subtype and type_ == "*":
+            subtype = "*"
+        if not subtype or "/" in subtype:
+            continue
+        clause = Clause(type_, subtype)
+        for param in params:
+            name, _, value = param.partition("=")
+            if not value or "=" in value:
+                continue
+            if name.strip(" ") == "q":
+                clause.quality = _quality(value)
+            else:
+                clause.params[name.strip(" ")] = value.strip(" ")
+        clauses.append(clause)
+    return _by_preference(clauses)
+
+
+def _quality(value: str) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        return 0.0
+
+
+def _by_preference(clauses: list[Clause]) -> list[Clause]:
+    """Insertion sort with Go's (partial) order, which decides what happens between clauses that it does not order."""
+    for start in range(1, len(clauses)):
+        index = start
+        while index and _before(clauses[index], clauses[index - 1]):
+            clauses[index - 1], clauses[index] = clauses[index], clauses[index - 1]
+            index -= 1
+    return clauses
+
+
+def _before(one: Clause, other: Clause) -> bool:
+    return (
+        one.quality > other.quality
+        or (one.type != "*" and other.type == "*")
+        or (one.subtype != "*" and other.subtype == "*")
+    )
+
+
+def wants_indentation(query: Mapping[str, list[str]], user_agent: bytes) -> bool:
+    """Whether `pretty` says so or, where it is not given, the client looks like a person's."""
+    values = query.get("pretty")
+    if values and values[0]:
+        return values[0] in _TRUE
+    return user_agent.startswith(_HUMANS)
+
+
+def unacceptable(produced: Iterable[str]) -> StatusError:
+    """406 when no clause names a produced media type."""
+    message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(produced)}"
+    return StatusError(406, "NotAcceptable", message, {})
+
+
+def not_acceptable(accepted: Iterable[str]) -> StatusError:
+    """406 when no clause's parameters can be honoured."""
+    message = f"only the following media types are accepted: {', '.join(accepted)}"
+    return StatusError(406, "NotAcceptable", message)
+
+
+def body_media_type(content_type: bytes) -> str:
+    """The media type of a request's body, "application/json" when it has none; raises StatusError 415.
+
+    Only formats that are read are let through: "application/json" and "application/yaml".
+    """
+    media_type = content_type.decode("latin-1").partition(";")[0].strip().lower() or MEDIA_TYPES[0]
+    if media_type not in _FORMATS:
+        raise unsupported_body(MEDIA_TYPES)
+    return media_type
+
+
+def unsupported_body(accepted: Iterable[str]) -> StatusError:
+    """415 that names what is accepted."""
+    types = ", ".join(accepted)
+    return unsupported_media_type(
+        f"the body of the request was in an unknown format - accepted media types include: {types}"
+    )

@@ -1,0 +1,127 @@
+"""RequestInfo: what a request is about, read from its method, path and query by rule (API Concepts, "Resource URIs").
+
+The rules are those of apiserver's `RequestInfoFactory`: a path either is a resource request, whose parts say which
+resource, or it is not, and then its verb is the lower-case method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+Query = Mapping[str, Sequence[str]]
+
+_METHOD_VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_PATH_VERBS = frozenset({"proxy", "watch"})
+_NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
+_FALSE = frozenset({"false", "0"})
+
+
+class MalformedPath(Exception):
+    """A path that starts as a resource request and then names none ("/api/v1/watch")."""
+
+
+@dataclass(slots=True)
+class RequestInfo:
+    """Who is asked to do what: `verb` as authorization has it; resource fields are empty on other requests.
+
+    `parts` are the path's segments from the resource on: resource, name, subresource and whatever follows it.
+    `verb_in_path` tells the deprecated forms /watch/… and /proxy/….
+    """
+
+    verb: str
+    path: str
+    is_resource: bool = False
+    prefix: str = ""  # "api" or "apis"
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    parts: Sequence[str] = ()
+    verb_in_path: bool = False
+
+
+def request_info(method: str, path: str, query: Query) -> RequestInfo:
+    """Reads a decoded `path` as kube-apiserver does; raises MalformedPath.
+
+    `query` is looked at only where a GET names no object: `watch` and a `metadata.name` field selector count there.
+    """
+    parts = path.strip("/").split("/")
+    prefix = parts[0]
+    if len(parts) < 3 or not (prefix == "api" or (prefix == "apis" and len(parts) > 3)):
+        return RequestInfo(method.lower(), path)
+    if prefix == "api":
+        group, version, parts = "", parts[1], parts[2:]
+    else:
+        group, version, parts = parts[1], parts[2], parts[3:]
+    verb_in_path = parts[0] in _PATH_VERBS
+    if verb_in_path:
+        verb, parts = parts[0], parts[1:]
+        if not parts:
+            raise MalformedPath(f"unable to determine kind and namespace from url, {path}")
+    else:
+        verb = _METHOD_VERBS.get(method, "")
+    namespace = ""
+    if parts[0] == "namespaces" and len(parts) > 1:
+        namespace = parts[1]
+        if len(parts) > 2 and parts[2] not in _NAMESPACE_SUBRESOURCES:
+            parts = parts[2:]
+    count = len(parts)
+    name = parts[1] if count > 1 else ""
+    subresource = parts[2] if count > 2 and verb != "proxy" else ""
+    if not name:
+        if verb == "get":
+            verb = "watch" if watch_parameter(query) else "list"
+            name = selected_name(query)
+        if verb == "delete" and not name:
+            verb = "deletecollection"
+    return RequestInfo(
+        verb, path, True, prefix, group, version, parts[0], subresource, namespace, name, parts, verb_in_path
+    )
+
+
+def watch_parameter(query: Query) -> bool:
+    """Whether the query asks for a watch: any value but "false" and "0" does, the empty one too."""
+    values = query.get("watch")
+    return bool(values) and values[0].lower() not in _FALSE  # type: ignore[index]  # bool() proves that it is there
+
+
+def selected_name(query: Query) -> str:
+    """The name that a `metadata.name=NAME` term of the field selector pins the request to, or ""."""
+    values = query.get("fieldSelector")
+    if not values or "metadata.name" not in values[0]:
+        return ""
+    for term in _terms(values[0]):
+        field, equals, value = term.partition("=")
+        if not equals:
+            return ""
+        if field == "metadata.name":
+            name = _unescape(value.removeprefix("="))
+            return name if _is_path_segment(name) else ""
+    return ""
+
+
+def _terms(selector: str) -> list[str]:
+    """Splits a field selector at its commas that no backslash escapes."""
+    terms, start, escaped = [], 0, False
+    for index, char in enumerate(selector):
+        if escaped:
+            escaped = False
+        elif char == "\\":
+            escaped = True
+        elif char == ",":
+            terms.append(selector[start:index])
+            start = index + 1
+    return [*terms, selector[start:]]
+
+
+def _unescape(value: str) -> str:
+    for char in "\\,=":
+        value = value.replace("\\" + char, char)
+    return value
+
+
+def _is_path_segment(name: str) -> bool:
+    return bool(name) and name not in (".", "..") and "/" not in name and "%" not in name
