@@ -1,0 +1,266 @@
+#!/usr/bin/env python3
+"""Generates gateway/schema/catalog.json: what a kube-apiserver serves, and the schema of its types.
+
+Three sources are merged: the server's aggregated discovery documents (/api and /apis), its OpenAPI v3 documents, and
+hack/gotypes.json (facts of the Go types that OpenAPI does not tell; hack/gotypes/main.go makes it).
+
+    hack/catalog.py --server https://127.0.0.1:6443 --token TOKEN    # live; certificates are not verified
+    hack/catalog.py --saved DIR    # DIR/discovery.json: {"/api": ..., "/apis": ...}; DIR/openapi-v3/apis_apps_v1.json
+    hack/catalog.py --check [--saved DIR]    # exit 1 unless the committed file is what would be written; without a
+                                             # source only its Go facts are compared
+
+Groups that have no Go types here (custom resources, aggregated APIs) are left out. Layout of the result:
+
+    {"version": "1.36",
+     "groups": [{"name", "versions": [{"version", "resources": [{"name", "kind", "singular", "namespaced", "verbs",
+                "shortNames", "categories", "subresources": [{"name", "kind", "verbs"}]}]}]}],    in discovery order
+     "kinds": {"apps/v1/Deployment": TYPE NAME},
+     "types": {TYPE NAME: {"go", "is" or "fields", "atomic"}}}
+
+A kind of another group than the resource's is written "autoscaling/v1/Scale". A field has "name", "go", "type" and
+where they differ from the usual "omit", "number", "patch" (strategy), "mergeKey", "embedded"; from OpenAPI "list",
+"keys", "map", "required", "default", "enum". Zero defaults are left out: they say nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import ssl
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = ROOT / "gateway" / "schema" / "catalog.json"
+GO_TYPES = ROOT / "hack" / "gotypes.json"
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+GO_FIELD = ("name", "go", "type", "omit", "number", "patch", "mergeKey", "embedded")
+OPENAPI_FIELD = ("list", "keys", "map", "required", "default", "enum")
+
+Json = dict[str, Any]
+Fetch = Callable[[str], Json]
+
+
+def saved_documents(folder: Path) -> Fetch:
+    """Gives documents by URL path out of a folder of saved ones."""
+
+    def fetch(path: str) -> Json:
+        if path in ("/api", "/apis"):
+            document: Json = json.loads((folder / "discovery.json").read_text())[path]
+        else:
+            file = folder / "openapi-v3" / f"{path.removeprefix('/openapi/v3/').replace('/', '_')}.json"
+            document = json.loads(file.read_text()) if file.exists() else {}
+        return document
+
+    return fetch
+
+
+def live_documents(server: str, token: str) -> Fetch:
+    """Gives documents by URL path from a running server."""
+    context = ssl._create_unverified_context()
+
+    def fetch(path: str) -> Json:
+        accept = AGGREGATED if path in ("/api", "/apis") else "application/json"
+        headers = {"Authorization": f"Bearer {token}", "Accept": accept}
+        with urllib.request.urlopen(urllib.request.Request(server + path, headers=headers), context=context) as answer:
+            document: Json = json.load(answer)
+        return document
+
+    return fetch
+
+
+def kind_of(response: Json, group: str, version: str) -> str:
+    """A response kind: its bare name, or with group and version when those are not the resource's own."""
+    own = not response["version"] or (response["group"], response["version"]) == (group, version)
+    return response["kind"] if own else f"{response['group']}/{response['version']}/{response['kind']}"
+
+
+def resource_entry(found: Json, group: str, version: str) -> Json:
+    entry: Json = {
+        "name": found["resource"],
+        "kind": kind_of(found["responseKind"], group, version),
+        "singular": found["singularResource"],
+        "namespaced": found["scope"] == "Namespaced",
+        "verbs": found["verbs"],
+    }
+    for key in ("shortNames", "categories"):
+        if found.get(key):
+            entry[key] = found[key]
+    if found.get("subresources"):
+        entry["subresources"] = [
+            {"name": s["subresource"], "kind": kind_of(s["responseKind"], group, version), "verbs": s["verbs"]}
+            for s in found["subresources"]
+        ]
+    return entry
+
+
+def group_entries(fetch: Fetch) -> Iterator[Json]:
+    """The served groups in discovery order, the core group first."""
+    for path in ("/api", "/apis"):
+        for item in fetch(path)["items"]:
+            name = item["metadata"].get("name", "")
+            versions = [
+                {"version": v["version"], "resources": [resource_entry(r, name, v["version"]) for r in v["resources"]]}
+                for v in item["versions"]
+            ]
+            yield {"name": name, "versions": versions}
+
+
+def openapi_path(group: str, version: str) -> str:
+    return f"/openapi/v3/apis/{group}/{version}" if group else f"/openapi/v3/api/{version}"
+
+
+def openapi_facts(schema: Json, required: bool) -> Json:
+    """What OpenAPI adds to a field."""
+    facts: Json = {
+        "list": schema.get("x-kubernetes-list-type"),
+        "keys": schema.get("x-kubernetes-list-map-keys"),
+        "map": schema.get("x-kubernetes-map-type"),
+        "required": required,
+        "default": schema.get("default"),
+        "enum": schema.get("enum"),
+    }
+    return {key: value for key, value in facts.items() if value}
+
+
+def type_entry(go: Json, schema: Json) -> Json:
+    entry: Json = {"go": go["go"]}
+    if "is" in go:
+        entry["is"] = go["is"]
+    if schema.get("x-kubernetes-map-type") == "atomic":
+        entry["atomic"] = True
+    if "fields" in go:
+        properties, required = schema.get("properties", {}), schema.get("required", ())
+        entry["fields"] = [
+            {**go_facts(field), **openapi_facts(properties.get(field[0], {}), field[0] in required)}
+            for field in go["fields"]
+        ]
+    return entry
+
+
+def go_facts(field: list[Any]) -> Json:
+    return {key: value for key, value in zip(GO_FIELD, field, strict=False) if value}
+
+
+def kind_names(schemas: dict[str, Json], groups: list[Json], types: Json) -> dict[str, str]:
+    """The type name of each kind; a kind that OpenAPI has no schema of lives in the package of its siblings."""
+    kinds: dict[str, str] = {}
+    for name, schema in schemas.items():
+        for kind in schema.get("x-kubernetes-group-version-kind", ()):
+            kinds[f"{kind['group']}/{kind['version']}/{kind['kind']}"] = name
+    for group in groups:
+        for version in group["versions"]:
+            prefix = f"{group['name']}/{version['version']}/"
+            package = kinds[prefix + version["resources"][0]["kind"]].rpartition(".")[0]
+            for resource in version["resources"]:
+                for entry in (resource, *resource.get("subresources", ())):
+                    name = f"{package}.{entry['kind']}"
+                    if name in types:
+                        kinds.setdefault(prefix + entry["kind"], name)
+    return kinds
+
+
+def reachable(types: Json, roots: Iterator[str]) -> set[str]:
+    """Names of all types that the roots lead to."""
+    found: set[str] = set()
+    todo = list(roots)
+    while todo:
+        name = todo.pop()
+        if name in found or name not in types:
+            continue
+        found.add(name)
+        entry = types[name]
+        expressions = " ".join([entry.get("is", "")] + [field[2] for field in entry.get("fields", ())])
+        todo += expressions.translate(str.maketrans("[]*", "   ")).split()
+        todo.append(name.removesuffix("OrBool").removesuffix("OrStringArray").removesuffix("OrArray"))
+    return found
+
+
+def build(fetch: Fetch, go_types: Json) -> Json:
+    """The catalog as a JSON value."""
+    types = go_types["types"]
+    schemas: dict[str, Json] = {}
+    groups: list[Json] = []
+    for group in group_entries(fetch):
+        own: dict[str, Json] = {}
+        for version in group["versions"]:
+            own |= fetch(openapi_path(group["name"], version["version"])).get("components", {}).get("schemas", {})
+        known = [k for name, s in own.items() if name in types for k in s.get("x-kubernetes-group-version-kind", ())]
+        if any(kind["group"] == group["name"] for kind in known):
+            groups.append(group)
+            schemas |= own
+    names = {kind: name for kind, name in kind_names(schemas, groups, types).items() if name in types}
+    kept = reachable(types, (name for name in types if name in names.values() or name.startswith(META)))
+    return {
+        "version": fetch(openapi_path("", "v1"))["info"]["version"],
+        "groups": groups,
+        "kinds": dict(sorted(names.items())),
+        "types": {name: type_entry(types[name], schemas.get(name, {})) for name in sorted(kept)},
+    }
+
+
+def text_of(catalog: Json) -> str:
+    """One group's version, kind or type a line, so that differences read well."""
+
+    def compact(value: Any) -> str:
+        return json.dumps(value, separators=(",", ":"))
+
+    def block(name: str, lines: list[str], brackets: str) -> str:
+        return f'"{name}":{brackets[0]}\n' + ",\n".join(lines) + f"\n{brackets[1]}"
+
+    groups = []
+    for group in catalog["groups"]:
+        versions = [
+            '{"version":' + compact(v["version"]) + ',"resources":[\n' + ",\n".join(map(compact, v["resources"])) + "]}"
+            for v in group["versions"]
+        ]
+        groups.append('{"name":' + compact(group["name"]) + ',"versions":[' + ",\n".join(versions) + "]}")
+    parts = [
+        f'"version":{compact(catalog["version"])}',
+        block("groups", groups, "[]"),
+        block("kinds", [f"{compact(k)}:{compact(v)}" for k, v in catalog["kinds"].items()], "{}"),
+        block("types", [f"{compact(k)}:{compact(v)}" for k, v in catalog["types"].items()], "{}"),
+    ]
+    return "{" + ",\n".join(parts) + "}\n"
+
+
+def go_facts_fresh(catalog: Json, go_types: Json) -> bool:
+    """Whether the catalog's Go facts are those of hack/gotypes.json."""
+    for name, entry in catalog["types"].items():
+        fields = [{k: v for k, v in field.items() if k not in OPENAPI_FIELD} for field in entry.get("fields", ())]
+        go = go_types["types"].get(name, {})
+        facts = (go.get("go"), go.get("is"), [go_facts(field) for field in go.get("fields", ())])
+        if (entry["go"], entry.get("is"), fields) != facts:
+            print(f"{TARGET}: {name} differs from {GO_TYPES}", file=sys.stderr)
+            return False
+    return True
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--server", help="URL of a running kube-apiserver")
+    parser.add_argument("--token", default="", help="bearer token for --server")
+    parser.add_argument("--saved", type=Path, help="folder of saved documents")
+    parser.add_argument("--check", action="store_true", help="compare with the committed file instead of writing it")
+    options = parser.parse_args()
+    go_types = json.loads(GO_TYPES.read_text())
+    if not (options.server or options.saved):
+        if not options.check:
+            parser.error("one of --server, --saved or --check is needed")
+        return 0 if go_facts_fresh(json.loads(TARGET.read_text()), go_types) else 1
+    fetch = saved_documents(options.saved) if options.saved else live_documents(options.server, options.token)
+    text = text_of(build(fetch, go_types))
+    if not options.check:
+        TARGET.write_text(text)
+    elif text != TARGET.read_text():
+        print(f"{TARGET} is not what these documents give; run hack/catalog.py without --check", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
