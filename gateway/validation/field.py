@@ -40,6 +40,12 @@ class FieldError:
         return f"{self.field}: {self.body}"
 
 
+class Verbatim(str):
+    """A bad value that a message shows as it is: the JSON of a Go struct in the order of its fields."""
+
+    __slots__ = ()
+
+
 def go_quote(value: str) -> str:
     """Quotes a string as Go's %q does."""
     out = ['"']
@@ -66,6 +72,8 @@ def go_value(value: Any) -> str:
         case bool():
             return "true" if value else "false"
         case int() | float():
+            return str(value)
+        case Verbatim():
             return str(value)
         case str():
             return go_quote(value)
