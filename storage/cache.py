@@ -1,0 +1,185 @@
+"""The watch cache: the state of every resource as the feed has it, with the history of recent changes.
+
+One `ResourceCache` a storage prefix. All of them move together: `WatchCache.reached` is the one revision up to which
+this process has seen everything, whatever the resource. Nothing here waits for etcd; reading is plain memory access.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+from storage.entry import METADATA, AttributesOf, Change, ChangeType, Entry, entry_of
+from storage.history import History
+
+log = logging.getLogger(__name__)
+
+Canonicalise = Callable[[bytes], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceSpec:
+    """What the cache has to know of a resource. `head` is `{"kind":…,"apiVersion":…,` of its storage version."""
+
+    prefix: bytes  # "/registry/pods/"
+    head: bytes
+    canonicalise: Canonicalise  # a foreign writer's value -> a canonical, defaulted one; raises ValueError
+    attributes_of: AttributesOf
+
+
+class ResourceCache:
+    """The objects of one resource, by key and in key order, and their recent changes."""
+
+    def __init__(self, spec: ResourceSpec, start: int = 0) -> None:
+        self.spec = spec
+        self.history = History(start)
+        self.changed = 0  # the revision of the last change
+        self.memo: dict[object, object] = {}  # answers made from the present state; emptied by each change
+        self._entries: dict[bytes, Entry] = {}
+        self._keys: list[bytes] = []
+        self._canonical = spec.head + METADATA + b'"uid":'
+        self._waiters: list[asyncio.Future[None]] = []
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def get(self, key: bytes) -> Entry | None:
+        return self._entries.get(key)
+
+    def entry(self, key: bytes, value: bytes, revision: int) -> Entry:
+        """An entry of a value as etcd holds it, brought into canonical form if somebody else wrote it."""
+        if not value.startswith(self._canonical):
+            value = self.canonical_value(key, value)
+        return entry_of(key, value, revision, self.spec.head)
+
+    def canonical_value(self, key: bytes, value: bytes) -> bytes:
+        """Any value as a canonical one; one that can't be read becomes an object with nothing but its name."""
+        if value.startswith(self._canonical):
+            return value
+        try:
+            return self.spec.canonicalise(value)
+        except ValueError as error:
+            log.error("stored object cannot be decoded", extra={"key": key.decode(errors="replace"), "error": str(error)})
+            name = key.rsplit(b"/", 1)[-1].decode(errors="replace").replace('"', "").replace("\\", "")
+            return self.spec.head + METADATA + b'"name":"' + name.encode() + b'"}}'
+
+    def bounds(self, prefix: bytes) -> tuple[int, int]:
+        """The range of indices, in key order, of the keys under a prefix."""
+        if prefix == self.spec.prefix:
+            return 0, len(self._keys)
+        return bisect_left(self._keys, prefix), bisect_left(self._keys, prefix[:-1] + bytes([prefix[-1] + 1]))
+
+    def index_of(self, key: bytes) -> int:
+        """The index of the first key that is not before `key`."""
+        return bisect_left(self._keys, key)
+
+    def slice(self, start: int, end: int) -> list[Entry]:
+        """The entries between two indices, in key order."""
+        entries = self._entries
+        return [entries[key] for key in self._keys[start:end]]
+
+    def put(self, key: bytes, value: bytes, revision: int) -> None:
+        """A key was written."""
+        entry = self.entry(key, value, revision)
+        previous = self._entries.get(key)
+        if previous is None:
+            insort(self._keys, key)
+            change = Change(ChangeType.ADDED, revision, entry, None)
+        else:
+            change = Change(ChangeType.MODIFIED, revision, entry, previous)
+        self._entries[key] = entry
+        self._record(change)
+
+    def remove(self, key: bytes, revision: int) -> None:
+        """A key was deleted."""
+        previous = self._entries.pop(key, None)
+        if previous is None:
+            return
+        del self._keys[bisect_left(self._keys, key)]
+        self._record(Change(ChangeType.DELETED, revision, previous.at(revision), previous))
+
+    def load(self, items: Iterable[tuple[bytes, bytes, int]]) -> None:
+        """Takes over objects without a change being seen, as at the start."""
+        for key, value, revision in items:
+            self._entries[key] = self.entry(key, value, revision)
+            self.changed = max(self.changed, revision)
+        self._keys = sorted(self._entries)
+        self.memo.clear()
+
+    def keys(self) -> list[bytes]:
+        """All keys, in order; a copy."""
+        return list(self._keys)
+
+    def changes(self) -> asyncio.Future[None]:
+        """A future that is done when something has changed after this call."""
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        return waiter
+
+    def wake(self) -> None:
+        """Wakes those who wait for changes; the feed calls it once a batch."""
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def _record(self, change: Change) -> None:
+        self.history.append(change)
+        self.changed = change.revision
+        if self.memo:
+            self.memo.clear()
+
+
+class WatchCache:
+    """All resource caches, and the one revision that they have reached."""
+
+    def __init__(self, root: bytes) -> None:
+        self.root = root  # "/registry/"
+        self.reached = 0
+        self._by_segment: dict[bytes, ResourceCache] = {}
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._sequence = 0
+
+    def register(self, spec: ResourceSpec) -> ResourceCache:
+        """Adds a resource; the same prefix gives the same cache. Register before the feed starts."""
+        segment = spec.prefix[len(self.root) : -1]
+        found = self._by_segment.get(segment)
+        if found is None:
+            found = self._by_segment[segment] = ResourceCache(spec, self.reached)
+        return found
+
+    def __iter__(self) -> Iterator[ResourceCache]:
+        return iter(self._by_segment.values())
+
+    def of_key(self, key: bytes) -> ResourceCache | None:
+        """The cache that a key belongs to, None for keys of no resource."""
+        parts = key[len(self.root) :].split(b"/", 2)
+        found = self._by_segment.get(parts[0])
+        if found is None and len(parts) > 2:
+            found = self._by_segment.get(parts[0] + b"/" + parts[1])
+        return found
+
+    def advance(self, revision: int) -> None:
+        """Everything up to a revision has been applied: lets those go on who wait for it."""
+        if revision <= self.reached:
+            return
+        self.reached = revision
+        waiting = self._waiting
+        while waiting and waiting[0][0] <= revision:
+            future = heappop(waiting)[2]
+            if not future.done():
+                future.set_result(None)
+
+    def reach(self, revision: int) -> asyncio.Future[None]:
+        """A future that is done once `revision` is reached. Cancel it when it is no longer waited for."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self.reached >= revision:
+            future.set_result(None)
+        else:
+            self._sequence += 1
+            heappush(self._waiting, (revision, self._sequence, future))
+        return future

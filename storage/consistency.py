@@ -1,0 +1,93 @@
+"""Consistent reads from the cache: concurrent requests share one probe of etcd's revision.
+
+A read that must not miss what was acknowledged before it started asks etcd for its current revision (linearizably)
+and waits until the feed has reached it (KEP-2340). A probe starts after all the requests that use it: one that is
+already under way is never joined, so at most one is in flight and one is filling.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from storage.cache import WatchCache
+from storage.errors import StorageError
+
+EVENTS_WAIT = 0.1  # seconds for events to bring the feed to the probed revision before progress is asked for
+PROGRESS_WAIT = 2.0
+
+
+class ConsistentReads:
+    """Tells when the cache is at least as new as etcd was when the request arrived."""
+
+    def __init__(
+        self,
+        cache: WatchCache,
+        probe: Callable[[], Awaitable[int]],
+        request_progress: Callable[[], Awaitable[bool]],
+    ) -> None:
+        """`probe` gives etcd's revision; `request_progress` asks the feed for progress, False if it can't be trusted."""
+        self._cache, self._probe, self._request_progress = cache, probe, request_progress
+        self._filling: list[asyncio.Future[bool]] = []
+        self._running: asyncio.Task[None] | None = None
+        self._settling: set[asyncio.Task[None]] = set()
+
+    def fresh(self) -> asyncio.Future[bool]:
+        """Awaits a fresh cache. The result is False when the feed can't get there: read etcd directly then.
+
+        Raises what the probe raises (Unavailable, DeadlineExceeded).
+        """
+        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._filling.append(future)
+        if self._running is None:
+            self._running = asyncio.create_task(self._run())
+        return future
+
+    async def _run(self) -> None:
+        try:
+            while self._filling:
+                await asyncio.sleep(0)  # lets the requests that have arrived together join this probe
+                batch, self._filling = self._filling, []
+                try:
+                    revision = await self._probe()
+                except StorageError as error:
+                    _fail(batch, error)
+                    continue
+                if self._cache.reached >= revision:
+                    _answer(batch, True)
+                else:
+                    task = asyncio.create_task(self._settle(batch, revision))
+                    self._settling.add(task)
+                    task.add_done_callback(self._settling.discard)
+        except BaseException:
+            _fail(self._filling, StorageError("the server is shutting down"))
+            raise
+        finally:
+            self._running = None
+
+    async def _settle(self, batch: list[asyncio.Future[bool]], revision: int) -> None:
+        reached = await self.wait_for(revision, EVENTS_WAIT)
+        if not reached and await self._request_progress():
+            reached = await self.wait_for(revision, PROGRESS_WAIT)
+        _answer(batch, reached)
+
+    async def wait_for(self, revision: int, seconds: float) -> bool:
+        """Whether the cache reaches a revision within some seconds."""
+        future = self._cache.reach(revision)
+        if future.done():
+            return True
+        done, _ = await asyncio.wait([future], timeout=seconds)
+        future.cancel()
+        return bool(done)
+
+
+def _answer(batch: list[asyncio.Future[bool]], reached: bool) -> None:
+    for future in batch:
+        if not future.done():
+            future.set_result(reached)
+
+
+def _fail(batch: list[asyncio.Future[bool]], error: StorageError) -> None:
+    for future in batch:
+        if not future.done():
+            future.set_exception(error)

@@ -1,0 +1,147 @@
+"""The one watch on the whole registry: a totally ordered stream of changes that keeps the watch cache up to date.
+
+It starts with a load by pages at one revision and follows from there. When the stream breaks (etcd restarted, leader
+changed) it goes on after the last revision it has applied, so that nothing is lost or repeated. Only when etcd has
+compacted what came after that does it load anew and emit the difference.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+
+from storage.cache import ResourceCache, WatchCache
+from storage.errors import Compacted, StorageError
+from storage.etcd import EtcdClient, KeyValue, Watch
+
+log = logging.getLogger(__name__)
+
+LOAD_PAGE = 500
+RETRY = 0.1  # seconds between attempts while etcd is away
+Loaded = dict[bytes, tuple[bytes, int]]  # key -> value, mod revision
+
+
+class Feed:
+    """Feeds a `WatchCache` from etcd until it is cancelled."""
+
+    def __init__(self, client: EtcdClient, cache: WatchCache) -> None:
+        self._client, self._cache = client, cache
+        self._watch: Watch | None = None
+        self._reload = False
+        self.ready = asyncio.Event()  # set by the first load
+        self.connected = False
+        self.progress_trusted = False  # whether this etcd's progress notifications keep the order
+
+    async def run(self) -> None:
+        """Loads and follows, for ever."""
+        while True:
+            try:
+                if self._reload or not self.ready.is_set():
+                    await self._load()
+                await self._follow()
+            except Compacted:
+                log.warning("feed fell behind etcd's compaction, loading anew", extra={"reached": self._cache.reached})
+                self._reload = True
+            except StorageError as error:
+                if self.connected:
+                    log.warning("feed interrupted: %s", error)
+                self.connected = False
+                await asyncio.sleep(RETRY)
+
+    async def request_progress(self) -> bool:
+        """Asks etcd for the revision up to which the watch has seen everything; False if it can't be relied on."""
+        if self._watch is None or not self.progress_trusted:
+            return False
+        try:
+            await self._watch.request_progress()
+        except StorageError:
+            return False
+        return True
+
+    async def _load(self) -> None:
+        self.progress_trusted = await self._client.progress_notifications_correct()
+        loaded: Loaded = {}
+        revision = 0
+        async for revision, kvs in self._pages():
+            for kv in kvs:
+                loaded[kv.key] = (kv.value, kv.mod_revision)
+        if self.ready.is_set():
+            await self._apply_difference(loaded, revision)
+        else:
+            self._take_over(loaded)
+        for resource in self._cache:
+            resource.history.start = max(resource.history.start, revision)
+            resource.wake()
+        self._reload = False
+        self._cache.advance(revision)
+        self.ready.set()
+
+    async def _pages(self) -> AsyncIterator[tuple[int, list[KeyValue]]]:
+        """Everything under the root, as of one revision."""
+        key, revision = self._cache.root, 0
+        end = key[:-1] + bytes([key[-1] + 1])
+        while True:
+            answer = await self._client.range(key, end, limit=LOAD_PAGE, revision=revision)
+            revision = revision or answer.revision
+            yield revision, answer.kvs
+            if not answer.more:
+                return
+            key = answer.kvs[-1].key + b"\0"
+
+    def _take_over(self, loaded: Loaded) -> None:
+        by_resource: dict[int, tuple[ResourceCache, list[tuple[bytes, bytes, int]]]] = {}
+        for key, (value, revision) in loaded.items():
+            resource = self._cache.of_key(key)
+            if resource is not None:
+                by_resource.setdefault(id(resource), (resource, []))[1].append((key, value, revision))
+        for resource, items in by_resource.values():
+            resource.load(items)
+
+    async def _apply_difference(self, loaded: Loaded, revision: int) -> None:
+        """Emits, in order, the changes that lead from what the cache has to what was loaded."""
+        reached = self._cache.reached
+        for mod, key in sorted((mod, key) for key, (_, mod) in loaded.items() if mod > reached):
+            changed = self._cache.of_key(key)
+            if changed is not None:
+                changed.put(key, loaded[key][0], mod)
+        for resource in self._cache:
+            for key in resource.keys():
+                if key not in loaded:
+                    resource.remove(key, revision)
+            await asyncio.sleep(0)
+
+    async def _follow(self) -> None:
+        root, cache = self._cache.root, self._cache
+        end = root[:-1] + bytes([root[-1] + 1])
+        watch = self._client.watch(root, end, start_revision=cache.reached + 1)
+        self._watch = watch
+        try:
+            async for batch in watch:
+                self.connected = True
+                if batch.events:
+                    self._apply(batch.events)
+                elif batch.progress and self.progress_trusted:
+                    cache.advance(batch.revision)
+        finally:
+            self._watch = None
+            await watch.cancel()
+
+    def _apply(self, events: list[Event]) -> None:
+        cache, reached = self._cache, self._cache.reached
+        touched: set[ResourceCache] = set()
+        for event in events:
+            kv = event.kv
+            if kv.mod_revision <= reached:
+                continue
+            resource = cache.of_key(kv.key)
+            if resource is None:
+                continue
+            touched.add(resource)
+            if event.deleted:
+                resource.remove(kv.key, kv.mod_revision)
+            else:
+                resource.put(kv.key, kv.value, kv.mod_revision)
+        cache.advance(events[-1].kv.mod_revision)
+        for resource in touched:
+            resource.wake()

@@ -1,0 +1,173 @@
+"""Reading objects and pages of objects: from the cache where it can answer, from etcd where only etcd can.
+
+"Semantics for get and list" of API Concepts: the verbs decide which of these a request needs; every method says what
+it promises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from storage.cache import ResourceCache, WatchCache
+from storage.consistency import ConsistentReads
+from storage.entry import Attributes, Entry
+from storage.etcd import EtcdClient
+from storage.history import Overrun
+
+Match = Callable[[Attributes], bool]
+
+PAGE = 500  # keys asked of etcd at once
+MAX_PAGE = 10_000
+FUTURE_WAIT = 3.0  # seconds that a read waits for a resourceVersion that is not there yet
+
+
+class TooLargeRevision(Exception):
+    """A revision was asked for that this server has not reached."""
+
+    def __init__(self, revision: int, current: int) -> None:
+        super().__init__(f"Too large resource version: {revision}, current: {current}")
+        self.revision, self.current = revision, current
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A part of a collection in key order, as it was at `revision`."""
+
+    entries: list[Entry]
+    revision: int
+    next_key: bytes | None = None  # where to go on; None when this is the end
+    remaining: int = 0  # keys after this page, whether they match or not
+
+
+class Reads:
+    """The read side of storage, shared by all requests of a process."""
+
+    def __init__(self, client: EtcdClient, cache: WatchCache, consistent: ConsistentReads) -> None:
+        self._client, self._cache, self._consistent = client, cache, consistent
+
+    @property
+    def reached(self) -> int:
+        """The revision up to which the cache has seen everything."""
+        return self._cache.reached
+
+    async def get(self, resource: ResourceCache, key: bytes) -> Entry | None:
+        """The most recent version. Raises Unavailable."""
+        if await self._consistent.fresh():
+            return resource.get(key)
+        return await self.get_direct(resource, key)
+
+    async def get_direct(self, resource: ResourceCache, key: bytes) -> Entry | None:
+        """The most recent version, asked of etcd itself. Raises Unavailable."""
+        found = await self._client.range(key)
+        return resource.entry(key, found.kvs[0].value, found.kvs[0].mod_revision) if found.kvs else None
+
+    async def not_older_than(self, revision: int) -> None:
+        """Waits until the cache has reached a revision. Raises TooLargeRevision after FUTURE_WAIT seconds."""
+        if self._cache.reached >= revision:
+            return
+        if not await self._consistent.wait_for(revision, FUTURE_WAIT):
+            raise TooLargeRevision(revision, self._cache.reached)
+
+    async def fresh(self) -> bool:
+        """Makes the cache at least as new as etcd is now; False when only etcd can answer. Raises Unavailable."""
+        return await self._consistent.fresh()
+
+    def page(
+        self, resource: ResourceCache, prefix: bytes, start: bytes, limit: int, match: Match | None
+    ) -> Page:
+        """A page of the cache's present state, from the key `start` on; limit 0 means all."""
+        low, high = resource.bounds(prefix)
+        if start > prefix:
+            low = max(low, resource.index_of(start))
+        if match is None and limit:
+            entries = resource.slice(low, min(low + limit, high))
+            return _cut(entries, self._cache.reached, high - low - len(entries))
+        return _select(resource.slice(low, high), self._cache.reached, limit, match, resource)
+
+    async def page_at(
+        self, resource: ResourceCache, prefix: bytes, start: bytes, limit: int, match: Match | None, revision: int
+    ) -> Page:
+        """A page as the collection was at exactly `revision`.
+
+        Within the history the changes since then are undone; older ones are asked of etcd. Raises Compacted,
+        FutureRevision, Unavailable.
+        """
+        if revision <= self._cache.reached:
+            try:
+                entries = _undone(resource, prefix, start, revision)
+            except Overrun:
+                pass
+            else:
+                if entries is None:
+                    page = self.page(resource, prefix, start, limit, match)
+                    return Page(page.entries, revision, page.next_key, page.remaining)
+                return _select(entries, revision, limit, match, resource)
+        return await self.page_direct(resource, prefix, start, limit, match, revision)
+
+    async def page_direct(
+        self, resource: ResourceCache, prefix: bytes, start: bytes, limit: int, match: Match | None, revision: int = 0
+    ) -> Page:
+        """A page asked of etcd, at a revision or (0) the present one, looking further until it is full."""
+        found: list[Entry] = []
+        key, size, end = max(start, prefix), min(limit or PAGE, MAX_PAGE), _prefix_end(prefix)
+        while True:
+            answer = await self._client.range(key, end, limit=size, revision=revision)
+            revision = revision or answer.revision
+            for index, kv in enumerate(answer.kvs):
+                if limit and len(found) >= limit:
+                    return _cut(found, revision, answer.count - index, after=answer.kvs[index - 1].key)
+                entry = resource.entry(kv.key, kv.value, kv.mod_revision)
+                if match is None or match(entry.attributes(resource.spec.attributes_of)):
+                    found.append(entry)
+            left = answer.count - len(answer.kvs)
+            if left <= 0:
+                return Page(found, revision)
+            last = answer.kvs[-1].key
+            if limit and len(found) >= limit:
+                return _cut(found, revision, left, after=last)
+            key, size = last + b"\0", min(size * 2, MAX_PAGE)
+
+
+def _cut(entries: list[Entry], revision: int, remaining: int, after: bytes | None = None) -> Page:
+    if remaining <= 0 or not (entries or after):
+        return Page(entries, revision)
+    return Page(entries, revision, (after or entries[-1].key) + b"\0", remaining)
+
+
+def _select(entries: list[Entry], revision: int, limit: int, match: Match | None, resource: ResourceCache) -> Page:
+    if match is None:
+        kept = entries[:limit] if limit else entries
+        return _cut(kept, revision, len(entries) - len(kept))
+    attributes_of, kept = resource.spec.attributes_of, []
+    for index, entry in enumerate(entries):
+        if match(entry.attributes(attributes_of)):
+            kept.append(entry)
+            if limit and len(kept) >= limit:
+                return _cut(kept, revision, len(entries) - index - 1)
+    return Page(kept, revision)
+
+
+def _undone(resource: ResourceCache, prefix: bytes, start: bytes, revision: int) -> list[Entry] | None:
+    """The entries under a prefix as they were at a revision; None when nothing has changed there since."""
+    before: dict[bytes, Entry | None] = {}
+    for change in resource.history.undo_to(revision):
+        if change.key.startswith(prefix) and change.key >= start:
+            before[change.key] = change.previous
+    if not before:
+        return None
+    low, high = resource.bounds(prefix)
+    if start > prefix:
+        low = max(low, resource.index_of(start))
+    entries = [entry for entry in resource.slice(low, high) if entry.key not in before]
+    entries.extend(entry for entry in before.values() if entry is not None)
+    entries.sort(key=_key_of)
+    return entries
+
+
+def _key_of(entry: Entry) -> bytes:
+    return entry.key
+
+
+def _prefix_end(prefix: bytes) -> bytes:
+    return prefix[:-1] + bytes([prefix[-1] + 1])
