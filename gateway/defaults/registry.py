@@ -8,8 +8,51 @@ from importlib import import_module
 from gateway.jsontypes import JsonObject
 
 Defaulter = Callable[[JsonObject], None]
+Defaulters = dict[tuple[str, str], Defaulter]
 
-MODULES: dict[tuple[str, str], str] = {}
+MODULES: dict[str, dict[str, str]] = {
+    "v1": {
+        "Pod": "pod",
+        "Service": "service",
+        "Secret": "core",
+        "Namespace": "core",
+        "Node": "core",
+        "LimitRange": "core",
+        "ResourceQuota": "core",
+        "Endpoints": "core",
+        "PersistentVolume": "core",
+        "PersistentVolumeClaim": "core",
+        "PodTemplate": "core",
+        "ReplicationController": "core",
+    },
+    "apps/v1": {"Deployment": "apps", "ReplicaSet": "apps", "StatefulSet": "apps", "DaemonSet": "apps"},
+    "batch/v1": {"Job": "batch", "CronJob": "batch"},
+    "autoscaling/v1": {"HorizontalPodAutoscaler": "autoscaling"},
+    "autoscaling/v2": {"HorizontalPodAutoscaler": "autoscaling"},
+    "networking.k8s.io/v1": {"NetworkPolicy": "networking", "IngressClass": "networking"},
+    "discovery.k8s.io/v1": {"EndpointSlice": "networking"},
+    "policy/v1": {"PodDisruptionBudget": "policy"},
+    "rbac.authorization.k8s.io/v1": {"RoleBinding": "access", "ClusterRoleBinding": "access"},
+    "authentication.k8s.io/v1": {"TokenRequest": "access"},
+    "storage.k8s.io/v1": {"StorageClass": "storage", "CSIDriver": "storage", "VolumeAttachment": "storage"},
+    "scheduling.k8s.io/v1": {"PriorityClass": "scheduling"},
+    "admissionregistration.k8s.io/v1": {
+        "ValidatingWebhookConfiguration": "admissionregistration",
+        "MutatingWebhookConfiguration": "admissionregistration",
+        "ValidatingAdmissionPolicy": "admissionregistration",
+        "MutatingAdmissionPolicy": "admissionregistration",
+        "ValidatingAdmissionPolicyBinding": "admissionregistration",
+        "MutatingAdmissionPolicyBinding": "admissionregistration",
+    },
+    "flowcontrol.apiserver.k8s.io/v1": {"FlowSchema": "flowcontrol", "PriorityLevelConfiguration": "flowcontrol"},
+    "resource.k8s.io/v1": {
+        "ResourceClaim": "devices",
+        "ResourceClaimTemplate": "devices",
+        "ResourceSlice": "devices",
+    },
+    "apiextensions.k8s.io/v1": {"CustomResourceDefinition": "extension"},
+    "apiregistration.k8s.io/v1": {"APIService": "extension"},
+}
 
 _loaded: dict[tuple[str, str], Defaulter] = {}
 
@@ -18,7 +61,8 @@ def defaulter_for(api_version: str, kind: str) -> Defaulter | None:
     """The function that defaults objects of this served version, or None when the kind has no defaults."""
     key = (api_version, kind)
     found = _loaded.get(key)
-    if found is None and key in MODULES:
-        module = import_module(f"gateway.defaults.{MODULES[key]}")
-        found = _loaded[key] = module.DEFAULTERS[key]
+    if found is None:
+        name = MODULES.get(api_version, {}).get(kind)
+        if name is not None:
+            found = _loaded[key] = import_module(f"gateway.defaults.{name}").DEFAULTERS[key]
     return found

@@ -1,0 +1,72 @@
+"""Defaults of the workloads in the apps group.
+
+Source: Kubernetes API reference, DeploymentSpec, ReplicaSetSpec, StatefulSetSpec, DaemonSetSpec.
+"""
+
+from __future__ import annotations
+
+from gateway.defaults.core import PERSISTENT_VOLUME_CLAIM
+from gateway.defaults.pod_spec import TEMPLATE
+from gateway.defaults.registry import Defaulters
+from gateway.defaults.table import Rule, compile_table
+from gateway.jsontypes import JsonObject
+
+
+def _rolling_update(**limits: int | str) -> Rule:
+    """The rule for an update strategy of which the rolling kind has `limits` unless they are set."""
+    fill = compile_table({"rollingUpdate+": compile_table({f"{name}?": value for name, value in limits.items()})})
+
+    def apply(strategy: JsonObject) -> None:
+        if strategy["type"] == "RollingUpdate":
+            fill(strategy)
+
+    return apply
+
+
+def _stateful_update(strategy: JsonObject) -> None:
+    """Unlike others, a stateful set that asks for rolling updates without parameters is left without them."""
+    if not strategy.get("type"):
+        strategy["type"] = "RollingUpdate"
+        strategy.setdefault("rollingUpdate", {})
+    if strategy["type"] == "RollingUpdate" and "rollingUpdate" in strategy:
+        strategy["rollingUpdate"].setdefault("partition", 0)
+
+
+def _claim_kind(claim: JsonObject) -> None:
+    claim["apiVersion"] = "v1"
+    claim["kind"] = "PersistentVolumeClaim"
+
+
+DEFAULTERS: Defaulters = {
+    ("apps/v1", "Deployment"): compile_table(
+        {
+            "spec+.replicas?": 1,
+            "spec+.revisionHistoryLimit?": 10,
+            "spec+.progressDeadlineSeconds?": 600,
+            "spec+.strategy+.type": "RollingUpdate",
+            "spec+.strategy+": _rolling_update(maxUnavailable="25%", maxSurge="25%"),
+            "spec+.template+": TEMPLATE,
+        }
+    ),
+    ("apps/v1", "ReplicaSet"): compile_table({"spec+.replicas?": 1, "spec+.template+": TEMPLATE}),
+    ("apps/v1", "DaemonSet"): compile_table(
+        {
+            "spec+.revisionHistoryLimit?": 10,
+            "spec+.updateStrategy+.type": "RollingUpdate",
+            "spec+.updateStrategy+": _rolling_update(maxUnavailable=1, maxSurge=0),
+            "spec+.template+": TEMPLATE,
+        }
+    ),
+    ("apps/v1", "StatefulSet"): compile_table(
+        {
+            "spec+.replicas?": 1,
+            "spec+.revisionHistoryLimit?": 10,
+            "spec+.podManagementPolicy": "OrderedReady",
+            "spec+.updateStrategy+": _stateful_update,
+            "spec+.persistentVolumeClaimRetentionPolicy+.whenDeleted": "Retain",
+            "spec+.persistentVolumeClaimRetentionPolicy+.whenScaled": "Retain",
+            "spec+.template+": TEMPLATE,
+            "spec+.volumeClaimTemplates[]": compile_table({}, _claim_kind, PERSISTENT_VOLUME_CLAIM),
+        }
+    ),
+}

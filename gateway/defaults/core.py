@@ -1,0 +1,138 @@
+"""Defaults of the remaining kinds of the core group.
+
+Source: Kubernetes API reference, each kind's page; "Automatic labelling" for namespaces; LimitRange for its defaults.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+
+from gateway.defaults.pod_spec import (
+    AZURE_DISK,
+    CLAIM_SPEC,
+    HOST_PATH,
+    ISCSI,
+    RBD,
+    SCALE_IO,
+    TEMPLATE,
+)
+from gateway.defaults.quantities import round_up
+from gateway.defaults.registry import Defaulters
+from gateway.defaults.table import compile_table
+from gateway.jsontypes import JsonObject
+
+VOLUME_SOURCES = compile_table(
+    {
+        "capacity": round_up,
+        "hostPath": compile_table(HOST_PATH),
+        "rbd": compile_table(RBD),
+        "iscsi": compile_table(ISCSI),
+        "azureDisk": compile_table(AZURE_DISK),
+        "scaleIO": compile_table(SCALE_IO),
+    }
+)
+
+PERSISTENT_VOLUME_CLAIM = compile_table(
+    {
+        "spec+": CLAIM_SPEC,
+        "status+.phase": "Pending",
+        "status+.capacity": round_up,
+        "status+.allocatedResources": round_up,
+    }
+)
+
+
+def _namespace_label(namespace: JsonObject) -> None:
+    name = namespace["metadata"].get("name")
+    if name:
+        labels = namespace["metadata"].setdefault("labels", {})
+        labels["kubernetes.io/metadata.name"] = name
+
+
+def _allocatable(status: JsonObject) -> None:
+    if "allocatable" not in status and status.get("capacity"):
+        status["allocatable"] = dict(status["capacity"])
+
+
+def _pod_cidrs(spec: JsonObject) -> None:
+    """`podCIDR` and the first of `podCIDRs` are one range; when they differ the single one decides."""
+    single, several = spec.get("podCIDR"), spec.get("podCIDRs")
+    if single and (not several or several[0] != single):
+        spec["podCIDRs"] = [single]
+    elif several and several[0]:
+        spec["podCIDR"] = several[0]
+
+
+def _container_limits(item: JsonObject) -> None:
+    """Limits default to the maximum, requests to the limits and then to the minimum."""
+    if item.get("type") != "Container":
+        return
+    limits = {**item.get("max", {}), **item.get("default", {})}
+    requests = {**item.get("min", {}), **limits, **item.get("defaultRequest", {})}
+    if limits:
+        item["default"] = limits
+    if requests:
+        item["defaultRequest"] = requests
+
+
+def _labels_of_template(controller: JsonObject) -> None:
+    """A replication controller takes its selector and its own labels from its template."""
+    spec = controller.get("spec") or {}
+    labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
+    if not labels:
+        return
+    if not spec.get("selector"):
+        spec["selector"] = dict(labels)
+    if not controller["metadata"].get("labels"):
+        controller["metadata"]["labels"] = dict(labels)
+
+
+def _string_data(secret: JsonObject) -> None:
+    """`stringData` is only ever written: its values end up in `data`, over what is there."""
+    strings = secret.pop("stringData", None)
+    if strings:
+        data = secret.setdefault("data", {})
+        for key, value in strings.items():
+            data[key] = b64encode(value.encode()).decode()
+
+
+DEFAULTERS: Defaulters = {
+    ("v1", "Secret"): compile_table({"type": "Opaque"}, _string_data),
+    ("v1", "Namespace"): compile_table({"status+.phase": "Active"}, _namespace_label),
+    ("v1", "Node"): compile_table(
+        {
+            "spec": _pod_cidrs,
+            "status": _allocatable,
+            "status.capacity": round_up,
+            "status.allocatable": round_up,
+        }
+    ),
+    ("v1", "LimitRange"): compile_table(
+        {
+            "spec.limits[]": _container_limits,
+            "spec.limits[].max": round_up,
+            "spec.limits[].min": round_up,
+            "spec.limits[].default": round_up,
+            "spec.limits[].defaultRequest": round_up,
+            "spec.limits[].maxLimitRequestRatio": round_up,
+        }
+    ),
+    ("v1", "ResourceQuota"): compile_table(
+        {"spec.hard": round_up, "status.hard": round_up, "status.used": round_up},
+    ),
+    ("v1", "Endpoints"): compile_table({"subsets[].ports[].protocol": "TCP"}),
+    ("v1", "PersistentVolume"): compile_table(
+        {
+            "status+.phase": "Pending",
+            "spec+.persistentVolumeReclaimPolicy": "Retain",
+            "spec+.volumeMode?": "Filesystem",
+            "spec+": VOLUME_SOURCES,
+        }
+    ),
+    ("v1", "PersistentVolumeClaim"): PERSISTENT_VOLUME_CLAIM,
+    ("v1", "PodTemplate"): compile_table({"template+": TEMPLATE}),
+    ("v1", "ReplicationController"): compile_table(
+        {"spec+.replicas?": 1, "spec+.template": TEMPLATE},
+        _labels_of_template,
+    ),
+}

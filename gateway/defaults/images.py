@@ -1,0 +1,55 @@
+"""Which pull policy an image reference implies: the newest of a moving tag is pulled always, anything else once.
+
+The reference grammar is that of the distribution project (docker.io/library normalisation); a reference that does
+not parse counts as one with a fixed tag, its rejection being left to validation.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_COMPONENT = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
+_DOMAIN = rf"(?:{_COMPONENT}(?:\.{_COMPONENT})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
+_PATH_PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+_REFERENCE = re.compile(
+    rf"(?:{_DOMAIN}/)?(?P<path>{_PATH_PART}(?:/{_PATH_PART})*)"
+    r"(?::(?P<tag>[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}))?"
+    r"(?:@(?P<digest>[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}))?"
+)
+_IDENTIFIER = re.compile(r"[a-f0-9]{64}")
+_DIGEST = re.compile(r"sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{128}")
+_PATH_LIMIT = 255
+
+
+@lru_cache(maxsize=4096)
+def pull_policy(image: str) -> str:
+    """The pull policy of a container that names `image` and no policy: "Always" or "IfNotPresent"."""
+    return "Always" if _is_latest(image) else "IfNotPresent"
+
+
+def _is_latest(image: str) -> bool:
+    if _IDENTIFIER.fullmatch(image):
+        return False
+    domain, remainder = _split_domain(image)
+    if remainder.partition(":")[0] != remainder.partition(":")[0].lower():
+        return False
+    found = _REFERENCE.fullmatch(f"{domain}/{remainder}")
+    if found is None or len(found["path"]) > _PATH_LIMIT:
+        return False
+    if found["digest"] and not _DIGEST.fullmatch(found["digest"]):
+        return False
+    return found["tag"] == "latest" or not (found["tag"] or found["digest"])
+
+
+def _split_domain(image: str) -> tuple[str, str]:
+    first, slash, rest = image.partition("/")
+    if not slash:
+        return "docker.io", f"library/{image}"
+    if first == "index.docker.io":
+        first = "docker.io"
+    elif first != "localhost" and not ("." in first or ":" in first or first != first.lower()):
+        first, rest = "docker.io", image
+    if first == "docker.io" and "/" not in rest:
+        rest = f"library/{rest}"
+    return first, rest

@@ -1,0 +1,79 @@
+"""Defaults of pods: those that a pod has beyond its pod spec, which templates don't get.
+
+Source: Kubernetes API reference, Pod; "Resource Management for Pods and Containers" (requests from limits, pod-level
+resources, KEP-2837); PodStatus and PodIP for the addresses.
+"""
+
+from __future__ import annotations
+
+from gateway.defaults.pod_resources import default_pod_resources
+from gateway.defaults.pod_spec import POD_SPEC, drop_retired_annotations
+from gateway.defaults.quantities import round_up
+from gateway.defaults.registry import Defaulters
+from gateway.defaults.table import compile_table
+from gateway.jsontypes import JsonObject
+
+
+def _requests_from_limits(spec: JsonObject) -> None:
+    for group in ("containers", "initContainers"):
+        for container in spec.get(group, ()):
+            resources = container.get("resources")
+            limits = resources.get("limits") if resources else None
+            if limits:
+                resources["requests"] = {**limits, **resources.get("requests", {})}
+
+
+def _host_ports(spec: JsonObject) -> None:
+    """On the host's network a container's port is the host's port."""
+    if not spec.get("hostNetwork"):
+        return
+    for group in ("containers", "initContainers"):
+        for container in spec.get(group, ()):
+            for port in container.get("ports", ()):
+                if not port.get("hostPort") and port.get("containerPort"):
+                    port["hostPort"] = port["containerPort"]
+
+
+def _grace_period(spec: JsonObject) -> None:
+    """A negative grace period means the shortest one."""
+    if spec.get("terminationGracePeriodSeconds", 0) < 0:
+        spec["terminationGracePeriodSeconds"] = 1
+
+
+def _pod_ips(status: JsonObject) -> None:
+    """`podIP` and the first of `podIPs` are one address; when they differ the single one decides."""
+    single, several = status.get("podIP"), status.get("podIPs")
+    if single and (not several or several[0].get("ip") != single):
+        status["podIPs"] = [{"ip": single}]
+    elif several and several[0].get("ip"):
+        status["podIP"] = several[0]["ip"]
+
+
+_CONTAINER_STATUS = compile_table(
+    {"allocatedResources": round_up, "resources.limits": round_up, "resources.requests": round_up}
+)
+
+_SPEC = compile_table(
+    {"enableServiceLinks?": True},
+    _requests_from_limits,
+    default_pod_resources,
+    _host_ports,
+    _grace_period,
+    POD_SPEC,
+)
+
+POD = compile_table(
+    {
+        "metadata": drop_retired_annotations,
+        "spec+": _SPEC,
+        "status": _pod_ips,
+        "status.initContainerStatuses[]": _CONTAINER_STATUS,
+        "status.containerStatuses[]": _CONTAINER_STATUS,
+        "status.ephemeralContainerStatuses[]": _CONTAINER_STATUS,
+        "status.allocatedResources": round_up,
+        "status.resources.limits": round_up,
+        "status.resources.requests": round_up,
+    }
+)
+
+DEFAULTERS: Defaulters = {("v1", "Pod"): POD}
