@@ -29,18 +29,18 @@ class Kind(Enum):
     MICROTIME = "microtime"
     DURATION = "duration"
     INT_OR_STRING = "int-or-string"
-    ANY = "any"  # free JSON (RawExtension, JSON, FieldsV1): kept as it is
+    ANY = "any"  # free JSON (RawExtension, JSON, FieldsV1), kept as it is; `elem` is set for JSONSchemaPropsOr* only
 
 
 class Omit(Enum):
     """When Go leaves a field out of its JSON."""
 
     NEVER = "never"  # no omitempty: the zero value is written
-    EMPTY = "empty"  # omitempty on a value: zero numbers, false, "", empty lists and maps are left out
+    EMPTY = "empty"  # omitempty (times: omitzero) on a value: 0, false, "", empty lists and maps are left out
     NIL = "nil"  # omitempty on a pointer: only an absent value is left out (0, false and "" stay)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Type:
     """A node of the schema. Which attributes mean something depends on `kind`."""
 
@@ -52,6 +52,9 @@ class Type:
     list_map_keys: tuple[str, ...] = ()  # LIST of list_type "map"
     atomic: bool = False  # STRUCT or MAP that is owned as a whole (x-kubernetes-map-type: atomic)
     elem_pointer: bool = False  # LIST/MAP whose Go element is a pointer
+
+    def __repr__(self) -> str:
+        return f"<Type {self.kind.value} {self.name}>"
 
 
 @dataclass(slots=True, eq=False)
@@ -69,4 +72,5 @@ class Field:
     patch_strategies: tuple[str, ...] = ()  # "merge", "replace", "retainKeys"
     patch_merge_key: str = ""
     number: int = 0  # protobuf field number, 0 if unknown
-    owner: str = ""  # Go name of the struct that declares it ("ObjectMeta"), for error messages
+    embedded: tuple[str, ...] = ()  # Go names of the embedded structs it is inlined from, outermost first
+    embedded_numbers: tuple[int, ...] = ()  # their protobuf field numbers, 0 for those that protobuf doesn't nest

@@ -9,7 +9,8 @@
 // Output: {"types": {NAME: TYPE}}. NAME is the OpenAPI definition name. TYPE is {"go": name in error messages, then one
 // of "fields": struct fields in Go order with inlined ones flattened, "is": the type it is defined as, or neither for
 // types with their own JSON form}. A field is [JSON name, Go name, type, omit ("", "empty" or "zero"), protobuf number,
-// patch strategy, patch merge key, Go names of the embedded structs it comes from]; trailing empty values are left out.
+// patch strategy, patch merge key, embedded structs it comes from ("Outer:2.Inner:1": Go name and protobuf number)];
+// trailing empty values are left out.
 package main
 
 import (
@@ -107,13 +108,17 @@ func fields(t reflect.Type, embedded []string) [][]any {
 			inner = inner.Elem()
 		}
 		if field.Anonymous && tag[0] == "" && inner.Kind() == reflect.Struct {
-			result = append(result, fields(inner, append(append([]string{}, embedded...), field.Name))...)
+			step := field.Name
+			if number := protobufNumber(field); number > 0 {
+				step += ":" + strconv.Itoa(number)
+			}
+			result = append(result, fields(inner, append(append([]string{}, embedded...), step))...)
 			continue
 		}
 		if tag[0] == "" {
 			tag[0] = field.Name
 		}
-		omit, number := "", 0
+		omit := ""
 		for _, option := range tag[1:] {
 			if option == "omitempty" && omit == "" {
 				omit = "empty"
@@ -122,10 +127,7 @@ func fields(t reflect.Type, embedded []string) [][]any {
 				omit = "zero"
 			}
 		}
-		if parts := strings.Split(field.Tag.Get("protobuf"), ","); len(parts) > 1 {
-			number, _ = strconv.Atoi(parts[1])
-		}
-		entry := []any{tag[0], field.Name, expression(field.Type), omit, number,
+		entry := []any{tag[0], field.Name, expression(field.Type), omit, protobufNumber(field),
 			field.Tag.Get("patchStrategy"), field.Tag.Get("patchMergeKey"), strings.Join(embedded, ".")}
 		for len(entry) > 3 && (entry[len(entry)-1] == "" || entry[len(entry)-1] == 0) {
 			entry = entry[:len(entry)-1]
@@ -133,6 +135,15 @@ func fields(t reflect.Type, embedded []string) [][]any {
 		result = append(result, entry)
 	}
 	return result
+}
+
+func protobufNumber(field reflect.StructField) int {
+	if parts := strings.Split(field.Tag.Get("protobuf"), ","); len(parts) > 1 {
+		if number, err := strconv.Atoi(parts[1]); err == nil {
+			return number
+		}
+	}
+	return 0
 }
 
 func main() {

@@ -1,0 +1,177 @@
+"""The built-in types, read from the generated catalog (catalog.json; hack/catalog.py makes it and says its layout).
+
+The file is parsed once, on first use; `Type`s are built when they are first asked for and shared from then on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+
+from gateway.jsontypes import JsonObject, loads
+from gateway.schema.types import Field, Kind, Omit, Type
+
+META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+
+_PLAIN = {
+    "string": Kind.STRING,
+    "int32": Kind.INT32,
+    "int64": Kind.INT64,
+    "float64": Kind.FLOAT,
+    "bool": Kind.BOOL,
+    "[]uint8": Kind.BYTES,
+    "interface {}": Kind.ANY,
+}
+_OWN_JSON = {
+    META + "Time": Kind.TIME,
+    META + "MicroTime": Kind.MICROTIME,
+    META + "Duration": Kind.DURATION,
+    META + "FieldsV1": Kind.ANY,
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": Kind.QUANTITY,
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": Kind.INT_OR_STRING,
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": Kind.ANY,
+    _EXTENSIONS + "JSON": Kind.ANY,
+    _EXTENSIONS + "JSONSchemaPropsOrArray": Kind.ANY,
+    _EXTENSIONS + "JSONSchemaPropsOrBool": Kind.ANY,
+    _EXTENSIONS + "JSONSchemaPropsOrStringArray": Kind.ANY,
+}
+_OMITTED_WHEN_EMPTY = frozenset(
+    {Kind.STRING, Kind.INT32, Kind.INT64, Kind.FLOAT, Kind.BOOL, Kind.BYTES, Kind.LIST, Kind.MAP}
+)
+
+
+@cache
+def document() -> JsonObject:
+    """The whole catalog as JSON."""
+    content: JsonObject = loads(files("gateway.schema").joinpath("catalog.json").read_bytes())
+    return content
+
+
+@cache
+def type_of(type_name: str) -> Type:
+    """The type of an OpenAPI definition name ("io.k8s.api.core.v1.Pod"). KeyError when there is none."""
+    return _named(type_name)
+
+
+@cache
+def type_name_for(group: str, version: str, kind: str) -> str:
+    """The definition name of a kind; kinds of meta/v1 (DeleteOptions, Status) belong to every group. KeyError."""
+    content = document()
+    name = content["kinds"].get(f"{group}/{version}/{kind}")
+    if name is None and META + kind in content["types"]:
+        name = META + kind
+    if name is None:
+        raise KeyError(f"no kind {kind} in {group}/{version}" if group else f"no kind {kind} in {version}")
+    return str(name)
+
+
+@cache
+def type_for(group: str, version: str, kind: str) -> Type:
+    """The type of a kind. KeyError when there is none."""
+    return type_of(type_name_for(group, version, kind))
+
+
+_types: dict[str, Type] = {}  # named types
+_expressions: dict[tuple[str, str, tuple[str, ...], str], Type] = {}  # composite ones and variants of named ones
+
+
+def _named(name: str) -> Type:
+    known = _types.get(name)
+    if known is not None:
+        return known
+    entry = document()["types"][name]
+    if name in _OWN_JSON:
+        built = _types[name] = Type(_OWN_JSON[name], entry["go"])
+        if name.startswith(_EXTENSIONS + "JSONSchemaPropsOr"):
+            built.elem = _named(_EXTENSIONS + "JSONSchemaProps")
+        return built
+    if "is" in entry:
+        built = _types[name] = replace(_expression(entry["is"], {}), name=entry["go"])
+        return built
+    built = _types[name] = Type(Kind.STRUCT, entry["go"], atomic=entry.get("atomic", False))
+    for facts in entry.get("fields", ()):
+        built.fields[facts["name"]] = _field(facts)  # one by one: the type may lead back to itself
+    return built
+
+
+def _expression(expression: str, facts: JsonObject) -> Type:
+    """The type written as a Go type expression, with a field's list and map facts; pointers are looked through."""
+    expression = expression.removeprefix("*")
+    key = (expression, facts.get("list", ""), tuple(facts.get("keys", ())), facts.get("map", ""))
+    known = _expressions.get(key)
+    if known is None:
+        known = _expressions[key] = _build(expression, facts)
+    return known
+
+
+def _build(expression: str, facts: JsonObject) -> Type:
+    if expression in _PLAIN:
+        return Type(_PLAIN[expression], expression)
+    if expression.startswith("[]"):
+        built = Type(Kind.LIST, "")
+        elem = expression[2:]
+    elif expression.startswith("map["):
+        built = Type(Kind.MAP, "")
+        elem = expression[expression.index("]") + 1 :]
+    else:
+        built = _named(expression)
+        if "list" not in facts and facts.get("map") in (None, _relation(built)):
+            return built
+        built = replace(built)  # shares the fields
+        elem = ""
+    if elem:
+        built.elem = _expression(elem, {})
+        built.elem_pointer = elem.startswith("*")
+        built.name = _go_name(expression)
+    built.list_type = facts.get("list", "atomic")
+    built.list_map_keys = tuple(facts.get("keys", ()))
+    built.atomic = facts.get("map") == "atomic"
+    return built
+
+
+def _relation(built: Type) -> str:
+    return "atomic" if built.atomic else "granular"
+
+
+def _go_name(expression: str) -> str:
+    if expression.startswith("*"):
+        return "*" + _go_name(expression[1:])
+    if expression.startswith("[]"):
+        return "[]" + _go_name(expression[2:])
+    if expression.startswith("map["):
+        key, _, elem = expression[4:].partition("]")
+        return f"map[{_go_name(key)}]{_go_name(elem)}"
+    entry = document()["types"].get(expression)
+    return entry["go"] if entry else expression
+
+
+def _field(facts: JsonObject) -> Field:
+    type_ = _expression(facts["type"], facts)
+    pointer = facts["type"].startswith("*")
+    steps = [step.partition(":") for step in facts.get("embedded", "").split(".") if step]
+    return Field(
+        name=facts["name"],
+        go_name=facts["go"],
+        type=type_,
+        omit=_omit(facts.get("omit", ""), pointer, type_.kind),
+        pointer=pointer,
+        required=facts.get("required", False),
+        default=facts.get("default"),
+        enum=tuple(facts.get("enum", ())),
+        patch_strategies=tuple(facts["patch"].split(",")) if "patch" in facts else (),
+        patch_merge_key=facts.get("mergeKey", ""),
+        number=facts.get("number", 0),
+        embedded=tuple(name for name, _, _ in steps),
+        embedded_numbers=tuple(int(number or 0) for _, _, number in steps),
+    )
+
+
+def _omit(written: str, pointer: bool, kind: Kind) -> Omit:
+    """omitempty leaves out nil pointers and empty values but never structs; omitzero asks the type (times)."""
+    if not written:
+        return Omit.NEVER
+    if pointer:
+        return Omit.NIL
+    return Omit.EMPTY if written == "zero" or kind in _OMITTED_WHEN_EMPTY else Omit.NEVER
