@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 from gateway.access.authentication import Authenticator
 from gateway.access.authorization import Authorizer
 from gateway.config import Settings
+from gateway.http.routing import ResourceKey
 from gateway.resources.resource import Resource
 
 if TYPE_CHECKING:
     from storage.store import Store
-
-ResourceKey = tuple[str, str, str, str]  # group, version, plural, subresource ("" for the resource itself)
 
 
 @dataclass(slots=True)

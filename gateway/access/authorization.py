@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Protocol
 
 from gateway.access.user import AUTHENTICATED_GROUP, User
+from gateway.http import status
 from gateway.http.request_info import RequestInfo
+from gateway.http.status import StatusError
+from gateway.validation.field import go_quote
 
 # what ClusterRole system:public-info-viewer lets everybody read, signed in or not
 PUBLIC_PATHS = frozenset({"/healthz", "/livez", "/readyz", "/version", "/version/"})
@@ -26,3 +29,26 @@ class AuthenticatedOnly:
         if not info.is_resource and info.verb == "get" and info.path in PUBLIC_PATHS:
             return None
         return ""
+
+
+def forbidden(user: User, info: RequestInfo, reason: str) -> StatusError:
+    """403 in kube-apiserver's words; `reason` is appended where the authorizer gave one."""
+    message = _message(user, info).translate(_SANITIZED) + (f": {reason}" if reason else "")
+    if info.is_resource:
+        error = status.forbidden(info.group, info.resource, info.name, message)
+    else:
+        error = StatusError(403, "Forbidden", f"forbidden: {message}", {})
+    error.headers = ((b"x-content-type-options", b"nosniff"),)
+    return error
+
+
+_SANITIZED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+
+
+def _message(user: User, info: RequestInfo) -> str:
+    subject = f"User {go_quote(user.name)} cannot {info.verb}"
+    if not info.is_resource:
+        return f"{subject} path {go_quote(info.path)}"
+    resource = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
+    scope = f"in the namespace {go_quote(info.namespace)}" if info.namespace else "at the cluster scope"
+    return f"{subject} resource {go_quote(resource)} in API group {go_quote(info.group)} {scope}"

@@ -16,6 +16,7 @@ Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Header = tuple[bytes, bytes]
 
 JSON_TYPE = b"application/json"
+TEXT_TYPE = b"text/plain; charset=utf-8"
 MAX_BODY = 3 * 1024 * 1024
 
 _NO_QUERY: dict[str, list[str]] = {}
@@ -35,6 +36,7 @@ class Request:
         "_body",
         "_query",
         "headers",
+        "human",
         "info",
         "method",
         "path",
@@ -58,6 +60,7 @@ class Request:
         self.info: RequestInfo
         self.user: User
         self.representation: Representation = JSON
+        self.human = False  # wants indented JSON
         self.warnings: list[str] = []
         self._query: dict[str, list[str]] | None = None if query_string else _NO_QUERY
         self._body: bytes | None = None
@@ -139,3 +142,4 @@ class Response:
     body: bytes | Sequence[bytes] | AsyncIterator[bytes] = b""
     content_type: bytes = JSON_TYPE
     headers: list[Header] = field(default_factory=list)
+    cache_control: bytes = b"no-cache, private"

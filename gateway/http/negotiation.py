@@ -153,12 +153,15 @@ def _before(one: Clause, other: Clause) -> bool:
     )
 
 
-def wants_indentation(query: Mapping[str, list[str]], user_agent: bytes) -> bool:
-    """Whether `pretty` says so or, where it is not given, the client looks like a person's."""
-    values = query.get("pretty")
-    if values and values[0]:
-        return values[0] in _TRUE
+def is_human(user_agent: bytes) -> bool:
+    """Whether the client looks like a person's: a browser, curl or wget; it gets indented JSON."""
     return user_agent.startswith(_HUMANS)
+
+
+def pretty_parameter(query: Mapping[str, list[str]], otherwise: bool) -> bool:
+    """What the `pretty` parameter says; `otherwise` where it has no value."""
+    values = query.get("pretty")
+    return values[0] in _TRUE if values and values[0] else otherwise
 
 
 def unacceptable(produced: Iterable[str]) -> StatusError:

@@ -1,0 +1,54 @@
+"""The `timeout` parameter of a request: how long its client is ready to wait."""
+
+from __future__ import annotations
+
+import re
+
+from gateway.http.status import StatusError, bad_request
+from gateway.validation.field import go_quote
+
+MAXIMUM = 60.0  # seconds; kube-apiserver's --request-timeout
+
+_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_TERM = re.compile(r"(\d+\.?\d*|\.\d+)([^\d.]*)")
+
+
+class InvalidDuration(ValueError):
+    """A text that Go's time.ParseDuration refuses; the message is Go's."""
+
+
+def request_timeout(text: str) -> float:
+    """Seconds until the request's deadline; raises StatusError 400."""
+    try:
+        seconds = parse_duration(text)
+    except InvalidDuration as error:
+        raise bad_request(f"invalid timeout specified in the request URL - {error}") from None
+    return min(seconds, MAXIMUM) if seconds > 0 else MAXIMUM
+
+
+def parse_duration(text: str) -> float:
+    """Go's duration syntax ("1m30s", "-5s", "0") in seconds; raises InvalidDuration."""
+    unsigned = text[1:] if text[:1] in ("+", "-") else text
+    if unsigned == "0":
+        return 0.0
+    total, position = 0.0, 0
+    while position < len(unsigned):
+        term = _TERM.match(unsigned, position)
+        if term is None:
+            raise InvalidDuration(f"time: invalid duration {go_quote(text)}")
+        number, unit = term.groups()
+        if not unit:
+            raise InvalidDuration(f"time: missing unit in duration {go_quote(text)}")
+        if unit not in _UNITS:
+            raise InvalidDuration(f"time: unknown unit {go_quote(unit)} in duration {go_quote(text)}")
+        total += float(number) * _UNITS[unit]
+        position = term.end()
+    if not unsigned:
+        raise InvalidDuration(f"time: invalid duration {go_quote(text)}")
+    return -total if text[0] == "-" else total
+
+
+def timed_out() -> StatusError:
+    """504 for a request that its deadline overtook."""
+    message = "the server was unable to return a response in the time allotted, but may still be processing the request"
+    return StatusError(504, "Timeout", f"Timeout: request did not complete within the allotted timeout: {message}", {})

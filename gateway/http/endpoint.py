@@ -1,0 +1,141 @@
+"""The ASGI endpoint of the API: every request's way from bytes to a verb and back.
+
+In kube-apiserver's order: RequestInfo, deadline, authentication, authorization, then the path's resource, the Accept
+header and the verb. Whatever goes wrong becomes a Status; a traceback never leaves the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from gateway.access.authorization import forbidden
+from gateway.http.deadline import request_timeout, timed_out
+from gateway.http.discovery import Discovery
+from gateway.http.exchange import TEXT_TYPE, ClientDisconnected, Request, Response, valid_escapes
+from gateway.http.failures import failure
+from gateway.http.negotiation import JSON, is_human, negotiate, pretty_parameter
+from gateway.http.representing import represented
+from gateway.http.request_info import MalformedPath, RequestInfo, request_info
+from gateway.http.routing import served_resource
+from gateway.http.sending import Send, send_response, with_standard_headers
+from gateway.http.status import StatusError
+from gateway.resources.resource import Resource
+from gateway.server import Gateway
+from gateway.verbs import Verb, verb_for
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Any]]
+Fallback = Callable[[Scope, Receive, Send], Awaitable[None]]
+Route = tuple[RequestInfo, Resource, Verb]
+
+NO_SNIFF = (b"x-content-type-options", b"nosniff")
+PAGE_NOT_FOUND = Response(404, b"404 page not found\n", TEXT_TYPE, [NO_SNIFF])
+
+_ROUTES_LIMIT = 16384
+_LONG_RUNNING_VERBS = frozenset({"watch", "proxy"})
+_LONG_RUNNING_SUBRESOURCES = frozenset({"attach", "exec", "proxy", "log", "portforward"})
+
+
+class Endpoint:
+    """Answers a gateway's requests; those under other paths than /api and /apis go to `fallback` once allowed."""
+
+    def __init__(self, gateway: Gateway, discovery: Discovery, fallback: Fallback) -> None:
+        self._gateway = gateway
+        self._discovery = discovery
+        self._fallback = fallback
+        self._routes: dict[str, Route] = {}  # of plain GETs, by path
+
+    def forget_routes(self) -> None:
+        """To be called when the served resources have changed."""
+        self._routes.clear()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(
+            scope["method"], scope["path"], scope["query_string"], dict(reversed(scope["headers"])), receive
+        )
+        try:
+            response = await self._respond(request, scope)
+            if response is None:
+                await self._fallback(scope, receive, with_standard_headers(request, send))
+                return
+            if request.representation is not JSON or request.human:
+                response = await represented(request, response)
+        except ClientDisconnected:
+            return
+        except Exception as error:
+            response = await failure(request, error)
+        await send_response(request, response, send)
+
+    async def _respond(self, request: Request, scope: Scope) -> Response | None:
+        """The answer; None when it is the fallback's to give."""
+        route = self._routes.get(request.path) if request.method == "GET" and not request.query_string else None
+        if route is None:
+            refused = _read_request_info(request, scope["raw_path"])
+            if refused is not None:
+                return refused
+        else:
+            request.info = route[0]
+        timeout = None
+        request.human = is_human(request.headers.get(b"user-agent", b""))
+        if request.query_string:
+            request.human = pretty_parameter(request.query, request.human)
+            timeout = _timeout(request)
+        self._admit(request)
+        if route is None:
+            if not request.info.is_resource:
+                return self._discovery.respond(request)
+            if not self._discovery.serves_group(request.info.group):
+                return PAGE_NOT_FOUND
+            route = self._route(request)
+        request.representation = negotiate(request.headers.get(b"accept", b""), route[0].verb)
+        _, resource, verb = route
+        if timeout is None:
+            return await verb(self._gateway, request, resource)
+        try:
+            async with asyncio.timeout(timeout):
+                return await verb(self._gateway, request, resource)
+        except TimeoutError:
+            raise timed_out() from None
+
+    def _admit(self, request: Request) -> None:
+        """Authenticates and authorizes; raises StatusError 401 or 403."""
+        user = self._gateway.authenticator.authenticate(request.headers)
+        if user is None:
+            raise StatusError(401, "Unauthorized", "Unauthorized")
+        request.user = user
+        reason = self._gateway.authorizer.authorize(user, request.info)
+        if reason is not None:
+            raise forbidden(user, request.info, reason)
+
+    def _route(self, request: Request) -> Route:
+        info = request.info
+        resource = served_resource(self._gateway.resources, request.method, info)
+        route = info, resource, verb_for(info.verb, resource.qualified, resource.subresource)
+        if request.method == "GET" and not request.query_string:
+            if len(self._routes) >= _ROUTES_LIMIT:
+                self._routes.clear()
+            self._routes[request.path] = route
+        return route
+
+
+def _read_request_info(request: Request, raw_path: bytes) -> Response | None:
+    """Sets the request's info; the answer for a path that cannot be read."""
+    if b"%" in raw_path and not valid_escapes(raw_path.decode("latin-1")):
+        return Response(400, b"400 Bad Request", TEXT_TYPE)
+    try:
+        request.info = request_info(request.method, request.path, request.query)
+    except MalformedPath as error:
+        message = f'Internal Server Error: "{request.path}": failed to create RequestInfo: {error}\n'
+        return Response(500, message.encode(), TEXT_TYPE, [NO_SNIFF])
+    return None
+
+
+def _timeout(request: Request) -> float | None:
+    """The deadline that the client set, in seconds; None where there is none or none applies."""
+    text = request.parameter("timeout")
+    info = request.info
+    if not text or info.verb in _LONG_RUNNING_VERBS or info.subresource in _LONG_RUNNING_SUBRESOURCES:
+        return None
+    return request_timeout(text)

@@ -1,0 +1,102 @@
+"""Sending a Response over ASGI, with the headers that every answer carries."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
+from typing import Any
+
+from gateway.http.exchange import Header, Request, Response
+from gateway.http.warnings import warning_headers
+
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+NO_CACHE = b"no-cache, private"
+PIECE = 1 << 20  # bytes of a list of chunks that go out in one message
+
+
+def audit_id(headers: Mapping[bytes, bytes]) -> bytes:
+    """The request's Audit-ID where the client gave one, else a random UUID."""
+    given = headers.get(b"audit-id")
+    if given:
+        return given
+    digits = b"%032x" % random.getrandbits(128)
+    return b"%b-%b-4%b-a%b-%b" % (digits[:8], digits[8:12], digits[13:16], digits[17:20], digits[20:])
+
+
+async def send_response(request: Request, response: Response, send: Send) -> None:
+    """Sends all of a response; a streamed one until it ends or the client goes away."""
+    body = response.body
+    headers: list[Header] = [
+        (b"content-type", response.content_type),
+        (b"cache-control", response.cache_control),
+        (b"audit-id", audit_id(request.headers)),
+    ]
+    if response.headers:
+        headers += response.headers
+    if request.warnings:
+        headers += warning_headers(request.warnings)
+    if isinstance(body, bytes):
+        headers.append((b"content-length", b"%d" % len(body)))
+        await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+    elif isinstance(body, AsyncIterator):
+        await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        await _stream(body, request, send)
+    else:
+        headers.append((b"content-length", b"%d" % sum(map(len, body))))
+        await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        for piece in pieces(body):
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+
+def pieces(chunks: Sequence[bytes]) -> Iterator[bytes]:
+    """Joins small chunks and cuts large ones, so that each piece is at most `PIECE` bytes."""
+    pending: list[bytes] = []
+    size = 0
+    for chunk in chunks:
+        if size + len(chunk) > PIECE and pending:
+            yield b"".join(pending)
+            pending, size = [], 0
+        if len(chunk) > PIECE:
+            yield from (chunk[start : start + PIECE] for start in range(0, len(chunk), PIECE))
+        else:
+            pending.append(chunk)
+            size += len(chunk)
+    if pending:
+        yield b"".join(pending)
+
+
+async def _stream(chunks: AsyncIterator[bytes], request: Request, send: Send) -> None:
+    """Sends what `chunks` gives until it ends; a disconnect of the client cancels whatever it is waiting for."""
+    task = asyncio.current_task()
+    assert task is not None
+    gone = asyncio.ensure_future(request.disconnected())
+    gone.add_done_callback(lambda watcher: None if watcher.cancelled() else task.cancel())
+    try:
+        async for chunk in chunks:
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+    except asyncio.CancelledError:
+        if not gone.done():
+            raise
+        task.uncancel()
+    finally:
+        gone.cancel()
+        close = getattr(chunks, "aclose", None)
+        if close is not None:
+            await close()
+
+
+def with_standard_headers(request: Request, send: Send) -> Send:
+    """Wraps `send` so that an answer made elsewhere carries the headers of every answer."""
+
+    async def wrapped(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            headers = list(message.get("headers", ()))
+            message["headers"] = [*headers, (b"cache-control", NO_CACHE), (b"audit-id", audit_id(request.headers))]
+        await send(message)
+
+    return wrapped
