@@ -5,6 +5,8 @@ Source: Kubernetes API reference, DeploymentSpec, ReplicaSetSpec, StatefulSetSpe
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from gateway.defaults.core import PERSISTENT_VOLUME_CLAIM
 from gateway.defaults.pod_spec import TEMPLATE
 from gateway.defaults.registry import Defaulters
@@ -37,9 +39,28 @@ def _claim_kind(claim: JsonObject) -> None:
     claim["kind"] = "PersistentVolumeClaim"
 
 
+_ROLLBACK = "deprecated.deployment.rollback.to"
+
+
+def _rollback_annotation(metadata: JsonObject) -> None:
+    """The revision to go back to, once a field, lives on as an annotation that holds a number or isn't there."""
+    annotations = metadata.get("annotations")
+    if not annotations or _ROLLBACK not in annotations:
+        return
+    revision = annotations[_ROLLBACK]
+    if revision:
+        with suppress(ValueError):
+            annotations[_ROLLBACK] = str(int(revision))
+    else:
+        del annotations[_ROLLBACK]
+        if not annotations:
+            del metadata["annotations"]
+
+
 DEFAULTERS: Defaulters = {
     ("apps/v1", "Deployment"): compile_table(
         {
+            "metadata": _rollback_annotation,
             "spec+.replicas?": 1,
             "spec+.revisionHistoryLimit?": 10,
             "spec+.progressDeadlineSeconds?": 600,
