@@ -1,0 +1,46 @@
+"""The client: all services over one set of endpoints."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from storage.etcd.endpoints import Endpoints
+from storage.etcd.kv import KV
+from storage.etcd.lease import Leases
+from storage.etcd.maintenance import Maintenance
+from storage.etcd.settings import EtcdSettings
+from storage.etcd.versions import progress_notifications_correct
+from storage.etcd.watch import Watches
+
+
+class EtcdClient:
+    """To be made and used on one event loop; connects when first used. What its parts can do is documented there."""
+
+    def __init__(self, settings: EtcdSettings) -> None:
+        self._endpoints = Endpoints(settings)
+        self._watches = Watches(self._endpoints)
+        self.kv = KV(self._endpoints)
+        self.leases = Leases(self._endpoints)
+        self.maintenance = Maintenance(self._endpoints)
+        self.range, self.prefix, self.get, self.revision = self.kv.range, self.kv.prefix, self.kv.get, self.kv.revision
+        self.create, self.update, self.delete_if = self.kv.create, self.kv.update, self.kv.delete_if
+        self.put, self.delete, self.txn, self.compact = self.kv.put, self.kv.delete, self.kv.txn, self.kv.compact
+        self.watch = self._watches.watch
+        self.status = self.maintenance.status
+
+    async def progress_notifications_correct(self) -> bool:
+        """Whether the member in use is of a version whose requested watch progress can be relied on."""
+        return progress_notifications_correct((await self.status()).version)
+
+    async def close(self) -> None:
+        """End watches and calls, with Unavailable for whoever waits for them, and disconnect."""
+        self._watches.close()
+        await self._endpoints.close()
+
+    async def __aenter__(self) -> EtcdClient:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

@@ -1,0 +1,208 @@
+"""Calls over several endpoints: one channel each, one of them in use, the next one taken when it fails."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import grpc
+from grpc import ChannelConnectivity
+from grpc.aio import AioRpcError, Metadata, UnaryUnaryMultiCallable
+
+from storage.errors import Unavailable
+from storage.etcd.auth import Login
+from storage.etcd.errors import is_certainly_not_executed, is_token_stale, is_transient, translate
+from storage.etcd.generated import stubs
+from storage.etcd.settings import EtcdSettings
+
+Request = TypeVar("Request")
+Response = TypeVar("Response")
+
+_CHANNEL_OPTIONS: list[tuple[str, Any]] = [
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.initial_reconnect_backoff_ms", 50),
+    ("grpc.max_reconnect_backoff_ms", 250),
+    ("grpc.min_reconnect_backoff_ms", 5_000),
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 5_000),
+    ("grpc.http2.max_pings_without_data", 0),
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.enable_retries", 0),
+    ("grpc.service_config_disable_resolution", 1),
+]
+
+_PAUSE = 0.1
+_RENEWALS = 2
+
+
+class Endpoint:
+    """One etcd member's address, its channel and the methods on it, made once."""
+
+    __slots__ = ("address", "auth", "channel", "kv", "lease", "maintenance", "watch")
+
+    def __init__(self, address: str, channel: grpc.aio.Channel) -> None:
+        self.address, self.channel = address, channel
+        self.kv = stubs.KVStub(channel)
+        self.watch = stubs.WatchStub(channel)
+        self.lease = stubs.LeaseStub(channel)
+        self.maintenance = stubs.MaintenanceStub(channel)
+        self.auth = stubs.AuthStub(channel)
+
+
+Method = Callable[[Endpoint], UnaryUnaryMultiCallable[Request, Response]]
+
+
+class Endpoints:
+    """The endpoints of one cluster. To be made and used on one event loop."""
+
+    def __init__(self, settings: EtcdSettings) -> None:
+        self.timeout = settings.timeout
+        self.login = Login(settings.username, settings.password)
+        self._all = [Endpoint(address, open_channel(address, settings)) for address in settings.endpoints]
+        if not self._all:
+            raise ValueError("no etcd endpoint given")
+        self.current = self._all[0]
+        self._ready: asyncio.Task[None] | None = None
+        self._closed = False
+
+    async def call(
+        self,
+        method: Method[Request, Response],
+        request: Request,
+        *,
+        timeout: float | None = None,
+        repeatable: bool = False,
+        revision: int = 0,
+    ) -> Response:
+        """etcd's answer within `timeout` seconds.
+
+        A call that failed is tried again, on the next endpoint where there is one, until the deadline: if it is
+        `repeatable` (a read) after any transient error, otherwise only when it was certainly not executed.
+
+        Raises StorageError as errors.translate has it; `revision` is what Compacted names as the one asked for.
+        """
+        seconds = self.timeout if timeout is None else timeout
+        deadline = asyncio.get_running_loop().time() + seconds
+        endpoint, metadata = self.current, self.login.metadata
+        if repeatable and len(self._all) > 1:
+            seconds /= 2
+        try:
+            if metadata is None:
+                metadata = await self.logged_in(endpoint, seconds)
+            return await method(endpoint)(request, timeout=seconds, metadata=metadata)
+        except AioRpcError as error:
+            call = _Call(method, request, deadline, repeatable, revision)
+            return await self._recover(call, endpoint, metadata, error)
+        except asyncio.CancelledError:
+            self._raise_if_closed()
+            raise
+
+    async def logged_in(self, endpoint: Endpoint, timeout: float, stale: Metadata | None = None) -> Metadata:
+        """The metadata for a call, after a login if there is none yet or it is `stale`. Raises AioRpcError."""
+        await self.login.renew(endpoint.auth, stale, timeout)
+        assert self.login.metadata is not None
+        return self.login.metadata
+
+    def leave(self, endpoint: Endpoint) -> None:
+        """Use the next endpoint from now on, if `endpoint` is the one in use."""
+        if self.current is endpoint:
+            self.current = self._all[(self._all.index(endpoint) + 1) % len(self._all)]
+
+    async def close(self) -> None:
+        """Break off all calls and close the connections. Calls under way raise Unavailable."""
+        self._closed = True
+        if self._ready is not None:
+            self._ready.cancel()
+        await self.login.close()
+        await asyncio.gather(*(endpoint.channel.close(None) for endpoint in self._all))
+
+    async def _recover(
+        self,
+        call: _Call[Request, Response],
+        endpoint: Endpoint,
+        metadata: Metadata | None,
+        error: AioRpcError,
+    ) -> Response:
+        attempts, renewals = 1, 0
+        while True:
+            stale = is_token_stale(error) and self.login.has_user and renewals < _RENEWALS
+            if not stale:
+                if is_transient(error):
+                    self.leave(endpoint)
+                if not call.may_repeat_after(error) or not await self._next_chance(call.deadline, attempts):
+                    raise translate(error, call.revision) from error
+            endpoint = self.current
+            remaining = call.deadline - asyncio.get_running_loop().time()
+            if call.repeatable and attempts < len(self._all) - 1:
+                remaining /= 2
+            attempts += 1
+            try:
+                if stale or self.login.metadata is None:
+                    renewals += 1
+                    metadata = await self.logged_in(endpoint, remaining, metadata)
+                else:
+                    metadata = self.login.metadata
+                return await call.method(endpoint)(call.request, timeout=remaining, metadata=metadata)
+            except AioRpcError as again:
+                error = again
+            except asyncio.CancelledError:
+                self._raise_if_closed()
+                raise
+
+    async def _next_chance(self, deadline: float, attempts: int) -> bool:
+        """Wait until another attempt makes sense; False if there is none before the deadline."""
+        remaining = deadline - asyncio.get_running_loop().time()
+        if remaining <= 0:
+            return False
+        if self.current.channel.get_state(try_to_connect=True) is not ChannelConnectivity.TRANSIENT_FAILURE:
+            if attempts >= len(self._all):
+                await asyncio.sleep(min(_PAUSE, remaining / 2))
+            return True
+        if self._ready is None or self._ready.done():
+            self._ready = asyncio.create_task(self._wait_for_connection())
+        done, _ = await asyncio.wait((self._ready,), timeout=remaining)
+        self._raise_if_closed()
+        return bool(done)
+
+    async def _wait_for_connection(self) -> None:
+        """Wait until any endpoint is connected, and use that one. Shared by all calls that wait for it."""
+        waits = {asyncio.create_task(endpoint.channel.channel_ready()): endpoint for endpoint in self._all}
+        try:
+            done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            self.current = waits[done.pop()]
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    def _raise_if_closed(self) -> None:
+        task = asyncio.current_task()
+        if self._closed and not (task and task.cancelling()):
+            raise Unavailable("the etcd client is closed") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Call(Generic[Request, Response]):
+    method: Method[Request, Response]
+    request: Request
+    deadline: float
+    repeatable: bool
+    revision: int
+
+    def may_repeat_after(self, error: AioRpcError) -> bool:
+        return is_certainly_not_executed(error) or (self.repeatable and is_transient(error))
+
+
+def open_channel(address: str, settings: EtcdSettings) -> grpc.aio.Channel:
+    """A channel to HOST:PORT, http://HOST:PORT or https://HOST:PORT. Connects when first used."""
+    scheme, separator, target = address.rpartition("://")
+    files = settings.ca_file, settings.cert_file, settings.key_file
+    secure = scheme == "https" if separator else any(files)
+    target = target.rstrip("/")
+    if not secure:
+        return grpc.aio.insecure_channel(target, options=_CHANNEL_OPTIONS)
+    ca, cert, key = (file.read_bytes() if file else None for file in files)
+    credentials = grpc.ssl_channel_credentials(root_certificates=ca, private_key=key, certificate_chain=cert)
+    return grpc.aio.secure_channel(target, credentials, options=_CHANNEL_OPTIONS)

@@ -1,0 +1,83 @@
+"""From gRPC's errors to storage/errors.py, and what may be done about each.
+
+etcd tells its errors apart by the text of the status; the texts are those of its rpctypes package.
+"""
+
+from __future__ import annotations
+
+import grpc
+from grpc.aio import AioRpcError
+
+from storage.errors import (
+    Compacted,
+    DeadlineExceeded,
+    FutureRevision,
+    NoSpace,
+    PermissionDenied,
+    StorageError,
+    TooLarge,
+    Unauthenticated,
+    Unavailable,
+)
+
+_BY_DETAILS: dict[str, type[StorageError]] = {
+    "etcdserver: mvcc: required revision has been compacted": Compacted,
+    "etcdserver: mvcc: required revision is a future revision": FutureRevision,
+    "etcdserver: mvcc: database space exceeded": NoSpace,
+    "etcdserver: request is too large": TooLarge,
+    "etcdserver: too many operations in txn request": TooLarge,
+    "etcdserver: too many requests": Unavailable,
+    "etcdserver: not leader": Unavailable,
+    "etcdserver: rpc not supported for learner": Unavailable,
+    "etcdserver: authentication failed, invalid user ID or password": Unauthenticated,
+    "etcdserver: user name is empty": Unauthenticated,
+    "etcdserver: revision of auth store is old": Unauthenticated,
+}
+
+_BY_CODE: dict[grpc.StatusCode, type[StorageError]] = {
+    grpc.StatusCode.UNAVAILABLE: Unavailable,
+    grpc.StatusCode.CANCELLED: Unavailable,
+    grpc.StatusCode.DEADLINE_EXCEEDED: DeadlineExceeded,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: TooLarge,
+    grpc.StatusCode.PERMISSION_DENIED: PermissionDenied,
+    grpc.StatusCode.UNAUTHENTICATED: Unauthenticated,
+}
+
+_STALE_TOKEN = ("etcdserver: invalid auth token", "etcdserver: revision of auth store is old")
+
+_REFUSED = (
+    "etcdserver: too many requests",
+    "etcdserver: no leader",
+    "etcdserver: rpc not supported for learner",
+)
+
+_NOT_SENT = ("failed to connect to all addresses", "DNS resolution failed", "connections to all backends failing")
+
+
+def translate(error: AioRpcError, revision: int = 0) -> StorageError:
+    """The typed error of a failed call that asked for `revision`."""
+    details = error.details() or ""
+    kind = _BY_DETAILS.get(details) or _BY_CODE.get(error.code())
+    if kind is Compacted:
+        return Compacted(0, revision)
+    if kind is FutureRevision:
+        return FutureRevision()
+    return (kind or StorageError)(details or error.code().name)
+
+
+def is_token_stale(error: AioRpcError) -> bool:
+    """Whether etcd turned the call down, unexecuted, because the token has expired or the users have changed."""
+    return error.details() in _STALE_TOKEN
+
+
+def is_certainly_not_executed(error: AioRpcError) -> bool:
+    """Whether even a write may be sent again: the call never left, or etcd refused it before proposing it."""
+    details = error.details() or ""
+    return details in _REFUSED or (error.code() is grpc.StatusCode.UNAVAILABLE and details.startswith(_NOT_SENT))
+
+
+def is_transient(error: AioRpcError) -> bool:
+    """Whether the same call may succeed later, or on another endpoint."""
+    return error.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED) or issubclass(
+        _BY_DETAILS.get(error.details() or "", StorageError), Unavailable
+    )

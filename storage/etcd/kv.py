@@ -1,0 +1,200 @@
+"""etcd's KV service: ranges, writes and transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from operator import attrgetter
+
+from storage.etcd.endpoints import Endpoints, Method
+from storage.etcd.generated import kv_pb2, rpc_pb2
+from storage.etcd.results import DeleteResult, KeyValue, PutResult, RangeResult, SwapResult, TxnResult
+
+_EQUAL, _MOD = rpc_pb2.Compare.EQUAL, rpc_pb2.Compare.MOD
+
+_RANGE: Method[rpc_pb2.RangeRequest, rpc_pb2.RangeResponse] = attrgetter("kv.Range")
+_PUT: Method[rpc_pb2.PutRequest, rpc_pb2.PutResponse] = attrgetter("kv.Put")
+_DELETE: Method[rpc_pb2.DeleteRangeRequest, rpc_pb2.DeleteRangeResponse] = attrgetter("kv.DeleteRange")
+_TXN: Method[rpc_pb2.TxnRequest, rpc_pb2.TxnResponse] = attrgetter("kv.Txn")
+_COMPACT: Method[rpc_pb2.CompactionRequest, rpc_pb2.CompactionResponse] = attrgetter("kv.Compact")
+
+
+def prefix_end(prefix: bytes) -> bytes:
+    """The range end of all keys that start with `prefix`."""
+    stripped = prefix.rstrip(b"\xff")
+    return stripped[:-1] + bytes((stripped[-1] + 1,)) if stripped else b"\0"
+
+
+class KV:
+    """Reads are linearizable unless asked to be serializable. Every method may raise what Endpoints.call raises.
+
+    A `timeout` of None is the one of the settings.
+    """
+
+    def __init__(self, endpoints: Endpoints) -> None:
+        self._call = endpoints.call
+        self._probes: dict[bytes, rpc_pb2.RangeRequest] = {}
+
+    async def range(
+        self,
+        key: bytes,
+        range_end: bytes = b"",
+        *,
+        revision: int = 0,
+        limit: int = 0,
+        count_only: bool = False,
+        keys_only: bool = False,
+        serializable: bool = False,
+        timeout: float | None = None,
+    ) -> RangeResult:
+        """The keys in [key, range_end) in their order, or `key` alone; as of `revision`, or now when it is 0.
+
+        Raises Compacted, FutureRevision.
+        """
+        request = rpc_pb2.RangeRequest(
+            key=key,
+            range_end=range_end,
+            revision=revision,
+            limit=limit,
+            count_only=count_only,
+            keys_only=keys_only,
+            serializable=serializable,
+        )
+        answer = await self._call(_RANGE, request, timeout=timeout, repeatable=True, revision=revision)
+        return range_result(answer, answer.header.revision)
+
+    async def prefix(
+        self,
+        prefix: bytes,
+        *,
+        revision: int = 0,
+        limit: int = 0,
+        count_only: bool = False,
+        keys_only: bool = False,
+        serializable: bool = False,
+        timeout: float | None = None,
+    ) -> RangeResult:
+        """As range, of all keys that start with `prefix`."""
+        return await self.range(
+            prefix or b"\0",
+            prefix_end(prefix),
+            revision=revision,
+            limit=limit,
+            count_only=count_only,
+            keys_only=keys_only,
+            serializable=serializable,
+            timeout=timeout,
+        )
+
+    async def get(self, key: bytes, *, timeout: float | None = None) -> KeyValue | None:
+        """The present value of `key`, None if it is absent."""
+        answer = await self._call(_RANGE, rpc_pb2.RangeRequest(key=key), timeout=timeout, repeatable=True)
+        return key_value(answer.kvs[0]) if answer.kvs else None
+
+    async def revision(self, key: bytes = b"\0", *, timeout: float | None = None) -> int:
+        """The store's revision, at least that of every write answered before this call.
+
+        `key` only has to be one that the user may read: nothing but its presence is looked up.
+        """
+        probe = self._probes.get(key)
+        if probe is None:
+            probe = self._probes[key] = rpc_pb2.RangeRequest(key=key, count_only=True)
+        answer = await self._call(_RANGE, probe, timeout=timeout, repeatable=True)
+        return answer.header.revision
+
+    async def put(
+        self, key: bytes, value: bytes, *, lease: int = 0, prev_kv: bool = False, timeout: float | None = None
+    ) -> PutResult:
+        """Set `key`, whatever it was."""
+        request = rpc_pb2.PutRequest(key=key, value=value, lease=lease, prev_kv=prev_kv)
+        answer = await self._call(_PUT, request, timeout=timeout)
+        return put_result(answer, answer.header.revision)
+
+    async def delete(
+        self, key: bytes, range_end: bytes = b"", *, prev_kv: bool = False, timeout: float | None = None
+    ) -> DeleteResult:
+        """Remove `key`, or the keys in [key, range_end)."""
+        request = rpc_pb2.DeleteRangeRequest(key=key, range_end=range_end, prev_kv=prev_kv)
+        answer = await self._call(_DELETE, request, timeout=timeout)
+        return delete_result(answer, answer.header.revision)
+
+    async def txn(
+        self,
+        compare: Iterable[rpc_pb2.Compare],
+        success: Iterable[rpc_pb2.RequestOp] = (),
+        failure: Iterable[rpc_pb2.RequestOp] = (),
+        *,
+        timeout: float | None = None,
+    ) -> TxnResult:
+        """Run `success` if every comparison holds, else `failure`, in one revision. operations.py makes the parts.
+
+        Raises TooLarge when there are more operations than etcd takes.
+        """
+        request = rpc_pb2.TxnRequest(compare=compare, success=success, failure=failure)
+        answer = await self._call(_TXN, request, timeout=timeout)
+        revision = answer.header.revision
+        return TxnResult(answer.succeeded, revision, [_result(part, revision) for part in answer.responses])
+
+    async def create(self, key: bytes, value: bytes, *, lease: int = 0, timeout: float | None = None) -> SwapResult:
+        """Set `key` if it is absent."""
+        put = rpc_pb2.RequestOp(request_put=rpc_pb2.PutRequest(key=key, value=value, lease=lease))
+        return await self._swap(key, 0, put, timeout)
+
+    async def update(
+        self, key: bytes, value: bytes, mod_revision: int, *, lease: int = 0, timeout: float | None = None
+    ) -> SwapResult:
+        """Set `key` if its mod revision is this one."""
+        put = rpc_pb2.RequestOp(request_put=rpc_pb2.PutRequest(key=key, value=value, lease=lease))
+        return await self._swap(key, mod_revision, put, timeout)
+
+    async def delete_if(self, key: bytes, mod_revision: int, *, timeout: float | None = None) -> SwapResult:
+        """Remove `key` if its mod revision is this one."""
+        delete = rpc_pb2.RequestOp(request_delete_range=rpc_pb2.DeleteRangeRequest(key=key))
+        return await self._swap(key, mod_revision, delete, timeout)
+
+    async def compact(self, revision: int, *, physical: bool = False, timeout: float | None = None) -> None:
+        """Forget what is older than `revision`; `physical` waits until that is done on disk.
+
+        Raises Compacted if that has happened already, FutureRevision.
+        """
+        request = rpc_pb2.CompactionRequest(revision=revision, physical=physical)
+        await self._call(_COMPACT, request, timeout=timeout, revision=revision)
+
+    async def _swap(
+        self, key: bytes, mod_revision: int, operation: rpc_pb2.RequestOp, timeout: float | None
+    ) -> SwapResult:
+        request = rpc_pb2.TxnRequest(
+            compare=(rpc_pb2.Compare(result=_EQUAL, target=_MOD, key=key, mod_revision=mod_revision),),
+            success=(operation,),
+            failure=(rpc_pb2.RequestOp(request_range=rpc_pb2.RangeRequest(key=key)),),
+        )
+        answer = await self._call(_TXN, request, timeout=timeout)
+        revision = answer.header.revision
+        if answer.succeeded:
+            return SwapResult(True, revision, None)
+        kvs = answer.responses[0].response_range.kvs
+        return SwapResult(False, revision, key_value(kvs[0]) if kvs else None)
+
+
+def key_value(kv: kv_pb2.KeyValue) -> KeyValue:
+    return KeyValue(kv.key, kv.value, kv.mod_revision, kv.create_revision, kv.version)
+
+
+def range_result(answer: rpc_pb2.RangeResponse, revision: int) -> RangeResult:
+    return RangeResult([key_value(kv) for kv in answer.kvs], revision, answer.count, answer.more)
+
+
+def put_result(answer: rpc_pb2.PutResponse, revision: int) -> PutResult:
+    return PutResult(revision, key_value(answer.prev_kv) if answer.HasField("prev_kv") else None)
+
+
+def delete_result(answer: rpc_pb2.DeleteRangeResponse, revision: int) -> DeleteResult:
+    return DeleteResult(revision, answer.deleted, [key_value(kv) for kv in answer.prev_kvs])
+
+
+def _result(part: rpc_pb2.ResponseOp, revision: int) -> RangeResult | PutResult | DeleteResult:
+    kind = part.WhichOneof("response")
+    if kind == "response_range":
+        return range_result(part.response_range, revision)
+    if kind == "response_put":
+        return put_result(part.response_put, revision)
+    return delete_result(part.response_delete_range, revision)

@@ -1,0 +1,59 @@
+"""etcd's Lease service: keys that vanish when their owner stops renewing."""
+
+from __future__ import annotations
+
+import asyncio
+from operator import attrgetter
+
+from grpc.aio import AioRpcError
+
+from storage.errors import DeadlineExceeded, StorageError
+from storage.etcd.endpoints import Endpoints, Method
+from storage.etcd.errors import translate
+from storage.etcd.generated import rpc_pb2
+from storage.etcd.results import LeaseGrant
+
+_GRANT: Method[rpc_pb2.LeaseGrantRequest, rpc_pb2.LeaseGrantResponse] = attrgetter("lease.LeaseGrant")
+_REVOKE: Method[rpc_pb2.LeaseRevokeRequest, rpc_pb2.LeaseRevokeResponse] = attrgetter("lease.LeaseRevoke")
+
+
+class LeaseNotFound(StorageError):
+    """The lease has expired or was revoked."""
+
+
+class Leases:
+    """Every method may raise what Endpoints.call raises."""
+
+    def __init__(self, endpoints: Endpoints) -> None:
+        self._endpoints = endpoints
+
+    async def grant(self, ttl: int, *, id: int = 0, timeout: float | None = None) -> LeaseGrant:
+        """A new lease of at least `ttl` seconds; etcd picks the id when it is 0, and may lengthen the time."""
+        answer = await self._endpoints.call(_GRANT, rpc_pb2.LeaseGrantRequest(TTL=ttl, ID=id), timeout=timeout)
+        return LeaseGrant(answer.ID, answer.TTL)
+
+    async def keep_alive(self, id: int, *, timeout: float | None = None) -> int:
+        """Renew the lease once; the seconds it has from now on. Raises LeaseNotFound."""
+        endpoints = self._endpoints
+        seconds = endpoints.timeout if timeout is None else timeout
+        endpoint = endpoints.current
+        try:
+            async with asyncio.timeout(seconds):
+                metadata = endpoints.login.metadata or await endpoints.logged_in(endpoint, seconds)
+                call = endpoint.lease.LeaseKeepAlive(None, timeout=seconds, metadata=metadata)
+                await call.write(rpc_pb2.LeaseKeepAliveRequest(ID=id))
+                answer = await call.read()
+                call.cancel()
+        except AioRpcError as error:
+            endpoints.leave(endpoint)
+            raise translate(error) from error
+        except TimeoutError:
+            endpoints.leave(endpoint)
+            raise DeadlineExceeded("etcd did not renew the lease in time") from None
+        if not isinstance(answer, rpc_pb2.LeaseKeepAliveResponse) or answer.TTL <= 0:
+            raise LeaseNotFound(f"lease {id:x}")
+        return answer.TTL
+
+    async def revoke(self, id: int, *, timeout: float | None = None) -> None:
+        """End the lease and remove its keys. Raises LeaseNotFound."""
+        await self._endpoints.call(_REVOKE, rpc_pb2.LeaseRevokeRequest(ID=id), timeout=timeout)

@@ -1,0 +1,108 @@
+"""What etcd's answers are turned into. Every answer carries the store's revision at the time it was given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+PUT: Final = 0
+DELETE: Final = 1
+
+
+class KeyValue(NamedTuple):
+    """A key's value and history. A named tuple, because a list makes thousands of them."""
+
+    key: bytes
+    value: bytes
+    mod_revision: int
+    create_revision: int
+    version: int
+
+
+class Event(NamedTuple):
+    """A change: `type` is PUT or DELETE. Of a deletion, `kv` has only key and mod_revision.
+
+    `prev_kv` is what the key held before, if the watch asks for it and it was present and is not compacted.
+    """
+
+    type: int
+    kv: KeyValue
+    prev_kv: KeyValue | None
+
+
+class WatchBatch(NamedTuple):
+    """The changes of one or more whole revisions, in order; or none, when etcd tells how far the watch has come.
+
+    `revision` is the one up to which, included, the watch has now seen everything. A batch of changes says so of the
+    last one's revision.
+    """
+
+    revision: int
+    events: list[Event]
+    progress: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RangeResult:
+    """`count` is the number of keys in the whole range, `more` whether the limit cut some off."""
+
+    kvs: list[KeyValue]
+    revision: int
+    count: int
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PutResult:
+    revision: int
+    prev_kv: KeyValue | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteResult:
+    revision: int
+    deleted: int
+    prev_kvs: list[KeyValue]
+
+
+@dataclass(frozen=True, slots=True)
+class TxnResult:
+    """`results` holds one result for each operation of the branch that ran."""
+
+    succeeded: bool
+    revision: int
+    results: list[RangeResult | PutResult | DeleteResult]
+
+
+@dataclass(frozen=True, slots=True)
+class SwapResult:
+    """A compare-and-swap's outcome. When it lost, `current` is what is there, None if the key is absent.
+
+    `revision` is that of the write when it succeeded, else the store's.
+    """
+
+    succeeded: bool
+    revision: int
+    current: KeyValue | None
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseGrant:
+    id: int
+    ttl: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemberStatus:
+    """What one etcd member says of itself; `leader` is 0 while there is none."""
+
+    version: str
+    revision: int
+    member_id: int
+    leader: int
+    db_size: int
+    db_size_in_use: int
+    raft_term: int
+    raft_index: int
+    is_learner: bool
+    errors: tuple[str, ...]

@@ -1,0 +1,224 @@
+"""etcd's Watch service: a watch as an async iterator of batches of changes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from types import TracebackType
+from typing import Final
+
+from grpc.aio import AioRpcError
+
+from storage.errors import (
+    Compacted,
+    DeadlineExceeded,
+    PermissionDenied,
+    StorageError,
+    Unauthenticated,
+    Unavailable,
+)
+from storage.etcd.endpoints import Endpoints
+from storage.etcd.errors import translate
+from storage.etcd.generated import rpc_pb2
+from storage.etcd.results import WatchBatch
+from storage.etcd.watch_stream import WatchStream
+
+BUFFERED_EVENTS: Final = 4096
+
+
+class Watches:
+    """Opens watches: on one shared stream, or each on its own."""
+
+    def __init__(self, endpoints: Endpoints) -> None:
+        self.endpoints = endpoints
+        self._shared: WatchStream | None = None
+        self._streams: set[WatchStream] = set()
+
+    def watch(
+        self,
+        key: bytes,
+        range_end: bytes = b"",
+        *,
+        start_revision: int = 0,
+        prev_kv: bool = False,
+        progress_notify: bool = False,
+        own_stream: bool = False,
+    ) -> Watch:
+        """A watch on `key` or on [key, range_end), from `start_revision` (included) or, when it is 0, from now.
+
+        Nothing is sent before it is started, entered or iterated. With a stream of its own it is not held back by
+        other watches that catch up with history, neither its events nor the progress that it asks for.
+        """
+        request = rpc_pb2.WatchCreateRequest(
+            key=key,
+            range_end=range_end,
+            start_revision=start_revision,
+            prev_kv=prev_kv,
+            progress_notify=progress_notify,
+            fragment=True,
+        )
+        return Watch(self, request, own_stream)
+
+    async def stream(self, own: bool, timeout: float) -> WatchStream:
+        """A stream that works as far as is known. Raises StorageError when the user can't log in."""
+        shared, login = self._shared, self.endpoints.login
+        if not own and shared is not None and not shared.broken and shared.metadata is login.metadata:
+            return shared
+        endpoint = self.endpoints.current
+        try:
+            metadata = login.metadata or await self.endpoints.logged_in(endpoint, timeout)
+        except AioRpcError as error:
+            self.endpoints.leave(endpoint)
+            raise translate(error) from error
+        if not own and self._shared is not shared and self._shared is not None and not self._shared.broken:
+            return self._shared
+        self._streams = {stream for stream in self._streams if not stream.broken}
+        stream = WatchStream(endpoint, metadata)
+        self._streams.add(stream)
+        if not own:
+            self._shared = stream
+        return stream
+
+    def close(self) -> None:
+        """End all streams; their watches fail with Unavailable."""
+        for stream in self._streams:
+            stream.close(Unavailable("the etcd client is closed"))
+
+
+class Watch:
+    """Iterate it for WatchBatch. The iteration ends only after `cancel`; else it raises
+
+    Compacted: etcd no longer has the changes from the start revision on; PermissionDenied, Unauthenticated;
+    Unavailable: the stream broke. All changes up to the last batch were delivered; another watch may go on after it.
+
+    A consumer that falls far behind costs nobody else anything: its watch is taken off the stream and put on again,
+    at the revision where it was interrupted, when the consumer has emptied the buffer.
+    """
+
+    def __init__(self, watches: Watches, request: rpc_pb2.WatchCreateRequest, own_stream: bool) -> None:
+        self._watches, self._request, self._own_stream = watches, request, own_stream
+        self._stream: WatchStream | None = None
+        self._id = 0
+        self._batches: deque[WatchBatch] = deque()
+        self._buffered = 0
+        self._waiter: asyncio.Future[None] | None = None
+        self._created: asyncio.Future[int] | None = None
+        self._error: StorageError | None = None
+        self._cancelled = False
+
+    async def start(self) -> int:
+        """Wait until etcd has set up the watch; etcd's revision at that time comes out. Raises as the iteration."""
+        endpoints = self._watches.endpoints
+        try:
+            return await self._add_to_stream()
+        except (PermissionDenied, Unauthenticated):
+            # Some versions call an expired token "permission denied".
+            stream = self._stream
+            if stream is None or not endpoints.login.has_user:
+                raise
+        try:
+            await endpoints.logged_in(endpoints.current, endpoints.timeout, stream.metadata)
+        except AioRpcError as error:
+            raise translate(error) from error
+        return await self._add_to_stream()
+
+    async def _add_to_stream(self) -> int:
+        timeout = self._watches.endpoints.timeout
+        stream = self._stream = await self._watches.stream(self._own_stream, timeout)
+        self._error = None
+        self._created = asyncio.get_running_loop().create_future()
+        self._id = stream.add(self, self._request)
+        try:
+            async with asyncio.timeout(timeout):
+                return await self._created
+        except TimeoutError:
+            stream.remove(self._id)
+            if not stream.broken:
+                stream.close(DeadlineExceeded("etcd does not answer on the watch stream"))
+            self._watches.endpoints.leave(stream.endpoint)
+            raise DeadlineExceeded("etcd did not set up the watch in time") from None
+        except asyncio.CancelledError:
+            stream.remove(self._id)
+            raise
+        finally:
+            self._created = None
+
+    async def request_progress(self) -> None:
+        """Have etcd say how far this watch has come; a batch of progress follows once all of it has been delivered.
+
+        See versions.progress_notifications_correct. Does nothing while the watch is not set up.
+        """
+        if self._stream is not None and not self._stream.broken:
+            self._stream.request_progress()
+
+    async def cancel(self) -> None:
+        """End the watch and its iteration."""
+        self._cancelled = True
+        self._batches.clear()
+        self._leave_stream()
+        self._wake()
+
+    def _leave_stream(self) -> None:
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.remove(self._id)
+            if self._own_stream:
+                stream.close(Unavailable("watch cancelled"))
+
+    def __aiter__(self) -> Watch:
+        return self
+
+    async def __anext__(self) -> WatchBatch:
+        while True:
+            if self._batches:
+                batch = self._batches.popleft()
+                self._buffered -= len(batch.events)
+                return batch
+            if self._cancelled:
+                raise StopAsyncIteration
+            if self._error is not None:
+                raise self._error
+            if self._stream is None:
+                await self.start()
+                continue
+            self._waiter = asyncio.get_running_loop().create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+
+    async def __aenter__(self) -> Watch:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.cancel()
+
+    def created(self, revision: int) -> None:
+        if self._created is not None and not self._created.done():
+            self._created.set_result(revision)
+
+    def received(self, batch: WatchBatch) -> None:
+        self._batches.append(batch)
+        if batch.events:
+            self._request.start_revision = batch.revision + 1
+            self._buffered += len(batch.events)
+            if self._buffered > BUFFERED_EVENTS:
+                self._leave_stream()
+        self._wake()
+
+    def failed(self, error: StorageError) -> None:
+        if isinstance(error, Compacted):
+            error.revision = self._request.start_revision
+        elif isinstance(error, Unavailable) and self._stream is not None:
+            self._watches.endpoints.leave(self._stream.endpoint)
+        self._error = error
+        if self._created is not None and not self._created.done():
+            self._created.set_exception(error)
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)

@@ -1,0 +1,154 @@
+"""One gRPC stream that carries many watches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Protocol
+
+from grpc.aio import AioRpcError, Metadata
+
+from storage.errors import Compacted, PermissionDenied, StorageError, Unauthenticated, Unavailable
+from storage.etcd.endpoints import Endpoint
+from storage.etcd.errors import translate
+from storage.etcd.generated import kv_pb2, rpc_pb2
+from storage.etcd.results import Event, KeyValue, WatchBatch
+
+_EVERY_WATCH = -1
+
+
+class Receiver(Protocol):
+    """What the stream tells a watch. Nothing comes after `failed`."""
+
+    def created(self, revision: int) -> None: ...
+    def received(self, batch: WatchBatch) -> None: ...
+    def failed(self, error: StorageError) -> None: ...
+
+
+class WatchStream:
+    """A stream to one endpoint. When it breaks, every watch on it fails with Unavailable, and it is `broken`."""
+
+    def __init__(self, endpoint: Endpoint, metadata: Metadata) -> None:
+        self.endpoint, self.metadata = endpoint, metadata
+        self.broken = False
+        self._call = endpoint.watch.Watch(None, metadata=metadata)
+        self._receivers: dict[int, Receiver] = {}
+        self._fragments: dict[int, list[Event]] = {}
+        self._last_id = 0
+        self._outgoing: deque[rpc_pb2.WatchRequest] = deque()
+        self._has_outgoing = asyncio.Event()
+        self._tasks = (asyncio.create_task(self._read()), asyncio.create_task(self._write()))
+
+    def add(self, receiver: Receiver, request: rpc_pb2.WatchCreateRequest) -> int:
+        """Ask for a watch; its id is set in the request and comes back."""
+        self._last_id += 1
+        request.watch_id = self._last_id
+        self._receivers[self._last_id] = receiver
+        self._send(rpc_pb2.WatchRequest(create_request=request))
+        return self._last_id
+
+    def remove(self, watch_id: int) -> None:
+        """Stop telling the watch anything, and have etcd cancel it."""
+        if self._receivers.pop(watch_id, None) is not None:
+            self._fragments.pop(watch_id, None)
+            self._send(rpc_pb2.WatchRequest(cancel_request=rpc_pb2.WatchCancelRequest(watch_id=watch_id)))
+
+    def request_progress(self) -> None:
+        """Ask how far the watches have come. etcd answers when all watches of this stream have caught up."""
+        self._send(rpc_pb2.WatchRequest(progress_request=rpc_pb2.WatchProgressRequest()))
+
+    def close(self, error: StorageError) -> None:
+        """End the stream; watches still on it fail with `error`."""
+        if self.broken:
+            return
+        self.broken = True
+        self._call.cancel()
+        for task in self._tasks:
+            if task is not asyncio.current_task():
+                task.cancel()
+        receivers, self._receivers = self._receivers, {}
+        for receiver in receivers.values():
+            receiver.failed(error)
+
+    def _send(self, request: rpc_pb2.WatchRequest) -> None:
+        self._outgoing.append(request)
+        self._has_outgoing.set()
+
+    async def _write(self) -> None:
+        # A write that is cancelled takes the whole stream with it, so only this task ever writes.
+        try:
+            while True:
+                await self._has_outgoing.wait()
+                while self._outgoing:
+                    await self._call.write(self._outgoing.popleft())
+                self._has_outgoing.clear()
+        except (AioRpcError, asyncio.InvalidStateError):
+            return  # the reader learns why
+
+    async def _read(self) -> None:
+        read = self._call.read
+        try:
+            while True:
+                response = await read()
+                if not isinstance(response, rpc_pb2.WatchResponse):
+                    return self.close(Unavailable("etcd ended the watch stream"))
+                self._dispatch(response)
+        except AioRpcError as error:
+            self.close(translate(error))
+        except asyncio.CancelledError:
+            self.close(Unavailable("the etcd client is closed"))
+            raise
+
+    def _dispatch(self, response: rpc_pb2.WatchResponse) -> None:
+        watch_id = response.watch_id
+        receiver = self._receivers.get(watch_id)
+        if response.events:
+            if receiver is not None:
+                self._events(receiver, watch_id, response)
+        elif response.canceled:
+            if receiver is not None:
+                del self._receivers[watch_id]
+                self._fragments.pop(watch_id, None)
+                receiver.failed(_cancellation(response))
+        elif response.created:
+            if receiver is not None:
+                receiver.created(response.header.revision)
+        else:
+            progress = WatchBatch(response.header.revision, [], True)
+            for each in self._receivers.values() if watch_id == _EVERY_WATCH else (receiver,):
+                if each is not None:
+                    each.received(progress)
+
+    def _events(self, receiver: Receiver, watch_id: int, response: rpc_pb2.WatchResponse) -> None:
+        events = [_event(event) for event in response.events]
+        if response.fragment or self._fragments:
+            collected = self._fragments.setdefault(watch_id, [])
+            collected += events
+            if response.fragment:
+                return
+            events = self._fragments.pop(watch_id)
+        receiver.received(WatchBatch(events[-1].kv.mod_revision, events, False))
+
+
+def _event(event: kv_pb2.Event) -> Event:
+    kv = event.kv
+    return Event(
+        event.type,
+        KeyValue(kv.key, kv.value, kv.mod_revision, kv.create_revision, kv.version),
+        _previous(event.prev_kv) if event.HasField("prev_kv") else None,
+    )
+
+
+def _previous(kv: kv_pb2.KeyValue) -> KeyValue:
+    return KeyValue(kv.key, kv.value, kv.mod_revision, kv.create_revision, kv.version)
+
+
+def _cancellation(response: rpc_pb2.WatchResponse) -> StorageError:
+    reason = response.cancel_reason
+    if response.compact_revision:
+        return Compacted(response.compact_revision)
+    if "permission denied" in reason:
+        return PermissionDenied(reason)
+    if "invalid auth token" in reason or "revision of auth store is old" in reason or "user name is empty" in reason:
+        return Unauthenticated(reason)
+    return Unavailable(f"etcd cancelled the watch: {reason or 'no reason given'}")
