@@ -1,9 +1,13 @@
-"""The server's settings: one frozen object, read from flags and environment by `gateway.cli`."""
+"""The server's settings: one frozen object, made by `gateway.flags` from the command line and the environment."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from storage.etcd import EtcdSettings
 
 
 class InvalidSettings(Exception):
@@ -16,7 +20,8 @@ class Settings:
 
     bind_address: str = "0.0.0.0"
     secure_port: int = 6443
-    cert_dir: Path = Path(".apiserver-gateway/certificates")
+    advertise_address: str = ""
+    cert_dir: Path = Path("certificates")
     tls_cert_file: Path | None = None
     tls_private_key_file: Path | None = None
     etcd_servers: tuple[str, ...] = ()
@@ -31,6 +36,7 @@ class Settings:
     embedded_etcd: bool = False
     data_dir: Path | None = None
     token_auth_file: Path | None = None
+    admin_token: str = ""  # a token of system:masters besides those of the file
     anonymous_auth: bool = True
     authorization_mode: tuple[str, ...] = ("AlwaysAllow",)
     service_cluster_ip_range: str = "10.0.0.0/24"
@@ -42,3 +48,51 @@ class Settings:
     disable_admission_plugins: frozenset[str] = frozenset()
     kubeconfig_out: Path | None = None
     workers: int = 1
+    log_format: str = "text"
+
+    def check(self) -> None:
+        """Raises InvalidSettings for what cannot work."""
+        if not self.embedded_etcd and not self.etcd_servers:
+            raise InvalidSettings(
+                "no etcd to store in: name its endpoints with --etcd-servers=http://127.0.0.1:2379, "
+                "or give --embedded-etcd to run one for development"
+            )
+        if self.embedded_etcd and self.etcd_servers:
+            raise InvalidSettings("--embedded-etcd and --etcd-servers exclude each other: give one of them")
+        if self.data_dir and not self.embedded_etcd:
+            raise InvalidSettings("--data-dir is where --embedded-etcd keeps its data; give both or neither")
+        _pair("--tls-cert-file", self.tls_cert_file, "--tls-private-key-file", self.tls_private_key_file)
+        _pair("--etcd-certfile", self.etcd_certfile, "--etcd-keyfile", self.etcd_keyfile)
+        for flag, path in (
+            ("--token-auth-file", self.token_auth_file),
+            ("--tls-cert-file", self.tls_cert_file),
+            ("--tls-private-key-file", self.tls_private_key_file),
+            ("--etcd-cafile", self.etcd_cafile),
+            ("--etcd-certfile", self.etcd_certfile),
+            ("--etcd-keyfile", self.etcd_keyfile),
+            ("--service-account-signing-key-file", self.service_account_signing_key_file),
+        ):
+            if path is not None and not path.is_file():
+                raise InvalidSettings(f"{flag}: there is no file {path}")
+        if self.workers < 1:
+            raise InvalidSettings("--workers must be at least 1")
+        if not self.etcd_prefix.startswith("/") or self.etcd_prefix.endswith("/"):
+            raise InvalidSettings("--etcd-prefix must start with a slash and not end with one, as /registry does")
+
+    def etcd(self) -> EtcdSettings:
+        """How to reach etcd."""
+        from storage.etcd import EtcdSettings
+
+        return EtcdSettings(
+            endpoints=self.etcd_servers,
+            ca_file=self.etcd_cafile,
+            cert_file=self.etcd_certfile,
+            key_file=self.etcd_keyfile,
+            username=self.etcd_username,
+            password=self.etcd_password,
+        )
+
+
+def _pair(one_flag: str, one: Path | None, other_flag: str, other: Path | None) -> None:
+    if (one is None) != (other is None):
+        raise InvalidSettings(f"{one_flag} and {other_flag} belong together: give both or neither")

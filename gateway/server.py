@@ -11,10 +11,15 @@ from gateway.access.authentication import Authenticator
 from gateway.access.authorization import Authorizer
 from gateway.config import Settings
 from gateway.http.routing import ResourceKey
+from gateway.resources.registry import Registry
 from gateway.resources.resource import Resource
+from storage.etcd import EtcdClient
+from storage.feed import Feed
+from storage.store import Store
 
 if TYPE_CHECKING:
-    from storage.store import Store
+    from gateway.resources.serving import Served
+    from gateway.verbs.scope import Scope
 
 
 @dataclass(slots=True)
@@ -22,8 +27,48 @@ class Gateway:
     """One server process. `stopping` is set when it begins to shut down: watches await it and end."""
 
     settings: Settings
-    resources: Mapping[ResourceKey, Resource]
+    registry: Registry
     authenticator: Authenticator
     authorizer: Authorizer
+    client: EtcdClient
+    feed: Feed
     store: Store
+    served: dict[tuple[str, str, str], Served] = field(default_factory=dict)  # how each resource is read
+    scopes: dict[ResourceKey, Scope] = field(default_factory=dict)  # how each is written, made on first use
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def resources(self) -> Mapping[ResourceKey, Resource]:
+        """The served resources and subresources."""
+        return self.registry.resources
+
+
+def build_gateway(settings: Settings) -> Gateway:
+    """Makes the parts and puts them together; nothing is connected yet. To be called on the event loop."""
+    from gateway.access.authorization import AuthenticatedOnly
+    from gateway.access.tokens import authenticator_of
+    from gateway.resources.registry import builtin_registry
+    from gateway.resources.serving import serve
+    from storage.cache import WatchCache
+    from storage.consistency import ConsistentReads
+    from storage.reads import Reads
+
+    client = EtcdClient(settings.etcd())
+    root = f"{settings.etcd_prefix}/".encode()
+    cache = WatchCache(root)
+    feed = Feed(client, cache)
+    consistent = ConsistentReads(cache, lambda: client.revision(root), feed.request_progress)
+    registry = builtin_registry()
+    gateway = Gateway(
+        settings=settings,
+        registry=registry,
+        authenticator=authenticator_of(settings),
+        authorizer=AuthenticatedOnly(),
+        client=client,
+        feed=feed,
+        store=Store(client, cache, Reads(client, cache, consistent)),
+    )
+    for resource in registry.resources.values():
+        if resource.storage_prefix and not resource.subresource:
+            gateway.served[resource.group, resource.version, resource.resource] = serve(resource, cache, root)
+    return gateway

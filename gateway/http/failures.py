@@ -43,7 +43,7 @@ def as_status(error: Exception) -> StatusError:
         case DeadlineExceeded():
             return server_timeout("etcd did not answer in time; the request may still be processed")
         case Unavailable() | NoSpace():
-            return service_unavailable(f"storage is not available: {error}" if str(error) else "storage is not available")
+            return service_unavailable("storage is not available")
         case TooLarge():
             return request_too_large("etcdserver: request is too large")
         case StorageError():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 
 from gateway.http.exchange import JSON_TYPE, Request, Response
 
@@ -17,9 +17,9 @@ async def represented(request: Request, response: Response) -> Response:
     encode = (format_.encode_pretty if pretty else None) or format_.encode
     if encode is None or response.content_type != JSON_TYPE:
         return response
-    body = response.body
+    body: bytes | Sequence[bytes] | AsyncIterator[bytes] = response.body
     if not isinstance(body, bytes):
-        if not isinstance(body, Sequence):
+        if isinstance(body, AsyncIterator):
             return response
         body = b"".join(body)
     if not body:

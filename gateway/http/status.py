@@ -26,10 +26,13 @@ class StatusError(Exception):
         super().__init__(message)
         self.code, self.reason, self.message, self.details = code, reason, message, details
         self.headers = tuple(headers)
+        self.continuation = ""  # a continue token to go on with, in the Status' metadata
 
     def status(self) -> JsonObject:
         """The Status object, as JSON."""
         body: JsonObject = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
+        if self.continuation:
+            body["metadata"] = {"continue": self.continuation}
         if self.message:
             body["message"] = self.message
         if self.reason:
