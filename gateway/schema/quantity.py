@@ -1,0 +1,225 @@
+"""Resource quantities ("100m", "1.5Gi"): parsed, compared, added and written in canonical form.
+
+Kubernetes API reference, "Quantity"; a fixed-point number with at most nine decimal places that keeps the family of
+suffixes in which it was written. A text that needs no change is kept as it is ("+5", "0100"), as kube-apiserver does.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from functools import lru_cache, total_ordering
+
+_MAX_INT64 = (1 << 63) - 1
+_FAST_DIGITS = 18
+_NANO = -9
+
+
+class Format(Enum):
+    """A family of suffixes."""
+
+    DECIMAL = "DecimalSI"
+    BINARY = "BinarySI"
+    EXPONENT = "DecimalExponent"
+
+
+class QuantityError(ValueError):
+    """A text that is no quantity; the message is what kube-apiserver says."""
+
+
+WRONG_FORMAT = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+WRONG_NUMBER = "unable to parse numeric part of quantity"
+WRONG_SUFFIX = "unable to parse quantity's suffix"
+
+_DECIMAL_EXPONENTS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY_EXPONENTS = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_DECIMAL_SUFFIXES = {exponent: suffix for suffix, exponent in _DECIMAL_EXPONENTS.items()}
+_BINARY_SUFFIXES = ("", *_BINARY_EXPONENTS)
+
+_split = re.compile(r"([+-]?0*)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII).fullmatch
+_exponent = re.compile(r"[eE]([+-]?[0-9]+)", re.ASCII).fullmatch
+
+
+@total_ordering
+class Quantity:
+    """The number unscaled * 10**scale, with the format and, where one is kept, the text that it is written in."""
+
+    __slots__ = ("_text", "format", "scale", "unscaled")
+
+    def __init__(self, unscaled: int, scale: int = 0, format: Format = Format.DECIMAL, text: str = "") -> None:
+        self.unscaled, self.scale, self.format, self._text = unscaled, scale, format, text
+
+    def __str__(self) -> str:
+        if not self._text:
+            self._text = _canonical(self.unscaled, self.scale, self.format)
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"Quantity({str(self)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Quantity) and _compare(self, other) == 0
+
+    def __lt__(self, other: Quantity) -> bool:
+        return _compare(self, other) < 0
+
+    def __hash__(self) -> int:
+        return hash(_reduced(self.unscaled, self.scale))
+
+    def __bool__(self) -> bool:
+        return self.unscaled != 0
+
+    def __add__(self, other: Quantity) -> Quantity:
+        """The sum, in the format of the first term that is not zero."""
+        scale = min(self.scale, other.scale)
+        return Quantity(_at(self, scale) + _at(other, scale), scale, self.format if self else other.format)
+
+    def __sub__(self, other: Quantity) -> Quantity:
+        return self + -other
+
+    def __neg__(self) -> Quantity:
+        return Quantity(-self.unscaled, self.scale, self.format)
+
+    def scaled(self, scale: int) -> int:
+        """The value in units of 10**scale, rounded away from zero."""
+        if self.scale >= scale:
+            return _at(self, scale)
+        divisor: int = 10 ** (scale - self.scale)
+        size = -(-abs(self.unscaled) // divisor)
+        return size if self.unscaled >= 0 else -size
+
+    @property
+    def value(self) -> int:
+        """The value in whole units, rounded away from zero."""
+        return self.scaled(0)
+
+    @property
+    def milli_value(self) -> int:
+        return self.scaled(-3)
+
+    def rounded_up(self, scale: int) -> Quantity:
+        """The quantity with nothing below 10**scale, rounded away from zero; itself where nothing changes."""
+        return self if self.scale >= scale else Quantity(self.scaled(scale), scale, self.format)
+
+
+@lru_cache(maxsize=8192)
+def parse_quantity(text: str) -> Quantity:
+    """The quantity that a text stands for. Raises QuantityError."""
+    if not text:
+        raise QuantityError(WRONG_FORMAT)
+    parts = _split(text)
+    if parts is None:
+        raise QuantityError(WRONG_FORMAT)
+    lead, number, places, suffix = parts.groups(default="")
+    exponent, format = _interpret(suffix)
+    number = number or "0"
+    negative = text[0] == "-"
+    quantity = _parse_small(text, negative, number, places, exponent, format)
+    if quantity is None:
+        if not (places or parts[2] or lead.endswith("0")):
+            raise QuantityError(WRONG_NUMBER)
+        quantity = _parse_large(negative, int(number + places), -len(places), exponent, format)
+    return quantity
+
+
+@lru_cache(maxsize=8192)
+def canonical(text: str) -> str:
+    """The text as kube-apiserver writes it back. Raises QuantityError."""
+    return str(parse_quantity(text))
+
+
+def _interpret(suffix: str) -> tuple[int, Format]:
+    if suffix in _DECIMAL_EXPONENTS:
+        return _DECIMAL_EXPONENTS[suffix], Format.DECIMAL
+    if suffix in _BINARY_EXPONENTS:
+        return _BINARY_EXPONENTS[suffix], Format.BINARY
+    parts = _exponent(suffix)
+    if parts is None or not -(1 << 63) <= (exponent := int(parts[1])) <= _MAX_INT64:
+        raise QuantityError(WRONG_SUFFIX)
+    return (exponent + (1 << 31)) % (1 << 32) - (1 << 31), Format.EXPONENT  # only 32 bits of it are kept
+
+
+def _parse_small(text: str, negative: bool, number: str, places: str, exponent: int, format: Format) -> Quantity | None:
+    """Values that fit 64 bits for sure; only these can keep their text. None for others."""
+    digits = number + places
+    factor = 1
+    if format is Format.BINARY:
+        if places or 15 - len(number) - int(exponent * 3 / 10) - 1 < 0:
+            return None
+        scale, factor = 0, 1 << exponent
+    else:
+        scale = exponent - len(places)
+        if len(digits) > _FAST_DIGITS or scale < _NANO:
+            return None
+    size = int(digits)
+    unscaled = size * factor
+    if unscaled > _MAX_INT64:
+        return None
+    if format is Format.BINARY:
+        keep = size & 7 != 0
+    else:
+        keep = scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
+    return Quantity(-unscaled if negative else unscaled, scale, format, text if keep or text == "0" else "")
+
+
+def _parse_large(negative: bool, size: int, scale: int, exponent: int, format: Format) -> Quantity:
+    if format is Format.BINARY:
+        size <<= exponent
+    else:
+        scale += exponent
+    if scale < _NANO:
+        lost = min(_NANO - scale, len(str(size)) + 1)  # rounds to one billionth from there on
+        size, scale = -(-size // 10**lost), _NANO
+    if format is Format.BINARY and size > _MAX_INT64 * 10**-scale:
+        size, scale = _MAX_INT64, 0
+    if format is Format.BINARY and 0 < size < 10**-scale:
+        format = Format.DECIMAL
+    return Quantity(-size if negative else size, scale, format)
+
+
+def _canonical(unscaled: int, scale: int, format: Format) -> str:
+    if not unscaled:
+        return "0"
+    sign, size = ("-", -unscaled) if unscaled < 0 else ("", unscaled)
+    if format is Format.BINARY:
+        whole, rest = (size * 10**scale, 0) if scale >= 0 else divmod(size, 10**-scale)
+        if whole >= 1024 and not rest:
+            step = 0
+            while whole % 1024 == 0:
+                whole, step = whole // 1024, step + 1
+            return f"{sign}{whole}{_BINARY_SUFFIXES[step]}"
+        format = Format.DECIMAL
+    size, scale = _reduced(size, scale)
+    size, scale = size * 10 ** (scale % 3), scale - scale % 3
+    if format is Format.EXPONENT:
+        return f"{sign}{size}e{scale}" if scale else f"{sign}{size}"
+    return f"{sign}{size}{_DECIMAL_SUFFIXES.get(scale, '')}"
+
+
+def _reduced(unscaled: int, scale: int) -> tuple[int, int]:
+    """The same number without trailing zeros in the unscaled part."""
+    if not unscaled:
+        return 0, 0
+    while unscaled % 10 == 0:
+        unscaled, scale = unscaled // 10, scale + 1
+    return unscaled, scale
+
+
+def _at(quantity: Quantity, scale: int) -> int:
+    """The number in units of 10**scale, for a scale that is not above the quantity's."""
+    return quantity.unscaled * 10 ** (quantity.scale - scale) if quantity.unscaled else 0
+
+
+def _compare(one: Quantity, other: Quantity) -> int:
+    if one.scale == other.scale or not one.unscaled or not other.unscaled:
+        return (one.unscaled > other.unscaled) - (one.unscaled < other.unscaled)
+    positive = one.unscaled > 0
+    if positive != (other.unscaled > 0):
+        return 1 if positive else -1
+    # Exponents can be huge: numbers of different lengths are told apart without writing them out.
+    lengths = [len(str(abs(each.unscaled))) + each.scale for each in (one, other)]
+    if lengths[0] != lengths[1]:
+        return 1 if (lengths[0] > lengths[1]) is positive else -1
+    scale = min(one.scale, other.scale)
+    left, right = _at(one, scale), _at(other, scale)
+    return (left > right) - (left < right)
