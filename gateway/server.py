@@ -18,7 +18,7 @@ from storage.feed import Feed
 from storage.store import Store
 
 if TYPE_CHECKING:
-    from gateway.resources.serving import Served
+    from gateway.verbs.serving import Served
     from gateway.verbs.scope import Scope
 
 
@@ -48,7 +48,7 @@ def build_gateway(settings: Settings) -> Gateway:
     from gateway.access.authorization import AuthenticatedOnly
     from gateway.access.tokens import authenticator_of
     from gateway.resources.registry import builtin_registry
-    from gateway.resources.serving import serve
+    from gateway.verbs.serving import serve
     from storage.cache import WatchCache
     from storage.consistency import ConsistentReads
     from storage.reads import Reads

@@ -42,7 +42,7 @@ class ResourceCache:
         self._entries: dict[bytes, Entry] = {}
         self._keys: list[bytes] = []
         self._canonical = spec.head + METADATA + b'"uid":'
-        self._waiters: list[asyncio.Future[None]] = []
+        self._waiters: set[asyncio.Future[None]] = set()
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -63,7 +63,9 @@ class ResourceCache:
         try:
             return self.spec.canonicalise(value)
         except ValueError as error:
-            log.error("stored object cannot be decoded", extra={"key": key.decode(errors="replace"), "error": str(error)})
+            log.error(
+                "stored object cannot be decoded", extra={"key": key.decode(errors="replace"), "error": str(error)}
+            )
             name = key.rsplit(b"/", 1)[-1].decode(errors="replace").replace('"', "").replace("\\", "")
             return self.spec.head + METADATA + b'"name":"' + name.encode() + b'"}}'
 
@@ -110,19 +112,23 @@ class ResourceCache:
         self._keys = sorted(self._entries)
         self.memo.clear()
 
-    def keys(self) -> list[bytes]:
+    def all_keys(self) -> list[bytes]:
         """All keys, in order; a copy."""
         return list(self._keys)
 
     def changes(self) -> asyncio.Future[None]:
-        """A future that is done when something has changed after this call."""
+        """A future that is done when something has changed after this call. Give it to `forget` in the end."""
         waiter = asyncio.get_running_loop().create_future()
-        self._waiters.append(waiter)
+        self._waiters.add(waiter)
         return waiter
+
+    def forget(self, waiter: asyncio.Future[None]) -> None:
+        """Takes back a future of `changes`."""
+        self._waiters.discard(waiter)
 
     def wake(self) -> None:
         """Wakes those who wait for changes; the feed calls it once a batch."""
-        waiters, self._waiters = self._waiters, []
+        waiters, self._waiters = self._waiters, set()
         for waiter in waiters:
             if not waiter.done():
                 waiter.set_result(None)

@@ -26,7 +26,7 @@ class ConsistentReads:
         probe: Callable[[], Awaitable[int]],
         request_progress: Callable[[], Awaitable[bool]],
     ) -> None:
-        """`probe` gives etcd's revision; `request_progress` asks the feed for progress, False if it can't be trusted."""
+        """`probe` gives etcd's revision; `request_progress` asks the feed for progress (False: not to be had)."""
         self._cache, self._probe, self._request_progress = cache, probe, request_progress
         self._filling: list[asyncio.Future[bool]] = []
         self._running: asyncio.Task[None] | None = None

@@ -32,7 +32,9 @@ def decode(token: str, prefix: bytes) -> tuple[bytes, int]:
     if version != _VERSION:
         raise InvalidToken(f"continue key is not valid: server does not recognize this encoded version {version}")
     if revision == 0:
-        raise InvalidToken("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+        raise InvalidToken(
+            "continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)"
+        )
     if not start:
         raise InvalidToken("continue key is not valid: encoded start key empty (version meta.k8s.io/v1)")
     rooted = start if start.startswith("/") else "/" + start
@@ -43,23 +45,43 @@ def decode(token: str, prefix: bytes) -> tuple[bytes, int]:
 
 def _parts(token: str) -> tuple[str, int, str]:
     try:
-        data = _base64(token)
-        document = json.loads(data)
+        document = json.loads(_text(_base64(token)))
+    except json.JSONDecodeError as error:
+        raise InvalidToken(f"continue key is not valid: {_syntax_error(error)}") from None
     except ValueError as error:
         raise InvalidToken(f"continue key is not valid: {error}") from None
     if not isinstance(document, dict):
-        raise InvalidToken(f"continue key is not valid: json: cannot unmarshal {_kind(document)} into Go value of type storage.continueToken")
-    found = []
-    for name, kind, go in (("v", str, "string"), ("rv", int, "int64"), ("start", str, "string")):
-        value = document.get(name)
-        if value is None:
-            value = kind()
-        if not isinstance(value, kind) or isinstance(value, bool):
-            raise InvalidToken(
-                f"continue key is not valid: json: cannot unmarshal {_kind(value)} into Go struct field continueToken.{name} of type {go}"
-            )
-        found.append(value)
-    return found[0], found[1], found[2]
+        raise _mistyped(document, "value of type storage.continueToken")
+    version, revision, start = (document.get(name) for name in ("v", "rv", "start"))
+    for name, value, kind, go in (
+        ("v", version, str, "string"),
+        ("rv", revision, int, "int64"),
+        ("start", start, str, "string"),
+    ):
+        if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+            raise _mistyped(value, f"struct field continueToken.{name} of type {go}")
+    return version or "", revision or 0, start or ""
+
+
+def _mistyped(value: object, target: str) -> InvalidToken:
+    return InvalidToken(f"continue key is not valid: json: cannot unmarshal {_kind(value)} into Go {target}")
+
+
+def _text(data: bytes) -> str:
+    """UTF-8 as Go's JSON scanner sees it: byte by byte where that matters, for its message."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def _syntax_error(error: json.JSONDecodeError) -> str:
+    if error.pos >= len(error.doc):
+        return "unexpected end of JSON input"
+    char = error.doc[error.pos]
+    shown = "'\\''" if char == "'" else f"'{char}'" if char.isprintable() else f"'\\u{ord(char):04x}'"
+    where = "looking for beginning of value" if error.msg == "Expecting value" else "after top-level value"
+    return f"invalid character {shown} {where}"
 
 
 def _base64(token: str) -> bytes:

@@ -13,7 +13,8 @@ from collections.abc import AsyncIterator
 
 from storage.cache import ResourceCache, WatchCache
 from storage.errors import Compacted, StorageError
-from storage.etcd import EtcdClient, KeyValue, Watch
+from storage.etcd import EtcdClient, Event, KeyValue, Watch
+from storage.etcd.results import DELETE
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +64,8 @@ class Feed:
         self.progress_trusted = await self._client.progress_notifications_correct()
         loaded: Loaded = {}
         revision = 0
-        async for revision, kvs in self._pages():
+        async for at, kvs in self._pages():
+            revision = at
             for kv in kvs:
                 loaded[kv.key] = (kv.value, kv.mod_revision)
         if self.ready.is_set():
@@ -106,7 +108,7 @@ class Feed:
             if changed is not None:
                 changed.put(key, loaded[key][0], mod)
         for resource in self._cache:
-            for key in resource.keys():
+            for key in resource.all_keys():
                 if key not in loaded:
                     resource.remove(key, revision)
             await asyncio.sleep(0)
@@ -114,7 +116,7 @@ class Feed:
     async def _follow(self) -> None:
         root, cache = self._cache.root, self._cache
         end = root[:-1] + bytes([root[-1] + 1])
-        watch = self._client.watch(root, end, start_revision=cache.reached + 1)
+        watch = self._client.watch(root, end, start_revision=cache.reached + 1, own_stream=True)
         self._watch = watch
         try:
             async for batch in watch:
@@ -138,7 +140,7 @@ class Feed:
             if resource is None:
                 continue
             touched.add(resource)
-            if event.deleted:
+            if event.type == DELETE:
                 resource.remove(kv.key, kv.mod_revision)
             else:
                 resource.put(kv.key, kv.value, kv.mod_revision)

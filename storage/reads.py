@@ -73,9 +73,7 @@ class Reads:
         """Makes the cache at least as new as etcd is now; False when only etcd can answer. Raises Unavailable."""
         return await self._consistent.fresh()
 
-    def page(
-        self, resource: ResourceCache, prefix: bytes, start: bytes, limit: int, match: Match | None
-    ) -> Page:
+    def page(self, resource: ResourceCache, prefix: bytes, start: bytes, limit: int, match: Match | None) -> Page:
         """A page of the cache's present state, from the key `start` on; limit 0 means all."""
         low, high = resource.bounds(prefix)
         if start > prefix:

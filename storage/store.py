@@ -9,7 +9,7 @@ from __future__ import annotations
 from storage.cache import ResourceCache, WatchCache
 from storage.entry import Entry
 from storage.errors import Conflict, KeyExists, StoredObject
-from storage.etcd import EtcdClient
+from storage.etcd import EtcdClient, KeyValue
 from storage.reads import Reads
 
 
@@ -37,6 +37,7 @@ class Store:
         answer = await self.client.create(key, value, lease=lease)
         if answer.succeeded:
             return answer.revision
+        assert answer.current is not None  # the comparison failed because the key is there
         raise KeyExists(self._canonical(StoredObject(key, answer.current.value, answer.current.mod_revision)))
 
     async def update(self, key: bytes, value: bytes, expected: int, lease: int = 0) -> int:

@@ -52,7 +52,9 @@ _EVENT = (
 # storage prefix -> the fields of its objects beyond metadata
 VALUES: dict[str, dict[str, Value]] = {
     "pods": {
-        **_paths("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "status.phase"),
+        **_paths(
+            "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "status.phase"
+        ),
         "spec.hostNetwork": _at("spec.hostNetwork", "false"),
         "status.podIP": _pod_ip,
         "status.nominatedNodeName": _at("status.nominatedNodeName"),
@@ -87,7 +89,9 @@ NAMES: dict[tuple[str, str], Selectable] = {
     ),
     ("", "nodes"): _named("metadata.name", "spec.unschedulable"),
     ("", "replicationcontrollers"): _named(*METADATA_FIELDS, "status.replicas"),
-    ("batch", "jobs"): _named(*METADATA_FIELDS, "status.successful", refusal="field label {quoted} not supported for Job"),
+    ("batch", "jobs"): _named(
+        *METADATA_FIELDS, "status.successful", refusal="field label {quoted} not supported for Job"
+    ),
     ("", "secrets"): _named(*METADATA_FIELDS, "type"),
     ("", "services"): _named(*METADATA_FIELDS, "spec.clusterIP", "spec.type"),
     ("", "namespaces"): _named("metadata.name", "status.phase"),

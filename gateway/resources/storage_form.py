@@ -1,0 +1,48 @@
+"""The form in which objects are stored: one canonical JSON in the storage version, whoever wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from gateway.jsontypes import JsonObject, loads
+
+Convert = Callable[[JsonObject], JsonObject]
+
+
+def converter(kind: str, from_version: str, to_version: str) -> Convert | None:
+    """Turns a kind's objects of one apiVersion into another's; None where they are the same."""
+    if from_version == to_version:
+        return None
+    from gateway.resources.convert import convert
+
+    return partial(convert, from_api_version=from_version, to_api_version=to_version, kind=kind)
+
+
+def canonicaliser(kind: str, storage_version: str) -> Callable[[bytes], bytes]:
+    """A function that makes the canonical, defaulted value of what any writer stored in any served version.
+
+    It raises ValueError for a value that can't be read.
+    """
+
+    def canonicalise(value: bytes) -> bytes:
+        from gateway.defaults import apply_defaults
+        from gateway.schema.catalog import type_for
+        from gateway.schema.decode import DecodeError, DecodeReport, decode
+        from gateway.schema.encode import encode_stored
+
+        raw: JsonObject = loads(value)
+        if not isinstance(raw, dict):
+            raise ValueError("the stored value is no JSON object")
+        version = raw.get("apiVersion", storage_version)
+        group, _, number = version.rpartition("/")
+        try:
+            obj = decode(type_for(group, number, kind), raw, DecodeReport())
+        except (DecodeError, KeyError) as error:
+            raise ValueError(str(error)) from error
+        obj["kind"], obj["apiVersion"] = kind, version
+        apply_defaults(version, kind, obj)
+        convert = converter(kind, version, storage_version)
+        return encode_stored(obj if convert is None else convert(obj))
+
+    return canonicalise

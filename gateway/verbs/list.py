@@ -1,0 +1,160 @@
+"""LIST: a collection, whole or in chunks ("Retrieving large results sets in chunks", "Semantics for get and list").
+
+Which state is served follows the table of resourceVersion, resourceVersionMatch, limit and continue:
+
+    continue                      the token's revision exactly, or the latest (-1)
+    Exact, or a version + limit   that version exactly
+    version (NotOlderThan)        the cache once it has reached it
+    0                             the cache as it is, the limit ignored
+    unset                         the cache once it is as new as etcd was when the request arrived
+"""
+
+from __future__ import annotations
+
+from gateway.http.exchange import Request, Response
+from gateway.http.status import bad_request, expired
+from gateway.jsontypes import dumps
+from gateway.resources.resource import Resource
+from gateway.server import Gateway
+from gateway.verbs.list_options import EXACT, NOT_OLDER_THAN, ListOptions, list_options, parse_resource_version
+from gateway.verbs.serving import Served
+from gateway.verbs.too_large import too_large
+from storage import continuation
+from storage.entry import Entry
+from storage.errors import Compacted, FutureRevision
+from storage.reads import Page, Reads, TooLargeRevision
+
+CHUNK = 1 << 20  # bytes of a body joined and sent at once
+MEMOS = 4  # answers kept a resource until its next change
+
+_TOO_OLD = "The resourceVersion for the provided list is too old."
+_TOKEN_TOO_OLD = (
+    "The provided continue parameter is too old to display a consistent list result. "
+    "You can start a new list without the continue parameter, or use the continue token in this response to retrieve "
+    "the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that "
+    "were created, modified, or deleted between the time the first chunk was returned and now may show up in the list."
+)
+
+
+async def list_(gateway: Gateway, request: Request, resource: Resource) -> Response:
+    """Answers a list of the objects' bytes. Raises StatusError 400, 410, 422 and 504."""
+    served = gateway.served[resource.group, resource.version, resource.resource]
+    options = list_options(request, served.selectable, watch=False)
+    prefix = served.collection(request.info.namespace)
+    page = await read_page(gateway.store.reads, served, prefix, options)
+    head = _head(served, page, prefix, options.match is None)
+    groups = _joined(served, page, (prefix, options.label_selector, options.field_selector, options.limit))
+    if len(groups) <= 1:
+        return Response(200, b"%s%s]}" % (head, groups[0] if groups else b""))
+    return Response(200, [head, *groups, b"]}"])
+
+
+async def read_page(reads: Reads, served: Served, prefix: bytes, options: ListOptions) -> Page:
+    """The part of the collection that the options ask for. Raises StatusError 400, 410 and 504."""
+    try:
+        if options.continuation:
+            return await _continued(reads, served, prefix, options)
+        return await _first(reads, served, prefix, options)
+    except TooLargeRevision as error:
+        raise too_large(error) from None
+
+
+async def _first(reads: Reads, served: Served, prefix: bytes, options: ListOptions) -> Page:
+    revision = _revision(options.resource_version)
+    limit, match = max(options.limit, 0), options.match
+    exactly = options.resource_version_match == EXACT or (limit and options.resource_version_match != NOT_OLDER_THAN)
+    if revision and exactly:
+        try:
+            return await reads.page_at(served.cache, prefix, prefix, limit, match, revision)
+        except Compacted:
+            raise expired(_TOO_OLD) from None
+        except FutureRevision:
+            raise TooLargeRevision(revision, reads.reached) from None
+    if revision:
+        await reads.not_older_than(revision)
+    elif options.resource_version:
+        limit = 0
+    elif not await reads.fresh():
+        return await reads.page_direct(served.cache, prefix, prefix, limit, match)
+    return reads.page(served.cache, prefix, prefix, limit, match)
+
+
+async def _continued(reads: Reads, served: Served, prefix: bytes, options: ListOptions) -> Page:
+    try:
+        start, revision = continuation.decode(options.continuation, prefix)
+    except continuation.InvalidToken as error:
+        raise bad_request(f"invalid continue token: {error}") from None
+    if options.resource_version and options.resource_version != "0":
+        _revision(options.resource_version)
+        raise bad_request("specifying resource version is not allowed when using continue")
+    limit = max(options.limit, 0)
+    if revision < 0:
+        if not await reads.fresh():
+            return await reads.page_direct(served.cache, prefix, start, limit, options.match)
+        return reads.page(served.cache, prefix, start, limit, options.match)
+    try:
+        return await reads.page_at(served.cache, prefix, start, limit, options.match, revision)
+    except Compacted:
+        gone = expired(_TOKEN_TOO_OLD)
+        gone.continuation = continuation.encode(start, prefix, continuation.INCONSISTENT)
+        raise gone from None
+    except FutureRevision:
+        raise TooLargeRevision(revision, reads.reached) from None
+
+
+def _revision(text: str) -> int:
+    return parse_resource_version(text, "invalid resource version: ", 400, "BadRequest")
+
+
+def _head(served: Served, page: Page, prefix: bytes, counted: bool) -> bytes:
+    """Everything before the items. remainingItemCount is only told where no selector makes it a guess."""
+    more = b""
+    if page.next_key is not None:
+        token = continuation.encode(page.next_key, prefix, page.revision)
+        more = b',"continue":' + dumps(token)
+        if counted:
+            more += b',"remainingItemCount":%d' % page.remaining
+    return b'%s%d"%s},"items":[' % (served.list_head, page.revision, more)
+
+
+def _joined(served: Served, page: Page, query: tuple[object, ...]) -> list[bytes]:
+    """The items' bytes in pieces of about CHUNK, remembered until the resource changes when they are many."""
+    entries = page.entries
+    if not entries:
+        return []
+    memo, key = served.cache.memo, (served.head, *query, entries[0].key)
+    found = memo.get(key)
+    if isinstance(found, _Remembered) and found.entries == len(entries) and found.revision >= served.cache.changed:
+        return found.groups
+    groups = _join(served, entries)
+    if len(groups) > 1 and page.revision >= served.cache.changed:
+        if len(memo) >= MEMOS:
+            memo.clear()
+        memo[key] = _Remembered(groups, len(entries), page.revision)
+    return groups
+
+
+class _Remembered:
+    __slots__ = ("entries", "groups", "revision")
+
+    def __init__(self, groups: list[bytes], entries: int, revision: int) -> None:
+        self.groups, self.entries, self.revision = groups, entries, revision
+
+
+def _join(served: Served, entries: list[Entry]) -> list[bytes]:
+    tail = served.tail
+    tails = [entry.tail for entry in entries] if served.convert is None else [tail(entry) for entry in entries]
+    groups, start, size = [], 0, 0
+    for index, item in enumerate(tails):
+        size += len(item) + 2
+        if size >= CHUNK:
+            groups.append(_items(tails[start : index + 1], first=start == 0))
+            start, size = index + 1, 0
+    if start < len(tails):
+        groups.append(_items(tails[start:], first=start == 0))
+    return groups
+
+
+def _items(tails: list[bytes], first: bool) -> bytes:
+    tails[0] = (b"{" if first else b",{") + tails[0]
+    return b",{".join(tails)

@@ -1,0 +1,15 @@
+"""The answer to a resourceVersion that is not there yet ("Unavailable resource versions")."""
+
+from __future__ import annotations
+
+from gateway.http.status import StatusError
+from storage.reads import TooLargeRevision
+
+
+def too_large(error: TooLargeRevision) -> StatusError:
+    """504 with the cause ResourceVersionTooLarge and Retry-After."""
+    details = {
+        "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+        "retryAfterSeconds": 1,
+    }
+    return StatusError(504, "Timeout", f"Timeout: {error}", details, [(b"retry-after", b"1")])
