@@ -5,7 +5,7 @@ Source: Kubernetes API reference, DeploymentSpec, ReplicaSetSpec, StatefulSetSpe
 
 from __future__ import annotations
 
-from contextlib import suppress
+import re
 
 from gateway.defaults.core import PERSISTENT_VOLUME_CLAIM
 from gateway.defaults.pod_spec import TEMPLATE
@@ -39,6 +39,7 @@ def _claim_kind(claim: JsonObject) -> None:
     claim["kind"] = "PersistentVolumeClaim"
 
 
+_INTEGER = re.compile("[+-]?[0-9]+")
 _ROLLBACK = "deprecated.deployment.rollback.to"
 
 
@@ -48,10 +49,9 @@ def _rollback_annotation(metadata: JsonObject) -> None:
     if not annotations or _ROLLBACK not in annotations:
         return
     revision = annotations[_ROLLBACK]
-    if revision:
-        with suppress(ValueError):
-            annotations[_ROLLBACK] = str(int(revision))
-    else:
+    if _INTEGER.fullmatch(revision):
+        annotations[_ROLLBACK] = str(int(revision))
+    elif not revision:
         del annotations[_ROLLBACK]
         if not annotations:
             del metadata["annotations"]

@@ -6,8 +6,10 @@ restartable init containers run on beside the others, ordinary init containers r
 
 from __future__ import annotations
 
-from gateway.defaults.quantities import Amount, add, parse, raise_to, render
 from gateway.jsontypes import JsonObject
+from gateway.schema.quantity import Quantity, parse_quantity
+
+ResourceList = dict[str, Quantity]
 
 _HUGE_PAGES = "hugepages-"
 
@@ -27,15 +29,15 @@ def default_pod_resources(spec: JsonObject) -> None:
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     if not limits and not requests:
         return
-    for name, amount in _total(spec, "limits").items():
+    for name, quantity in _total(spec, "limits").items():
         if name.startswith(_HUGE_PAGES) and name not in requests and name not in limits:
-            limits[name] = render(amount)
+            limits[name] = str(quantity)
     if not limits:
         return
     resources["limits"] = limits
-    for name, amount in _total(spec, "requests").items():
+    for name, quantity in _total(spec, "requests").items():
         if name in ("cpu", "memory") and name not in requests:
-            requests[name] = render(amount)
+            requests[name] = str(quantity)
     for name, text in limits.items():
         if _supported(name) and name not in requests:
             requests[name] = text
@@ -43,26 +45,37 @@ def default_pod_resources(spec: JsonObject) -> None:
         resources["requests"] = requests
 
 
-def _total(spec: JsonObject, field: str) -> dict[str, Amount]:
+def _total(spec: JsonObject, field: str) -> ResourceList:
     """What the containers together need of each resource by `field`: "requests" or "limits"."""
-    total: dict[str, Amount] = {}
+    total: ResourceList = {}
     for container in spec.get("containers", ()):
-        add(total, _amounts(container, field))
-    beside: dict[str, Amount] = {}
-    starting: dict[str, Amount] = {}
+        _add(total, _quantities(container, field))
+    beside: ResourceList = {}
+    starting: ResourceList = {}
     for container in spec.get("initContainers", ()):
-        own = _amounts(container, field)
+        own = _quantities(container, field)
         if container.get("restartPolicy") == "Always":
-            add(total, own)
-            add(beside, own)
-            raise_to(starting, beside.items())
+            _add(total, own)
+            _add(beside, own)
+            _raise(starting, beside)
         else:
-            add(own, beside)
-            raise_to(starting, own.items())
-    raise_to(total, starting.items())
+            _add(own, beside)
+            _raise(starting, own)
+    _raise(total, starting)
     return total
 
 
-def _amounts(container: JsonObject, field: str) -> dict[str, Amount]:
+def _quantities(container: JsonObject, field: str) -> ResourceList:
     resources = container.get("resources") or {}
-    return {name: parse(text) for name, text in (resources.get(field) or {}).items()}
+    return {name: parse_quantity(text) for name, text in (resources.get(field) or {}).items()}
+
+
+def _add(total: ResourceList, more: ResourceList) -> None:
+    for name, quantity in more.items():
+        total[name] = total[name] + quantity if name in total else quantity
+
+
+def _raise(total: ResourceList, least: ResourceList) -> None:
+    for name, quantity in least.items():
+        if name not in total or quantity > total[name]:
+            total[name] = quantity
