@@ -25,7 +25,7 @@ from gateway.validation.names import (
 )
 
 NOT_NEGATIVE = "must be greater than or equal to 0"
-POSITIVE = "must be greater than 0"
+POSITIVE = "must be greater than zero"
 MAX_ID = 2**31 - 1
 
 _ENV_FORMAT = "[-._a-zA-Z][-._a-zA-Z0-9]*"

@@ -12,12 +12,21 @@ from gateway.validation.names import byte_length, is_dns1123_label, is_qualified
 
 NameRule = Callable[[str, bool], Sequence[str]]  # (name, is a generateName prefix) -> messages
 IMMUTABLE = "field is immutable"
+STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 
 
 def validate_object_meta(
-    meta: JsonObject, namespaced: bool, validate_name: NameRule | None = None, path: str = "metadata"
+    meta: JsonObject,
+    namespaced: bool,
+    validate_name: NameRule | None = None,
+    path: str = "metadata",
+    *,
+    standard_finalizers: bool = True,
 ) -> list[FieldError]:
-    """What a create checks. `validate_name` is the kind's rule of names, by default DNS subdomains."""
+    """What a create checks. `validate_name` is the kind's rule of names, by default DNS subdomains.
+
+    Built-in kinds, for which `standard_finalizers` holds, know all unqualified finalizers that there are.
+    """
     rule = validate_name or name_is_dns_subdomain
     found: list[FieldError] = []
     name, prefix, namespace = meta.get("name"), meta.get("generateName"), meta.get("namespace")
@@ -36,7 +45,8 @@ def validate_object_meta(
         found.append(forbidden(f"{path}.namespace", "not allowed on this type"))
     if meta.get("generation", 0) < 0:
         found.append(invalid(f"{path}.generation", meta["generation"], "must be greater than or equal to 0"))
-    return found + _common(meta, path, finalizers=True)
+    found += _common(meta, path, finalizers=True)
+    return found + _unqualified_finalizers(meta, path) if standard_finalizers else found
 
 
 def _common(meta: JsonObject, path: str, finalizers: bool) -> list[FieldError]:
@@ -126,8 +136,27 @@ def validate_field_manager(manager: str, path: str) -> list[FieldError]:
     return found
 
 
-def validate_object_meta_update(new: JsonObject, old: JsonObject, path: str = "metadata") -> list[FieldError]:
-    """What an update checks; `new` is expected to have its resourceVersion filled in."""
+def validate_object_meta_update(
+    new: JsonObject, old: JsonObject, path: str = "metadata", *, built_in: bool = True
+) -> list[FieldError]:
+    """What an update checks; `new` is expected to have its resourceVersion filled in.
+
+    kube-apiserver checks this for all kinds, and once more in the rules of each built-in one: errors come twice.
+    """
+    found = _update_errors(new, old, path)
+    return found + found + _unqualified_finalizers(new, path) if built_in else found
+
+
+def _unqualified_finalizers(meta: JsonObject, path: str) -> list[FieldError]:
+    text = "name is neither a standard finalizer name nor is it fully qualified"
+    return [
+        invalid(f"{path}.finalizers[{i}]", name, text)
+        for i, name in enumerate(meta.get("finalizers") or ())
+        if "/" not in name and name not in STANDARD_FINALIZERS
+    ]
+
+
+def _update_errors(new: JsonObject, old: JsonObject, path: str) -> list[FieldError]:
     found: list[FieldError] = []
     if old.get("deletionTimestamp") and (extra := set(new.get("finalizers") or ()) - set(old.get("finalizers") or ())):
         listed = ", ".join(go_quote(name) for name in sorted(extra))

@@ -1,0 +1,136 @@
+"""Resources of a whole pod: pod-level requests and limits (KEP-2837), and claims of devices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gateway.jsontypes import JsonObject
+from gateway.schema.quantity import Quantity
+from gateway.validation.field import (
+    FieldError,
+    Verbatim,
+    duplicate,
+    forbidden,
+    go_value,
+    invalid,
+    not_supported,
+    required,
+)
+from gateway.validation.formats import validate_dns1123_label
+from gateway.validation.names import is_dns1123_subdomain
+from gateway.validation.pod_options import PodOptions
+from gateway.validation.quantities import quantity_of
+from gateway.validation.resource_names import is_huge_page, validate_resource_name
+from gateway.validation.resource_requirements import validate_resource_requirements
+
+MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
+
+
+def validate_pod_resources(
+    spec: JsonObject, claims: Sequence[str], path: str, errors: list[FieldError], options: PodOptions
+) -> None:
+    resources, at = spec["resources"], f"{path}.resources"
+    if (spec.get("os") or {}).get("name") == "windows":
+        errors.append(forbidden(at, "may not be set for a windows pod"))
+        return
+    if "claims" in resources:
+        errors.append(forbidden(f"{at}.claims", "claims may not be set for Resources at pod-level"))
+    validate_resource_requirements(
+        resources,
+        at,
+        errors,
+        claims,
+        check_name=validate_pod_resource_name,
+        allow_indivisible_huge_pages=options.indivisible_huge_pages,
+    )
+    _consistency(spec, resources, at, errors)
+
+
+def _consistency(spec: JsonObject, resources: JsonObject, path: str, errors: list[FieldError]) -> None:
+    requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
+    for name, total in _aggregate(spec, "requests").items():
+        if name in requests and total > quantity_of(requests[name]):
+            text = f"must be greater than or equal to aggregate container requests of {total}"
+            errors.append(invalid(f"{path}.requests[{name}]", requests[name], text))
+    for name, total in _aggregate(spec, "limits").items():
+        if is_huge_page(name) and name in limits and total > quantity_of(limits[name]):
+            text = f"must be greater than or equal to aggregate container limits of {total}"
+            errors.append(invalid(f"{path}.limits[{name}]", limits[name], text))
+    for i, container in enumerate(spec.get("containers") or ()):
+        for name, limit in _resources(container, "limits").items():
+            if name in limits and quantity_of(limit) > quantity_of(limits[name]):
+                text = f"must be less than or equal to pod limits of {limits[name]}"
+                errors.append(invalid(f"{path}.containers[{i}][{name}].limits", limit, text))
+
+
+def _resources(container: JsonObject, kind: str) -> dict[str, Any]:
+    return (container.get("resources") or {}).get(kind) or {}
+
+
+def _add(total: dict[str, Quantity], more: dict[str, Quantity]) -> dict[str, Quantity]:
+    return {**total, **{name: total[name] + value if name in total else value for name, value in more.items()}}
+
+
+def _most(one: dict[str, Quantity], other: dict[str, Quantity]) -> dict[str, Quantity]:
+    return {**one, **{name: max(one[name], value) if name in one else value for name, value in other.items()}}
+
+
+def _aggregate(spec: JsonObject, kind: str) -> dict[str, Quantity]:
+    """What the containers need together: the sum while running, or the most while initialising."""
+    running: dict[str, Quantity] = {}
+    for container in spec.get("containers") or ():
+        running = _add(running, {k: quantity_of(v) for k, v in _resources(container, kind).items()})
+    sidecars: dict[str, Quantity] = {}
+    peak: dict[str, Quantity] = {}
+    for container in spec.get("initContainers") or ():
+        own = {k: quantity_of(v) for k, v in _resources(container, kind).items()}
+        if container.get("restartPolicy") == "Always":
+            running, sidecars = _add(running, own), _add(sidecars, own)
+            own = sidecars
+        else:
+            own = _add(own, sidecars)
+        peak = _most(peak, own)
+    return _most(running, peak)
+
+
+def validate_pod_resource_name(name: str, path: str) -> list[FieldError]:
+    """Of pod-level resources."""
+    found = validate_resource_name(name, path)
+    if found or name in ("cpu", "memory") or is_huge_page(name):
+        return found
+    return [not_supported(path, name, ("cpu", "hugepages-", "memory"))]
+
+
+def validate_resource_claims(
+    claims: list[JsonObject], meta: JsonObject | None, path: str, errors: list[FieldError]
+) -> None:
+    mirror = MIRROR_ANNOTATION in ((meta or {}).get("annotations") or {})
+    seen: set[str] = set()
+    for i, claim in enumerate(claims):
+        if mirror:
+            errors.append(forbidden("", "static pods do not support resource claims"))
+            continue
+        name, at = claim.get("name", ""), f"{path}[{i}]"
+        direct, template = claim.get("resourceClaimName"), claim.get("resourceClaimTemplateName")
+        if not name:
+            errors.append(required(f"{at}.name"))
+        elif name in seen:
+            errors.append(duplicate(f"{at}.name", name))
+        else:
+            errors += validate_dns1123_label(f"{at}.name", name)
+            seen.add(name)
+        if (direct is None) == (template is None):
+            one = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+            none = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+            errors.append(invalid(at, _internal_claim(claim), none if direct is None else one))
+        for key, value in (("resourceClaimName", direct), ("resourceClaimTemplateName", template)):
+            if value is not None:
+                errors += [invalid(f"{at}.{key}", value, message) for message in is_dns1123_subdomain(value)]
+
+
+def _internal_claim(claim: JsonObject) -> Verbatim:
+    keys = {"Name": "name", "ResourceClaimName": "resourceClaimName"}
+    keys["ResourceClaimTemplateName"] = "resourceClaimTemplateName"
+    parts = (f'"{shown}":{go_value(claim.get(key, "" if key == "name" else None))}' for shown, key in keys.items())
+    return Verbatim("{" + ",".join(parts) + "}")

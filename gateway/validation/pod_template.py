@@ -1,0 +1,34 @@
+"""Pod templates of workloads (API reference "PodTemplateSpec")."""
+
+from __future__ import annotations
+
+from gateway.jsontypes import JsonObject
+from gateway.validation.field import FieldError, forbidden
+from gateway.validation.labels import validate_annotations, validate_labels
+from gateway.validation.pod_annotations import validate_annotations_match_fields, validate_pod_annotations
+from gateway.validation.pod_options import CREATE_TEMPLATE, PodOptions, options_for_update
+from gateway.validation.pod_spec import validate_pod_spec
+
+
+def template_options(old: JsonObject | None) -> PodOptions:
+    """For the template that replaces `old`, or a new one."""
+    if old is None:
+        return CREATE_TEMPLATE
+    annotations = (old.get("metadata") or {}).get("annotations")
+    return options_for_update(old.get("spec") or {}, annotations, is_pod=False)
+
+
+def validate_pod_template(template: JsonObject, path: str, errors: list[FieldError], options: PodOptions) -> None:
+    meta, spec = template.get("metadata") or {}, template.get("spec") or {}
+    if labels := meta.get("labels"):
+        errors += validate_labels(labels, f"{path}.labels")
+    annotations = meta.get("annotations")
+    if annotations:
+        errors += validate_annotations(annotations, f"{path}.annotations")
+        validate_pod_annotations(annotations, spec, f"{path}.annotations", errors, options)
+    validate_pod_spec(spec, None, f"{path}.spec", errors, options)
+    if annotations:
+        validate_annotations_match_fields(annotations, spec, f"{path}.spec", errors)
+    if spec.get("ephemeralContainers"):
+        text = "ephemeral containers not allowed in pod template"
+        errors.append(forbidden(f"{path}.spec.ephemeralContainers", text))

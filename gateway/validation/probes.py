@@ -1,0 +1,108 @@
+"""Probes, lifecycle handlers and the actions they take (page "Configure Liveness, Readiness and Startup Probes")."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gateway.jsontypes import JsonObject
+from gateway.validation.field import FieldError, forbidden, invalid, not_supported, required
+from gateway.validation.formats import NOT_NEGATIVE, is_http_header_name, is_port_name, is_port_number
+
+_MANY = "may not specify more than 1 handler type"
+_COUNTS = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
+
+
+def validate_port(port: Any, path: str, errors: list[FieldError]) -> None:
+    """A number from 1 to 65535 or an IANA service name."""
+    if isinstance(port, str):
+        errors += [invalid(path, port, message) for message in is_port_name(port)]
+    elif messages := is_port_number(port):
+        errors += [invalid(path, port, message) for message in messages]
+
+
+def _exec(action: JsonObject, path: str, errors: list[FieldError], grace: int | None) -> None:
+    if not action.get("command"):
+        errors.append(required(f"{path}.command"))
+
+
+def _http_get(action: JsonObject, path: str, errors: list[FieldError], grace: int | None) -> None:
+    if not action.get("path"):
+        errors.append(required(f"{path}.path"))
+    validate_port(action.get("port", 0), f"{path}.port", errors)
+    scheme = action.get("scheme", "")
+    if scheme not in ("HTTP", "HTTPS"):
+        errors.append(not_supported(f"{path}.scheme", scheme, ("HTTP", "HTTPS")))
+    for header in action.get("httpHeaders") or ():
+        name = header.get("name", "")
+        errors += [invalid(f"{path}.httpHeaders", name, message) for message in is_http_header_name(name)]
+
+
+def _port_action(action: JsonObject, path: str, errors: list[FieldError], grace: int | None) -> None:
+    validate_port(action.get("port", 0), f"{path}.port", errors)
+
+
+def _sleep(action: JsonObject, path: str, errors: list[FieldError], grace: int | None) -> None:
+    seconds = action.get("seconds", 0)
+    if grace is not None and not 0 <= seconds <= grace:
+        text = f"must be non-negative and less than terminationGracePeriodSeconds ({grace})"
+        errors.append(invalid(path, seconds, text))
+
+
+_PROBE_ACTIONS = (("exec", _exec), ("httpGet", _http_get), ("tcpSocket", _port_action), ("grpc", _port_action))
+_LIFECYCLE_ACTIONS = (("exec", _exec), ("httpGet", _http_get), ("tcpSocket", _port_action), ("sleep", _sleep))
+
+
+def _handler(handler: JsonObject, path: str, errors: list[FieldError], grace: int | None, probe: bool) -> None:
+    found = False
+    for key, validate in _PROBE_ACTIONS if probe else _LIFECYCLE_ACTIONS:
+        action = handler.get(key)
+        if action is None:
+            continue
+        if found:
+            errors.append(forbidden(f"{path}.{key}", _MANY))
+        else:
+            found = True
+            validate(action, f"{path}.{key}", errors, grace)
+    if not found:
+        errors.append(required(path, "must specify a handler type"))
+
+
+def _probe(probe: JsonObject, path: str, errors: list[FieldError], grace: int | None) -> None:
+    _handler(probe, path, errors, grace, probe=True)
+    for key in _COUNTS:
+        if probe.get(key, 0) < 0:
+            errors.append(invalid(f"{path}.{key}", probe[key], NOT_NEGATIVE))
+    period = probe.get("terminationGracePeriodSeconds")
+    if period is not None and period <= 0:
+        errors.append(invalid(f"{path}.terminationGracePeriodSeconds", period, "must be greater than 0"))
+
+
+def validate_probes(container: JsonObject, path: str, errors: list[FieldError], grace: int | None) -> None:
+    """The liveness, readiness and startup probe of a container; `grace` is the pod's termination grace period."""
+    liveness = container.get("livenessProbe")
+    if liveness is not None:
+        _succeeding_once(liveness, f"{path}.livenessProbe", errors, grace)
+    readiness = container.get("readinessProbe")
+    if readiness is not None:
+        at = f"{path}.readinessProbe"
+        _probe(readiness, at, errors, grace)
+        if "terminationGracePeriodSeconds" in readiness:
+            period = readiness["terminationGracePeriodSeconds"]
+            errors.append(invalid(f"{at}.terminationGracePeriodSeconds", period, "must not be set for readinessProbes"))
+    startup = container.get("startupProbe")
+    if startup is not None:
+        _succeeding_once(startup, f"{path}.startupProbe", errors, grace)
+
+
+def _succeeding_once(probe: JsonObject, path: str, errors: list[FieldError], grace: int | None) -> None:
+    _probe(probe, path, errors, grace)
+    if probe.get("successThreshold", 0) != 1:
+        errors.append(invalid(f"{path}.successThreshold", probe.get("successThreshold", 0), "must be 1"))
+
+
+def validate_lifecycle(lifecycle: JsonObject, path: str, errors: list[FieldError], grace: int | None) -> None:
+    """postStart and preStop. A stop signal never gets here: that feature is off, and writes drop it."""
+    for key in ("postStart", "preStop"):
+        handler = lifecycle.get(key)
+        if handler is not None:
+            _handler(handler, f"{path}.{key}", errors, grace, probe=False)

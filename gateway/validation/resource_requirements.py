@@ -1,0 +1,108 @@
+"""Resource requests, limits and claims of containers and pods (page "Resource Management for Pods and Containers")."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gateway.jsontypes import JsonObject
+from gateway.validation.field import NOT_FOUND as _NOT_FOUND
+from gateway.validation.field import FieldError, duplicate, forbidden, go_value, invalid, required
+from gateway.validation.formats import validate_dns1123_label
+from gateway.validation.quantities import quantity_of, validate_quantity
+from gateway.validation.resource_names import (
+    HUGE_PAGES,
+    is_huge_page,
+    is_overcommit_allowed,
+    validate_container_resource_name,
+)
+
+NameCheck = Callable[[str, str], list[FieldError]]
+_COMPUTE = ("cpu", "memory")
+
+
+def validate_resource_requirements(
+    requirements: JsonObject,
+    path: str,
+    errors: list[FieldError],
+    claim_names: Sequence[str] = (),
+    *,
+    check_name: NameCheck = validate_container_resource_name,
+    allow_indivisible_huge_pages: bool = False,
+) -> None:
+    """`claim_names` are those of the pod's spec.resourceClaims."""
+    limits: dict[str, Any] = requirements.get("limits") or {}
+    requests: dict[str, Any] = requirements.get("requests") or {}
+    for name, quantity in limits.items():
+        at = f"{path}.limits[{name}]"
+        _quantity(name, quantity, at, errors, check_name, allow_indivisible_huge_pages)
+    for name, quantity in requests.items():
+        at = f"{path}.requests[{name}]"
+        errors += check_name(name, at)
+        validate_quantity(name, quantity, at, errors)
+        _against_limit(name, quantity, limits.get(name), path, errors)
+        if is_huge_page(name):
+            _huge_page(name, quantity, at, errors, allow_indivisible_huge_pages)
+    huge_pages = any(map(is_huge_page, limits)) or any(map(is_huge_page, requests))
+    if huge_pages and not any(name in limits or name in requests for name in _COMPUTE):
+        errors.append(forbidden(path, "HugePages require cpu or memory"))
+    if claims := requirements.get("claims"):
+        _claims(claims, claim_names, f"{path}.claims", errors)
+
+
+def _quantity(
+    name: str, quantity: Any, path: str, errors: list[FieldError], check_name: NameCheck, any_huge_pages: bool
+) -> None:
+    errors += check_name(name, path)
+    validate_quantity(name, quantity, path, errors)
+    if is_huge_page(name):
+        _huge_page(name, quantity, path, errors, any_huge_pages)
+
+
+def _against_limit(name: str, request: Any, limit: Any, path: str, errors: list[FieldError]) -> None:
+    if limit is None:
+        if not is_overcommit_allowed(name):
+            errors.append(required(f"{path}.limits", "Limit must be set for non overcommitable resources"))
+    elif request != limit:
+        wanted, most = quantity_of(request), quantity_of(limit)
+        if wanted != most and not is_overcommit_allowed(name):
+            errors.append(invalid(f"{path}.requests", request, f"must be equal to {name} limit of {limit}"))
+        elif wanted > most:
+            errors.append(
+                invalid(f"{path}.requests", request, f"must be less than or equal to {name} limit of {limit}")
+            )
+
+
+def is_divisible_huge_page(name: str, quantity: Any) -> bool:
+    """Whether the quantity is a multiple of the page size in the resource's name."""
+    size = quantity_of(name.removeprefix(HUGE_PAGES))
+    return size.unscaled > 0 and size.milli_value % 1000 == 0 and quantity_of(quantity).value % size.value == 0
+
+
+def _huge_page(name: str, quantity: Any, path: str, errors: list[FieldError], allow_indivisible: bool) -> None:
+    if not allow_indivisible and not is_divisible_huge_page(name, quantity):
+        errors.append(invalid(path, quantity, f"{quantity} is not positive integer multiple of {name}"))
+
+
+def _claims(claims: list[JsonObject], pod_claims: Sequence[str], path: str, errors: list[FieldError]) -> None:
+    seen: set[str] = set()
+    for i, claim in enumerate(claims):
+        name, request, at = claim.get("name", ""), claim.get("request", ""), f"{path}[{i}]"
+        if not name:
+            errors.append(required(at))
+            continue
+        if name in seen:
+            errors.append(duplicate(at, name))
+        else:
+            if request:
+                errors += validate_dns1123_label(f"{at}.request", request)
+            key = f"{name}/{request}" if request else name
+            if key in seen:
+                errors.append(duplicate(at, key))
+            elif not request:
+                errors += [duplicate(at, name) for other in seen if other.startswith(f"{name}/")]
+            seen.add(key)
+        if name not in pod_claims:
+            known = f": {', '.join(sorted(pod_claims))}" if pod_claims else " which is empty"
+            text = f"{_NOT_FOUND[1]}: {go_value(name)}: must be one of the names in pod.spec.resourceClaims{known}"
+            errors.append(FieldError(_NOT_FOUND[0], at, text))
