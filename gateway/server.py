@@ -18,8 +18,8 @@ from storage.feed import Feed
 from storage.store import Store
 
 if TYPE_CHECKING:
-    from gateway.verbs.serving import Served
     from gateway.verbs.scope import Scope
+    from gateway.verbs.serving import Served
 
 
 @dataclass(slots=True)

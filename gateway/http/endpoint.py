@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gateway.access.authorization import forbidden
 from gateway.http.deadline import request_timeout, timed_out
@@ -23,13 +23,16 @@ from gateway.http.sending import Send, send_response, with_standard_headers
 from gateway.http.status import StatusError
 from gateway.resources.resource import Resource
 from gateway.server import Gateway
-from gateway.verbs import Verb, verb_for
+from gateway.verbs import verb_for
+
+if TYPE_CHECKING:
+    from gateway.verbs import Verb
+
+    Route = tuple[RequestInfo, Resource, Verb]
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Any]]
 Fallback = Callable[[Scope, Receive, Send], Awaitable[None]]
-Route = tuple[RequestInfo, Resource, Verb]
-
 NO_SNIFF = (b"x-content-type-options", b"nosniff")
 PAGE_NOT_FOUND = Response(404, b"404 page not found\n", TEXT_TYPE, [NO_SNIFF])
 

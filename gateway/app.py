@@ -1,0 +1,65 @@
+"""The application: a FastAPI app that owns the lifespan and the routes of operation, with the API mounted in front."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from fastapi import FastAPI
+from starlette.types import Receive, Scope, Send
+
+from gateway.config import Settings
+from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS, bootstrap
+from gateway.http.discovery import Discovery
+from gateway.http.endpoint import Endpoint
+from gateway.operations import answer_strays, operations
+from gateway.server import Gateway, build_gateway
+
+logger = logging.getLogger(__name__)
+
+
+class App(FastAPI):
+    """FastAPI, but for HTTP requests: those go to the API's endpoint first, past all routing by table."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(
+            title="apiserver-gateway", openapi_url=None, docs_url=None, redoc_url=None, lifespan=self._lifespan
+        )
+        self.settings = settings
+        self.gateway: Gateway
+        self._endpoint: Endpoint
+        self._super_call = super().__call__
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await self._endpoint(scope, receive, send)
+        else:
+            await self._super_call(scope, receive, send)
+
+    @asynccontextmanager
+    async def _lifespan(self, _app: FastAPI) -> AsyncIterator[None]:
+        """Connects, loads the cache, puts the objects in place that every cluster has, and undoes it at the end."""
+        gateway = self.gateway = build_gateway(self.settings)
+        feed = asyncio.create_task(gateway.feed.run(), name="feed")
+        try:
+            await gateway.feed.ready.wait()
+            await bootstrap(gateway)
+            address = f"{self.settings.advertise_address or '127.0.0.1'}:{self.settings.secure_port}"
+            discovery = Discovery(gateway.resources.values(), address)
+            self.include_router(operations(gateway, discovery.paths, list(BOOTSTRAP_HOOKS)))
+            answer_strays(self)
+            self._endpoint = Endpoint(gateway, discovery, self._super_call)
+            yield
+        finally:
+            gateway.stopping.set()
+            feed.cancel()
+            with suppress(asyncio.CancelledError):
+                await feed
+            await gateway.client.close()
+
+
+def create_app(settings: Settings) -> App:
+    """The ASGI application of one server process."""
+    return App(settings)

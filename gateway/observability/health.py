@@ -1,0 +1,78 @@
+"""Health checks: /healthz, /livez and /readyz, each a list of named checks (Kubernetes, "API health endpoints")."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from gateway.server import Gateway
+from storage.errors import StorageError
+
+Check = Callable[[], Awaitable[None]]  # raises Unhealthy
+
+ETCD_TIMEOUT = 2.0
+
+
+class Unhealthy(Exception):
+    """A check failed; the message is for the log and for who may see single checks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the checks of one endpoint came to: the text to answer with and the failures to log."""
+
+    healthy: bool
+    text: str
+    failures: Mapping[str, str]
+
+
+async def report(endpoint: str, checks: Mapping[str, Check], excluded: Collection[str], verbose: bool) -> Report:
+    """Runs the checks that are not excluded; failures make the text verbose, without their reasons."""
+    lines: list[str] = []
+    failures: dict[str, str] = {}
+    for name, check in checks.items():
+        if name in excluded:
+            lines.append(f"[+]{name} excluded: ok\n")
+            continue
+        try:
+            await check()
+            lines.append(f"[+]{name} ok\n")
+        except Unhealthy as error:
+            failures[name] = str(error)
+            lines.append(f"[-]{name} failed: reason withheld\n")
+    unknown = sorted(set(excluded) - checks.keys())
+    if unknown:
+        quoted = ",".join(f'"{name}"' for name in unknown)
+        lines.append(f"warn: some health checks cannot be excluded: no matches for {quoted}\n")
+    if failures:
+        return Report(False, f"{''.join(lines)}{endpoint} check failed\n", failures)
+    return Report(True, f"{''.join(lines)}{endpoint} check passed\n" if verbose else "ok", failures)
+
+
+def checks_of(gateway: Gateway, hooks: Sequence[str]) -> dict[str, dict[str, Check]]:
+    """The checks of each endpoint. `hooks` names what has to be done once at start and is done by now."""
+
+    async def passed() -> None:
+        return None
+
+    async def etcd() -> None:
+        try:
+            await gateway.client.revision(f"{gateway.settings.etcd_prefix}/".encode(), timeout=ETCD_TIMEOUT)
+        except StorageError as error:
+            raise Unhealthy(f"etcd failed: {error}") from error
+
+    async def synced() -> None:
+        if not gateway.feed.ready.is_set():
+            raise Unhealthy("the watch cache is not loaded yet")
+
+    async def not_stopping() -> None:
+        if gateway.stopping.is_set():
+            raise Unhealthy("process is shutting down")
+
+    basic: dict[str, Check] = {"ping": passed, "log": passed, "etcd": etcd}
+    started: dict[str, Check] = {f"poststarthook/{name}": passed for name in hooks}
+    return {
+        "healthz": {**basic, **started},
+        "livez": {**basic, **started},
+        "readyz": {**basic, "etcd-readiness": etcd, "informer-sync": synced, **started, "shutdown": not_stopping},
+    }

@@ -1,0 +1,54 @@
+"""Structured logs: one line a record, `key=value` pairs or JSON, on standard error."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+
+_STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", "color_message"}
+
+
+def configure(format_: str, level: int = logging.INFO) -> None:
+    """Sends all records of `level` and above to standard error, in the format "text" or "json"."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter() if format_ == "json" else TextFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+
+
+class TextFormatter(logging.Formatter):
+    """`time level logger message key=value …`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = "".join(f" {key}={_plain(value)}" for key, value in _extra(record).items())
+        text = f"{_time(record)} {record.levelname.lower()} {record.name}: {record.getMessage()}{fields}"
+        return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a record."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        entry: dict[str, object] = {"time": _time(record), "level": record.levelname.lower(), "logger": record.name}
+        entry |= {"message": record.getMessage(), **_extra(record)}
+        if record.exc_info:
+            entry["exception"] = self.formatException(record.exc_info)
+        return json.dumps(entry, default=str)
+
+
+def _extra(record: logging.LogRecord) -> dict[str, object]:
+    """What the caller gave as `extra`."""
+    return {key: value for key, value in record.__dict__.items() if key not in _STANDARD}
+
+
+def _time(record: logging.LogRecord) -> str:
+    whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+    return f"{whole}.{int(record.msecs):03d}Z"
+
+
+def _plain(value: object) -> str:
+    text = str(value)
+    return json.dumps(text) if not text or any(char in text for char in ' "\n=') else text

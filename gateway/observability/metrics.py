@@ -1,0 +1,54 @@
+"""Metrics in Prometheus' text format, read off the running parts when somebody asks."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from pathlib import Path
+
+from gateway.server import Gateway
+
+CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
+
+
+def exposition(gateway: Gateway) -> bytes:
+    """All metrics as text."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    lines = [
+        *_metric("process_cpu_seconds_total", "counter", "CPU time of the process.", usage.ru_utime + usage.ru_stime),
+        *_metric("process_resident_memory_bytes", "gauge", "Resident memory of the process.", _resident_bytes()),
+        *_metric("process_time_seconds", "gauge", "The process' clock.", time.time()),
+        *_metric(
+            "apiserver_watch_cache_resource_version",
+            "gauge",
+            "The revision up to which the watch cache has seen every change.",
+            gateway.store.reads.reached,
+        ),
+        *_objects(gateway),
+    ]
+    return "\n".join(lines).encode() + b"\n"
+
+
+def _metric(name: str, kind: str, help_: str, value: float) -> list[str]:
+    return [f"# HELP {name} {help_}", f"# TYPE {name} {kind}", f"{name} {value}"]
+
+
+def _objects(gateway: Gateway) -> list[str]:
+    name = "apiserver_resource_objects"
+    lines = [f"# HELP {name} Objects in the watch cache, by kind.", f"# TYPE {name} gauge"]
+    counted: set[bytes] = set()
+    for served in gateway.served.values():
+        if served.cache.spec.prefix not in counted:
+            counted.add(served.cache.spec.prefix)
+            labels = f'group="{served.resource.group}",resource="{served.resource.resource}"'
+            lines.append(f"{name}{{{labels}}} {len(served.cache)}")
+    return lines
+
+
+def _resident_bytes() -> int:
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except OSError:
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,104 @@
+"""The routes of operation: health, version, metrics, the list of paths. Everything else is not found."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import orjson
+from fastapi import APIRouter, FastAPI, Request, Response
+from starlette.exceptions import HTTPException
+
+from gateway.http.endpoint import NO_SNIFF, PAGE_NOT_FOUND
+from gateway.http.exchange import TEXT_TYPE
+from gateway.http.routing import method_not_allowed
+from gateway.observability import health, metrics
+from gateway.server import Gateway
+from gateway.version import version_info
+
+logger = logging.getLogger(__name__)
+
+METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]
+_TEXT = TEXT_TYPE.decode()
+_NO_SNIFF = {NO_SNIFF[0].decode(): NO_SNIFF[1].decode()}
+
+
+def operations(gateway: Gateway, api_paths: Callable[[], list[str]], hooks: list[str]) -> APIRouter:
+    """The router; `api_paths` lists the paths of discovery, `hooks` the start-up work that is done."""
+    router = APIRouter()
+    endpoints = health.checks_of(gateway, hooks)
+    version = orjson.dumps(version_info(), option=orjson.OPT_INDENT_2)
+
+    async def show_version(request: Request) -> Response:
+        if request.method != "GET":
+            return _method_not_allowed()
+        return Response(version, media_type="application/json")
+
+    async def show_metrics() -> Response:
+        return Response(metrics.exposition(gateway), headers={"content-type": metrics.CONTENT_TYPE.decode()})
+
+    async def show_paths() -> Response:
+        own = [f"/{endpoint}{tail}" for endpoint, checks in endpoints.items() for tail in ("", *_below(checks))]
+        paths = sorted({*api_paths(), *own, "/apis/", "/metrics", "/openapi/v2", "/openapi/v3", "/version"})
+        return Response(orjson.dumps({"paths": paths}, option=orjson.OPT_INDENT_2), media_type="application/json")
+
+    for path, answer in (
+        ("/", show_paths),
+        ("/index.html", show_paths),
+        ("/version", show_version),
+        ("/version/", show_version),
+        ("/metrics", show_metrics),
+    ):
+        router.add_api_route(path, answer, methods=METHODS, include_in_schema=False, response_model=None)
+    for endpoint, checks in endpoints.items():
+        _add_health(router, endpoint, checks)
+    return router
+
+
+def _below(checks: dict[str, health.Check]) -> list[str]:
+    return [f"/{name}" for name in checks]
+
+
+def _add_health(router: APIRouter, endpoint: str, checks: dict[str, health.Check]) -> None:
+    async def all_checks(request: Request) -> Response:
+        excluded = request.query_params.getlist("exclude")
+        report = await health.report(endpoint, checks, excluded, "verbose" in request.query_params)
+        if not report.healthy:
+            logger.warning("%s check failed", endpoint, extra=dict(report.failures))
+        return Response(report.text, 200 if report.healthy else 500, media_type=_TEXT, headers=_NO_SNIFF)
+
+    async def one_check(name: str) -> Response:
+        check = checks.get(name)
+        if check is None:
+            return page_not_found()
+        try:
+            await check()
+        except health.Unhealthy as error:
+            return Response(f"internal server error: {error}\n", 500, media_type=_TEXT, headers=_NO_SNIFF)
+        return Response("ok", media_type=_TEXT)
+
+    router.add_api_route(f"/{endpoint}", all_checks, methods=METHODS, include_in_schema=False, response_model=None)
+    router.add_api_route(
+        f"/{endpoint}/{{name:path}}", one_check, methods=METHODS, include_in_schema=False, response_model=None
+    )
+
+
+def page_not_found() -> Response:
+    """404 as text, for paths that are nobody's."""
+    body = PAGE_NOT_FOUND.body
+    assert isinstance(body, bytes)
+    return Response(body, 404, media_type=_TEXT, headers=_NO_SNIFF)
+
+
+def _method_not_allowed() -> Response:
+    error = method_not_allowed()
+    return Response(error.body() + b"\n", error.code, media_type="application/json")
+
+
+def answer_strays(app: FastAPI) -> None:
+    """Makes the application answer unknown paths, and methods that no route has, as kube-apiserver does."""
+
+    async def stray(_request: Request, _error: Exception) -> Response:
+        return page_not_found()
+
+    app.add_exception_handler(HTTPException, stray)

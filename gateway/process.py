@@ -1,0 +1,97 @@
+"""One server process: uvicorn around the application, from a bound socket to a clean end."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import ssl
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+import uvicorn
+
+from gateway.app import App
+from gateway.config import Settings
+
+logger = logging.getLogger(__name__)
+
+KEEP_ALIVE = 75  # seconds that an idle connection stays open
+GRACE = 10  # seconds for requests under way when the server stops
+BACKLOG = 2048
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server; says when it is ready, and ends watches as soon as it is told to stop."""
+
+    def __init__(self, app: App, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._app, self._ready = app, ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if not self.should_exit:
+            self._ready()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        gateway = getattr(self._app, "gateway", None)
+        if gateway is not None:
+            gateway.stopping.set()
+        super().handle_exit(sig, frame)
+
+
+def serve(settings: Settings, context: ssl.SSLContext, listener: socket.socket, ready: Callable[[], None]) -> int:
+    """Serves until SIGTERM or SIGINT; returns the exit status. `ready` is called once requests are answered."""
+    app = App(settings)
+    config = uvicorn.Config(
+        app,
+        loop="uvloop",
+        http="httptools",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=GRACE,
+    )
+    config.load()
+    config.ssl = context
+    server = Server(app, config, ready)
+    server.run(sockets=[listener])
+    return 0 if server.started else 1
+
+
+def bind(settings: Settings, *, shared: bool = False) -> socket.socket:
+    """A socket bound to the settings' address; `shared` with other processes that bind the same. Raises OSError."""
+    family = socket.AF_INET6 if ":" in settings.bind_address else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if shared:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    try:
+        listener.bind((settings.bind_address, settings.secure_port))
+    except OSError:
+        listener.close()
+        raise
+    listener.set_inheritable(True)
+    return listener
+
+
+def milliseconds_since_start() -> int:
+    """How long ago this process was started, by the kernel's clock where it tells."""
+    try:
+        fields = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        started = int(fields[19]) / os.sysconf("SC_CLK_TCK")
+        return round((time.clock_gettime(time.CLOCK_BOOTTIME) - started) * 1000)
+    except (OSError, AttributeError):
+        return round((time.monotonic() - _IMPORTED) * 1000)
+
+
+_IMPORTED = time.monotonic()
+
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)

@@ -1,0 +1,116 @@
+"""--workers N: N server processes on one port, supervised by their parent.
+
+Each worker binds the port itself (SO_REUSEPORT, so that the kernel spreads connections evenly); the parent holds the
+address without listening. A worker that dies is started again. Workers end when their parent is gone, even killed.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import signal
+import threading
+import time
+from collections.abc import Callable
+
+logger = logging.getLogger(__name__)
+
+RESTART_PAUSE = 1.0  # seconds before a worker is replaced that lived for less than that
+END_WAIT = 20.0  # seconds that workers get to end by themselves
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
+
+Work = Callable[[Callable[[], None]], int]  # serves; calls its argument once ready; returns the exit status
+
+
+class Supervisor:
+    """Starts workers and keeps their number. To be used before the process has threads or an event loop."""
+
+    def __init__(self, workers: int, work: Work) -> None:
+        self._workers, self._work = workers, work
+        self._started: dict[int, float] = {}  # pid -> when
+        self._parent_alive, self._held_by_parent = os.pipe()  # at its end when the parent is gone
+        self._ready, self._tell_ready = os.pipe()
+        self._woken, self._wake = os.pipe()  # the numbers of signals that have arrived
+
+    def run(self, ready: Callable[[], None]) -> int:
+        """Supervises until SIGTERM or SIGINT; `ready` is called when all workers are. Returns the exit status."""
+        os.set_blocking(self._wake, False)
+        signal.set_wakeup_fd(self._wake)
+        for sig in _SIGNALS:
+            signal.signal(sig, lambda *_: None)
+        for _ in range(self._workers):
+            self._start()
+        waiting = self._workers
+        while True:
+            readable, _, _ = select.select([self._ready, self._woken], [], [])
+            if self._ready in readable:
+                told = len(os.read(self._ready, 256))
+                if waiting and waiting - told <= 0:
+                    ready()
+                waiting = max(waiting - told, 0)
+            if self._woken in readable:
+                signals = os.read(self._woken, 256)
+                if signal.SIGTERM in signals or signal.SIGINT in signals:
+                    return self._end()
+                self._replace_dead()
+
+    def _replace_dead(self) -> None:
+        for pid, status in self._reap():
+            lived = time.monotonic() - self._started.pop(pid)
+            logger.error("worker ended, starting another", extra={"pid": pid, "status": status})
+            if lived < RESTART_PAUSE:
+                select.select([], [], [], RESTART_PAUSE)
+            self._start()
+
+    def _reap(self) -> list[tuple[int, int]]:
+        """The workers that have ended, with their exit status."""
+        ended = []
+        for pid in self._started:
+            found, status = os.waitpid(pid, os.WNOHANG)
+            if found:
+                ended.append((pid, os.waitstatus_to_exitcode(status)))
+        return ended
+
+    def _end(self) -> int:
+        """Has the workers finish, and kills those that don't."""
+        for pid in self._started:
+            os.kill(pid, signal.SIGTERM)
+        deadline = time.monotonic() + END_WAIT
+        while self._started and time.monotonic() < deadline:
+            for pid, _ in self._reap():
+                del self._started[pid]
+            if self._started and select.select([self._woken], [], [], 0.5)[0]:
+                os.read(self._woken, 256)
+        for pid in self._started:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        return 0
+
+    def _start(self) -> None:
+        pid = os.fork()
+        if pid:
+            self._started[pid] = time.monotonic()
+            return
+        status = 1
+        try:
+            signal.set_wakeup_fd(-1)
+            for sig in _SIGNALS:
+                signal.signal(sig, signal.SIG_DFL)
+            os.close(self._held_by_parent)
+            threading.Thread(target=self._end_with_parent, name="parent-watch", daemon=True).start()
+            status = self._work(self._say_ready)
+        except KeyboardInterrupt:
+            status = 0
+        except BaseException:
+            logger.exception("worker failed")
+        finally:
+            logging.shutdown()
+            os._exit(status)
+
+    def _say_ready(self) -> None:
+        os.write(self._tell_ready, b".")
+
+    def _end_with_parent(self) -> None:
+        os.read(self._parent_alive, 1)
+        os.kill(os.getpid(), signal.SIGTERM)
