@@ -1,1 +1,40 @@
-"""gateway.admission"""
+"""The admission plug-ins, in the order in which kube-apiserver runs them.
+
+A plug-in is one module with a `PLUGIN`; add it here at the place that AllOrderedPlugins of kube-apiserver gives it.
+Webhooks and policies come after the built-in ones, quotas last.
+"""
+
+from __future__ import annotations
+
+from gateway.admission import (
+    certificate_approval,
+    certificate_signing,
+    certificate_subject,
+    default_ingress_class,
+    default_storage_class,
+    default_tolerations,
+    namespace_lifecycle,
+    node_taint,
+    priority,
+    runtime_class,
+    service_account,
+    storage_protection,
+    volume_resize,
+)
+from gateway.admission.chain import Plugin
+
+PLUGINS: tuple[Plugin, ...] = (
+    namespace_lifecycle.PLUGIN,
+    service_account.PLUGIN,
+    node_taint.PLUGIN,
+    priority.PLUGIN,
+    default_tolerations.PLUGIN,
+    default_storage_class.PLUGIN,
+    storage_protection.PLUGIN,
+    volume_resize.PLUGIN,
+    runtime_class.PLUGIN,
+    certificate_approval.PLUGIN,
+    certificate_signing.PLUGIN,
+    certificate_subject.PLUGIN,
+    default_ingress_class.PLUGIN,
+)

@@ -42,6 +42,11 @@ async def list_(gateway: Gateway, request: Request, resource: Resource) -> Respo
     options = list_options(request, served.selectable, watch=False)
     prefix = served.collection(request.info.namespace)
     page = await read_page(gateway.store.reads, served, prefix, options)
+    return answer_page(served, page, prefix, options)
+
+
+def answer_page(served: Served, page: Page, prefix: bytes, options: ListOptions) -> Response:
+    """The list object for a page that `read_page` gave."""
     head = _head(served, page, prefix, options.match is None)
     groups = _joined(served, page, (prefix, options.label_selector, options.field_selector, options.limit))
     if len(groups) <= 1:

@@ -1,0 +1,43 @@
+"""CertificateSubjectRestriction: nobody asks the API server's client signer to be a system:masters."""
+
+from __future__ import annotations
+
+import base64
+
+from gateway.admission.chain import Operation, Plugin, on
+from gateway.admission.lookup import Lookup
+from gateway.admission.refusal import refused
+from gateway.jsontypes import JsonObject
+from gateway.resources.strategy import WriteContext
+
+CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
+_MASTERS = "system:masters"
+
+
+async def _validate(obj: JsonObject | None, old: JsonObject | None, context: WriteContext, lookup: Lookup) -> None:
+    assert obj is not None
+    spec = obj.get("spec") or {}
+    if spec.get("signerName") != CLIENT_SIGNER:
+        return
+    try:
+        organizations = _organizations(base64.b64decode(spec.get("request") or ""))
+    except ValueError as error:
+        raise refused(context, obj, f"failed to parse CSR: {error}") from None
+    if _MASTERS in organizations:
+        reason = f"use of {CLIENT_SIGNER} signer with {_MASTERS} group is not allowed"
+        raise refused(context, obj, reason)
+
+
+def _organizations(pem: bytes) -> list[str]:
+    from cryptography import x509
+    from cryptography.x509.oid import NameOID
+
+    request = x509.load_pem_x509_csr(pem)
+    return [str(each.value) for each in request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
+
+
+PLUGIN = Plugin(
+    "CertificateSubjectRestriction",
+    on("certificates.k8s.io/certificatesigningrequests", operations=(Operation.CREATE,)),
+    validate=_validate,
+)

@@ -1,0 +1,26 @@
+"""DefaultIngressClass: an Ingress that names no class gets the default one (page "Ingress")."""
+
+from __future__ import annotations
+
+from gateway.admission.chain import Operation, Plugin, on
+from gateway.admission.default_class import newest_default
+from gateway.admission.lookup import Lookup
+from gateway.jsontypes import JsonObject
+from gateway.resources.strategy import WriteContext
+
+_OLD_CHOICE = "kubernetes.io/ingress.class"
+_DEFAULT = "ingressclass.kubernetes.io/is-default-class"
+
+
+async def _admit(obj: JsonObject | None, old: JsonObject | None, context: WriteContext, lookup: Lookup) -> None:
+    assert obj is not None
+    spec = obj.setdefault("spec", {})
+    annotations = obj["metadata"].get("annotations") or {}
+    if spec.get("ingressClassName") is not None or _OLD_CHOICE in annotations:
+        return
+    name = newest_default(lookup.cached_list("ingressclasses"), _DEFAULT)
+    if name:
+        spec["ingressClassName"] = name
+
+
+PLUGIN = Plugin("DefaultIngressClass", on("networking.k8s.io/ingresses", operations=(Operation.CREATE,)), admit=_admit)

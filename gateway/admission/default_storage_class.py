@@ -1,0 +1,26 @@
+"""DefaultStorageClass: a claim that names no class gets the default one (page "Storage Classes")."""
+
+from __future__ import annotations
+
+from gateway.admission.chain import Operation, Plugin, on
+from gateway.admission.default_class import newest_default
+from gateway.admission.lookup import Lookup
+from gateway.jsontypes import JsonObject
+from gateway.resources.strategy import WriteContext
+
+CLAIM_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
+_DEFAULT = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+
+
+async def _admit(obj: JsonObject | None, old: JsonObject | None, context: WriteContext, lookup: Lookup) -> None:
+    assert obj is not None
+    spec = obj.setdefault("spec", {})
+    annotations = obj["metadata"].get("annotations") or {}
+    if spec.get("storageClassName") is not None or CLAIM_ANNOTATION in annotations:
+        return
+    name = newest_default(lookup.cached_list("storageclasses"), *_DEFAULT)
+    if name:
+        spec["storageClassName"] = name
+
+
+PLUGIN = Plugin("DefaultStorageClass", on("/persistentvolumeclaims", operations=(Operation.CREATE,)), admit=_admit)

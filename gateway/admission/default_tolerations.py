@@ -1,0 +1,28 @@
+"""DefaultTolerationSeconds: pods stay five minutes on a node that is not ready or not reachable."""
+
+from __future__ import annotations
+
+from gateway.admission.chain import Operation, Plugin, on
+from gateway.admission.lookup import Lookup
+from gateway.jsontypes import JsonObject
+from gateway.resources.strategy import WriteContext
+
+SECONDS = 300
+_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+
+
+async def _admit(obj: JsonObject | None, old: JsonObject | None, context: WriteContext, lookup: Lookup) -> None:
+    assert obj is not None
+    spec = obj.setdefault("spec", {})
+    tolerations = spec.get("tolerations") or []
+    any_effect = [each.get("key") for each in tolerations if each.get("effect") in (None, "", "NoExecute")]
+    tolerated = {key or "" for key in any_effect}
+    missing = [] if "" in tolerated else [taint for taint in _TAINTS if taint not in tolerated]
+    if missing:
+        spec["tolerations"] = tolerations + [
+            {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": SECONDS}
+            for taint in missing
+        ]
+
+
+PLUGIN = Plugin("DefaultTolerationSeconds", on("/pods", operations=(Operation.CREATE, Operation.UPDATE)), admit=_admit)

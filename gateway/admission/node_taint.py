@@ -1,0 +1,20 @@
+"""TaintNodesByCondition: a new node is not ready until somebody says that it is."""
+
+from __future__ import annotations
+
+from gateway.admission.chain import Operation, Plugin, on
+from gateway.admission.lookup import Lookup
+from gateway.jsontypes import JsonObject
+from gateway.resources.strategy import WriteContext
+
+NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+
+
+async def _admit(obj: JsonObject | None, old: JsonObject | None, context: WriteContext, lookup: Lookup) -> None:
+    assert obj is not None
+    taints = obj.setdefault("spec", {}).setdefault("taints", [])
+    if not any(taint.get("key") == NOT_READY["key"] and taint.get("effect") == "NoSchedule" for taint in taints):
+        taints.append(dict(NOT_READY))
+
+
+PLUGIN = Plugin("TaintNodesByCondition", on("/nodes", operations=(Operation.CREATE,)), admit=_admit)

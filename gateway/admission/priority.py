@@ -1,0 +1,82 @@
+"""Priority: a pod gets the priority of its class, or of the default one (page "Pod Priority and Preemption")."""
+
+from __future__ import annotations
+
+from gateway.admission.chain import Operation, Plugin, on
+from gateway.admission.lookup import Lookup
+from gateway.admission.refusal import refused
+from gateway.jsontypes import JsonObject
+from gateway.resources.strategy import WriteContext
+
+_WRITES = (Operation.CREATE, Operation.UPDATE)
+_KEPT = ("priority", "preemptionPolicy")
+
+
+async def _admit(obj: JsonObject | None, old: JsonObject | None, context: WriteContext, lookup: Lookup) -> None:
+    if obj is None or context.resource.resource != "pods":
+        return
+    spec = obj.setdefault("spec", {})
+    if old is not None:
+        before = old.get("spec") or {}
+        for key in _KEPT:
+            if key in before:
+                spec.setdefault(key, before[key])
+        return
+    name, value, policy = await _established(obj, spec.get("priorityClassName") or "", context, lookup)
+    if name:
+        spec["priorityClassName"] = name
+    given = spec.get("priority")
+    if given is not None and given != value:
+        raise refused(
+            context,
+            obj,
+            f"the integer value of priority ({given}) must not be provided in pod spec; priority admission controller "
+            f"computed {value} from the given PriorityClass name",
+        )
+    spec["priority"] = value
+    wanted = spec.get("preemptionPolicy")
+    if wanted is not None and wanted != policy:
+        raise refused(
+            context,
+            obj,
+            f"the string value of PreemptionPolicy ({wanted}) must not be provided in pod spec; priority admission "
+            f"controller computed {policy} from the given PriorityClass name",
+        )
+    spec["preemptionPolicy"] = policy
+
+
+async def _established(
+    pod: JsonObject, name: str, context: WriteContext, lookup: Lookup
+) -> tuple[str, int, str]:
+    """The class, value and preemption policy that hold for a pod."""
+    if name:
+        found = await lookup.get("priorityclasses", "", name)
+        if found is None:
+            raise refused(context, pod, f"no PriorityClass with name {name} was found")
+    else:
+        found = await _default_class(lookup)
+        if found is None:
+            return "", 0, "PreemptLowerPriority"
+    policy = found.get("preemptionPolicy") or "PreemptLowerPriority"
+    return found["metadata"]["name"], found.get("value", 0), policy
+
+
+async def _default_class(lookup: Lookup) -> JsonObject | None:
+    classes = [each for each in lookup.cached_list("priorityclasses") if each.get("globalDefault")]
+    return min(classes, key=lambda each: int(each.get("value", 0)), default=None)
+
+
+async def _validate(obj: JsonObject | None, old: JsonObject | None, context: WriteContext, lookup: Lookup) -> None:
+    if obj is None or context.resource.resource != "priorityclasses" or not obj.get("globalDefault"):
+        return
+    default = await _default_class(lookup)
+    if default is None:
+        return
+    name = default["metadata"]["name"]
+    if old is None or name != obj["metadata"]["name"]:
+        raise refused(context, obj, f"PriorityClass {name} is already marked as default. Only one default can exist")
+
+
+PLUGIN = Plugin(
+    "Priority", on("/pods", "scheduling.k8s.io/priorityclasses", operations=_WRITES), admit=_admit, validate=_validate
+)

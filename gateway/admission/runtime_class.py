@@ -1,0 +1,76 @@
+"""RuntimeClass: a pod gets the overhead and the scheduling constraints of its class (page "Runtime Class")."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+from gateway.admission.chain import Operation, Plugin, on
+from gateway.admission.lookup import Lookup
+from gateway.admission.refusal import refused
+from gateway.jsontypes import JsonObject
+from gateway.resources.strategy import WriteContext
+from gateway.validation.field import go_quote
+
+_OVERHEAD_DIFFERS = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
+
+
+async def _class_of(pod: JsonObject, context: WriteContext, lookup: Lookup) -> JsonObject | None:
+    name = (pod.get("spec") or {}).get("runtimeClassName")
+    if name is None:
+        return None
+    found = await lookup.get("runtimeclasses", "", name)
+    if found is None:
+        raise refused(context, pod, f"pod rejected: RuntimeClass {go_quote(name)} not found")
+    return found
+
+
+async def _admit(obj: JsonObject | None, old: JsonObject | None, context: WriteContext, lookup: Lookup) -> None:
+    assert obj is not None
+    runtime = await _class_of(obj, context, lookup)
+    if runtime is None:
+        return
+    spec = obj["spec"]
+    overhead = (runtime.get("overhead") or {}).get("podFixed")
+    if overhead is not None:
+        if spec.get("overhead") and spec["overhead"] != overhead:
+            raise refused(context, obj, _OVERHEAD_DIFFERS)
+        spec["overhead"] = dict(overhead)
+    _set_scheduling(obj, runtime.get("scheduling") or {}, context)
+
+
+def _set_scheduling(pod: JsonObject, scheduling: JsonObject, context: WriteContext) -> None:
+    spec = pod["spec"]
+    selector = dict(spec.get("nodeSelector") or {})
+    for key, value in (scheduling.get("nodeSelector") or {}).items():
+        if selector.get(key, value) != value:
+            raise refused(
+                context,
+                pod,
+                f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
+                f"pod.spec.nodeSelector[{key}] = {selector[key]}",
+            )
+        selector[key] = value
+    if selector:
+        spec["nodeSelector"] = selector
+    tolerations = list(spec.get("tolerations") or [])
+    for toleration in scheduling.get("tolerations") or ():
+        if toleration not in tolerations:
+            tolerations.append(deepcopy(toleration))
+    if tolerations:
+        spec["tolerations"] = tolerations
+
+
+async def _validate(obj: JsonObject | None, old: JsonObject | None, context: WriteContext, lookup: Lookup) -> None:
+    assert obj is not None
+    runtime = await _class_of(obj, context, lookup)
+    overhead = ((runtime or {}).get("overhead") or {}).get("podFixed")
+    given = obj["spec"].get("overhead")
+    if overhead is not None:
+        if (given or {}) != overhead:
+            raise refused(context, obj, _OVERHEAD_DIFFERS)
+    elif given is not None:
+        reason = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
+        raise refused(context, obj, reason)
+
+
+PLUGIN = Plugin("RuntimeClass", on("/pods", operations=(Operation.CREATE,)), admit=_admit, validate=_validate)

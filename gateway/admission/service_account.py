@@ -1,0 +1,159 @@
+"""ServiceAccount: a pod runs as a service account of its namespace and gets its token (page "Service Accounts")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gateway.admission.chain import Operation, Plugin, on
+from gateway.admission.lookup import Lookup
+from gateway.admission.refusal import refused
+from gateway.jsontypes import JsonObject
+from gateway.resources.strategy import WriteContext
+from gateway.verbs.metadata import generated_name
+
+MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
+TOKEN_SECONDS = 3607
+_VOLUME_PREFIX = "kube-api-access-"
+_MIRROR = "kubernetes.io/config.mirror"
+_ENFORCE_SECRETS = "kubernetes.io/enforce-mountable-secrets"
+_DEFAULT_MODE = 0o644
+
+
+async def _admit(obj: JsonObject | None, old: JsonObject | None, context: WriteContext, lookup: Lookup) -> None:
+    if obj is None or old is not None:
+        return
+    spec = obj.setdefault("spec", {})
+    if not _is_mirror(obj):
+        name = spec.get("serviceAccountName") or "default"
+        spec["serviceAccountName"] = spec["serviceAccount"] = name
+        account = await _account(obj, context, lookup)
+        if _automounts(account, spec):
+            _mount_token(spec)
+        if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
+            spec["imagePullSecrets"] = [{"name": each.get("name", "")} for each in account["imagePullSecrets"]]
+    await _validate(obj, old, context, lookup)
+
+
+async def _validate(obj: JsonObject | None, old: JsonObject | None, context: WriteContext, lookup: Lookup) -> None:
+    if obj is None or (old is not None and context.subresource != "ephemeralcontainers"):
+        return
+    spec = obj.get("spec") or {}
+    if old is None and _is_mirror(obj):
+        _check_mirror(obj, spec, context)
+        return
+    if not spec.get("serviceAccountName"):
+        name = obj["metadata"].get("name", "")
+        raise refused(context, obj, f"no service account specified for pod {context.namespace}/{name}")
+    account = await _account(obj, context, lookup)
+    enforced = (account["metadata"].get("annotations") or {}).get(_ENFORCE_SECRETS, "")
+    if enforced in ("1", "t", "T", "true", "TRUE", "True"):
+        problem = _forbidden_secret(spec, account, ephemeral=old is not None)
+        if problem:
+            raise refused(context, obj, problem)
+
+
+def _is_mirror(pod: JsonObject) -> bool:
+    return _MIRROR in (pod["metadata"].get("annotations") or {})
+
+
+async def _account(pod: JsonObject, context: WriteContext, lookup: Lookup) -> JsonObject:
+    name = pod["spec"]["serviceAccountName"]
+    account = await lookup.get("serviceaccounts", context.namespace, name)
+    if account is None:
+        missing = f'serviceaccount "{name}" not found'
+        where = f"{context.namespace}/{name}"
+        raise refused(context, pod, f"error looking up service account {where}: {missing}")
+    return account
+
+
+def _automounts(account: JsonObject, spec: JsonObject) -> bool:
+    for chooser in (spec, account):
+        choice = chooser.get("automountServiceAccountToken")
+        if choice is not None:
+            return bool(choice)
+    return True
+
+
+def _mount_token(spec: JsonObject) -> None:
+    volumes = spec.get("volumes") or []
+    present = next((v["name"] for v in volumes if v.get("name", "").startswith(_VOLUME_PREFIX)), "")
+    name = present or generated_name(_VOLUME_PREFIX)
+    needed = False
+    for container in [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]:
+        mounts = container.get("volumeMounts") or []
+        if not any(mount.get("mountPath") == MOUNT_PATH for mount in mounts):
+            container["volumeMounts"] = [*mounts, {"name": name, "readOnly": True, "mountPath": MOUNT_PATH}]
+            needed = True
+    if needed and not present:
+        spec["volumes"] = [*volumes, {"name": name, "projected": _token_source()}]
+
+
+def _token_source() -> JsonObject:
+    namespace = {"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}
+    return {
+        "sources": [
+            {"serviceAccountToken": {"expirationSeconds": TOKEN_SECONDS, "path": "token"}},
+            {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+            {"downwardAPI": {"items": [namespace]}},
+        ],
+        "defaultMode": _DEFAULT_MODE,
+    }
+
+
+def _check_mirror(pod: JsonObject, spec: JsonObject, context: WriteContext) -> None:
+    if spec.get("serviceAccountName"):
+        raise refused(context, pod, "a mirror pod may not reference service accounts")
+    volumes = spec.get("volumes") or ()
+    if any(volume.get("secret") for volume in volumes) or any(_secrets_of_containers(spec)):
+        raise refused(context, pod, "a mirror pod may not reference secrets")
+    for volume in volumes:
+        for source in (volume.get("projected") or {}).get("sources") or ():
+            if source.get("serviceAccountToken"):
+                raise refused(context, pod, "a mirror pod may not use ServiceAccountToken volume projections")
+
+
+_KINDS = {"initContainers": "init container", "containers": "container", "ephemeralContainers": "ephemeral container"}
+
+
+def _secrets_of_containers(spec: JsonObject, lists: tuple[str, ...] = tuple(_KINDS)) -> Iterator[tuple[str, str]]:
+    """The secrets that containers refer to, each with where it does."""
+    for key in lists:
+        for container in spec.get(key) or ():
+            where = f"{_KINDS[key]} {container.get('name', '')}"
+            for variable in container.get("env") or ():
+                reference = (variable.get("valueFrom") or {}).get("secretKeyRef")
+                if reference:
+                    at = f"{where} with envVar {variable.get('name', '')} referencing"
+                    yield at, reference.get("name", "")
+            for source in container.get("envFrom") or ():
+                if source.get("secretRef"):
+                    yield f"{where} with envFrom referencing", source["secretRef"].get("name", "")
+
+
+def _forbidden_secret(spec: JsonObject, account: JsonObject, *, ephemeral: bool) -> str:
+    """What keeps a pod from being admitted whose account limits the secrets that it may use; "" if nothing does."""
+    name = account["metadata"]["name"]
+    mountable = {each.get("name") for each in account.get("secrets") or ()}
+    lists = ("ephemeralContainers",) if ephemeral else ("initContainers", "containers")
+    refusal = f"is not allowed because service account {name} does not reference that"
+    if not ephemeral:
+        for volume in spec.get("volumes") or ():
+            secret = (volume.get("secret") or {}).get("secretName")
+            if secret is not None and secret not in mountable:
+                return f'volume with secret.secretName="{secret}" {refusal} secret'
+    for where, secret in _secrets_of_containers(spec, lists):
+        if secret not in mountable:
+            return f'{where} secret.secretName="{secret}" {refusal} secret'
+    pullable = {each.get("name") for each in account.get("imagePullSecrets") or ()}
+    for index, reference in enumerate([] if ephemeral else spec.get("imagePullSecrets") or ()):
+        if reference.get("name") not in pullable:
+            return f'imagePullSecrets[{index}].name="{reference.get("name", "")}" {refusal} imagePullSecret'
+    return ""
+
+
+PLUGIN = Plugin(
+    "ServiceAccount",
+    on("/pods", "/pods/ephemeralcontainers", operations=(Operation.CREATE, Operation.UPDATE)),
+    admit=_admit,
+    validate=_validate,
+)

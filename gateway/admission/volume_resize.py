@@ -1,0 +1,45 @@
+"""PersistentVolumeClaimResize: only bound claims of a class that allows it grow (page "Persistent Volumes")."""
+
+from __future__ import annotations
+
+from gateway.admission.chain import Operation, Plugin, on
+from gateway.admission.default_storage_class import CLAIM_ANNOTATION
+from gateway.admission.lookup import Lookup
+from gateway.admission.refusal import refused
+from gateway.jsontypes import JsonObject
+from gateway.resources.strategy import WriteContext
+from gateway.schema.quantity import parse_quantity
+
+
+async def _validate(obj: JsonObject | None, old: JsonObject | None, context: WriteContext, lookup: Lookup) -> None:
+    assert obj is not None
+    if old is None or parse_quantity(_storage(obj)) <= parse_quantity(_storage(old)):
+        return
+    if (old.get("status") or {}).get("phase") != "Bound":
+        raise refused(context, obj, "Only bound persistent volume claims can be expanded")
+    name = _class(obj)
+    found = await lookup.get("storageclasses", "", name) if name and name == _class(old) else None
+    if found is None or not found.get("allowVolumeExpansion"):
+        raise refused(
+            context,
+            obj,
+            "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must "
+            "support resize",
+        )
+
+
+def _storage(claim: JsonObject) -> str:
+    resources = (claim.get("spec") or {}).get("resources") or {}
+    return str((resources.get("requests") or {}).get("storage") or "0")
+
+
+def _class(claim: JsonObject) -> str:
+    annotations = claim["metadata"].get("annotations") or {}
+    if CLAIM_ANNOTATION in annotations:
+        return str(annotations[CLAIM_ANNOTATION])
+    return (claim.get("spec") or {}).get("storageClassName") or ""
+
+
+PLUGIN = Plugin(
+    "PersistentVolumeClaimResize", on("/persistentvolumeclaims", operations=(Operation.UPDATE,)), validate=_validate
+)

@@ -1,0 +1,1 @@
+"""Subresources that are more than their parent object with fewer fields."""

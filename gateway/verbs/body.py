@@ -1,0 +1,176 @@
+"""Reads the object in a request's body: media type, kind and version, types, unknown and duplicate fields.
+
+API Concepts, "Field validation"; the checks and their wording are those of apiserver's create and update handlers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gateway.defaults import apply_defaults
+from gateway.http.exchange import Request
+from gateway.http.negotiation import body_media_type
+from gateway.http.status import bad_request
+from gateway.jsontypes import JsonObject
+from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
+from gateway.schema.types import Type
+
+SCHEME = 'in scheme "pkg/runtime/scheme.go:111"'
+_SUMMARY_LENGTH = 30
+_GROUP_PACKAGES = {
+    "": "core",
+    "admissionregistration.k8s.io": "admissionregistration",
+    "events.k8s.io": "core",
+    "internal.apiserver.k8s.io": "apiserverinternal",
+}
+_META_STRUCT = (
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+)
+
+
+async def read_object(request: Request, type_: Type, api_version: str, kind: str, validation: str) -> JsonObject:
+    """The object that the body holds, decoded as `type_` and defaulted, with kind and apiVersion set.
+
+    `validation` is the fieldValidation directive; with "Warn" the request gets warnings. Raises StatusError 400, 413
+    and 415.
+    """
+    media_type = body_media_type(request.headers.get(b"content-type", b""))
+    data = await request.body()
+    strict: list[str] = []
+    value = parse_document(data, media_type, kind, strict, strictly=validation != "Ignore")
+    version, named = type_meta(value, data, api_version, kind)
+    if version != api_version or named != kind:
+        raise _other_kind(value, version, named, api_version, kind)
+    report = DecodeReport()
+    try:
+        obj = decode(type_, value, report)
+    except DecodeError as error:
+        raise _cannot_handle(named, version, kind, str(error)) from None
+    if validation != "Ignore" and (report.problems or strict):
+        problems = [*strict, *report.problems]
+        if validation == "Strict":
+            raise _cannot_handle(named, version, kind, f"strict decoding error: {', '.join(problems)}")
+        request.warnings += warning_lines(problems)
+    obj["kind"], obj["apiVersion"] = kind, api_version
+    apply_defaults(api_version, kind, obj)
+    return obj
+
+
+def parse_document(data: bytes, media_type: str, kind: str, strict: list[str], *, strictly: bool) -> Any:
+    """The JSON value of a body; duplicate keys of YAML are added to `strict`. Raises StatusError 400."""
+    try:
+        if media_type == "application/yaml":
+            from gateway.verbs.yaml_body import YamlError, parse_yaml
+
+            try:
+                value, duplicates = parse_yaml(data)
+            except YamlError as error:
+                raise _unrecognized(kind, str(error), data) from None
+            if duplicates and strictly:
+                lines = "".join(f"\n  {text}" for text in duplicates)
+                strict.append(f"yaml: unmarshal errors:{lines}")
+            return value
+        return parse_body(data)[0]
+    except DecodeError as error:
+        text = f"couldn't get version/kind; json parse error: {error}"
+        raise _unrecognized(kind, text, data) from None
+
+
+def type_meta(value: Any, data: bytes, api_version: str, kind: str) -> tuple[str, str]:
+    """The apiVersion and kind of a body, those of the URL where it leaves them out. Raises StatusError 400."""
+    if not isinstance(value, dict):
+        if value is None:
+            return api_version, kind
+        raise _no_meta(kind, f"{_go_kind(value)} into Go value of type {_META_STRUCT}", data)
+    version, named = value.get("apiVersion"), value.get("kind")
+    for key, found in (("apiVersion", version), ("kind", named)):
+        if found is not None and not isinstance(found, str):
+            raise _no_meta(kind, f"{_go_kind(found)} into Go struct field .{key} of type string", data)
+    if version and version.count("/") > 1:
+        raise _unrecognized(kind, f"unexpected GroupVersion string: {version}", data)
+    if version and version.startswith("/"):
+        version = version[1:]
+    if version == "/":
+        version = ""
+    group, slash, number = (version or "").rpartition("/")
+    if slash and not number and group == api_version.rpartition("/")[0]:
+        version = api_version
+    return version or api_version, named or kind
+
+
+def _other_kind(value: Any, version: str, named: str, api_version: str, kind: str) -> Exception:
+    """What a body of another kind or version than the URL's is answered with."""
+    from gateway.schema.catalog import type_for
+
+    group, _, number = version.rpartition("/")
+    base = named.removesuffix("List")
+    registered: Type | None
+    try:
+        registered = type_for(group, number, base)
+    except KeyError:
+        registered = None
+    if registered is None:
+        return _cannot_handle(named, version, kind, f'no kind "{named}" is registered for version "{version}" {SCHEME}')
+    if named == kind and group == api_version.rpartition("/")[0]:
+        try:
+            decode(registered, value, DecodeReport())
+        except DecodeError as error:
+            return _cannot_handle(named, version, kind, str(error))
+        expected = f"does not match the expected API version ({api_version})"
+        return bad_request(f"the API version in the data ({version}) {expected}")
+    package = internal_package(api_version.rpartition("/")[0])
+    problem = f"converting ({number}.{named}) to ({package}.{kind}): unknown conversion"
+    return _cannot_handle(named, version, kind, problem)
+
+
+def internal_package(group: str) -> str:
+    """The Go package that holds a group's internal types, as conversion errors name it."""
+    return _GROUP_PACKAGES.get(group) or group.partition(".")[0]
+
+
+def warning_lines(problems: list[str]) -> list[str]:
+    """Strict decoding problems as warnings: those of YAML one by one."""
+    lines: list[str] = []
+    for problem in problems:
+        text = problem.removeprefix("error converting YAML to JSON: ")
+        if text.startswith("yaml: unmarshal errors:\n"):
+            lines += [line.strip() for line in text.split("\n")[1:]]
+        else:
+            lines.append(problem)
+    return lines
+
+
+def _no_meta(kind: str, problem: str, data: bytes) -> Exception:
+    return _unrecognized(kind, f"couldn't get version/kind; json parse error: json: cannot unmarshal {problem}", data)
+
+
+def _unrecognized(kind: str, problem: str, data: bytes) -> Exception:
+    text = f"the object provided is unrecognized (must be of type {kind}): {problem} ({_summary(data)})"
+    return bad_request(text)
+
+
+def _cannot_handle(named: str, version: str, kind: str, problem: str) -> Exception:
+    number = version.rpartition("/")[2]
+    return bad_request(f'{named} in version "{number}" cannot be handled as a {kind}: {problem}')
+
+
+def _summary(data: bytes) -> str:
+    if not data:
+        return "<empty>"
+    more = " ..." if len(data) > _SUMMARY_LENGTH else ""
+    start = data[:_SUMMARY_LENGTH]
+    return (start.decode("utf-8", "replace") if data[:1] == b"{" else start.hex()) + more
+
+
+def _go_kind(value: Any) -> str:
+    match value:
+        case bool():
+            return "bool"
+        case str():
+            return "string"
+        case int() | float():
+            return "number"
+        case list():
+            return "array"
+        case _:
+            return "object"

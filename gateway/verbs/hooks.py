@@ -1,0 +1,37 @@
+"""What some kinds do around a write besides their strategy: allocate before it, release after it.
+
+As the Begin/After hooks of apiserver's generic registry store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Protocol
+
+from gateway.jsontypes import JsonObject
+from gateway.resources.resource import Resource
+from gateway.resources.strategy import WriteContext
+
+if TYPE_CHECKING:
+    from gateway.server import Gateway
+
+Finish = Callable[[bool], Awaitable[None]]  # called once with whether the write went through
+
+
+class WriteHooks(Protocol):
+    """The hooks of one resource. Objects are in the storage version; `begin_*` may change `obj` in place."""
+
+    async def begin_create(self, obj: JsonObject, context: WriteContext) -> Finish: ...
+
+    async def begin_update(self, obj: JsonObject, old: JsonObject, context: WriteContext) -> Finish: ...
+
+    async def after_delete(self, old: JsonObject, context: WriteContext) -> None: ...
+
+
+def hooks_for(gateway: Gateway, resource: Resource) -> WriteHooks | None:
+    """The hooks of a resource, or None; subresources have none."""
+    if resource.group == "" and resource.resource == "services" and not resource.subresource:
+        from gateway.allocation.services import ServiceAllocation
+
+        return ServiceAllocation(gateway)
+    return None

@@ -1,0 +1,234 @@
+"""patch: PATCH in four kinds, told apart by their content type (API Concepts, "Updates to existing resources")."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from gateway.defaults import apply_defaults
+from gateway.http import status
+from gateway.http.exchange import Request, Response
+from gateway.jsontypes import JsonObject
+from gateway.resources.resource import Resource
+from gateway.schema.decode import DecodeError, DecodeReport, decode
+from gateway.verbs import metadata
+from gateway.verbs.body import warning_lines
+from gateway.verbs.options import WriteOptions, write_options
+from gateway.verbs.write import MakeObject, Write, begin, respond, track_fields, update_object
+
+if TYPE_CHECKING:
+    from gateway.server import Gateway
+
+JSON_PATCH = b"application/json-patch+json"
+MERGE_PATCH = b"application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = b"application/strategic-merge-patch+json"
+APPLY = b"application/apply-patch+yaml"
+
+Fail = Callable[[str, bool], status.StatusError]  # (message, whether it is about unknown or duplicate fields)
+
+
+async def patch(gateway: Gateway, request: Request, resource: Resource) -> Response:
+    """Changes an object as the body says; an apply may create it. Raises StatusError 400, 404, 409, 413, 415, 422."""
+    media_type = request.headers.get(b"content-type", b"").partition(b";")[0]
+    maker = _MAKERS.get(media_type)
+    if maker is None:
+        raise status.StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+    body = await request.body()
+    apply = media_type == APPLY
+    options = write_options(request.query, "PatchOptions", apply=apply)
+    write = begin(gateway, request, resource, options)
+    make = _checked(write, maker(write, body))
+    return respond(write, await update_object(write, make, allow_create=apply and not resource.subresource))
+
+
+def _checked(write: Write, make: MakeObject) -> MakeObject:
+    """`make`, with what has to hold of a patch's result whatever its kind: name, namespace, uid."""
+    context, resource = write.context, write.resource
+    namespace = metadata.expected_namespace(resource, context.namespace)
+
+    def checked(old: JsonObject | None) -> JsonObject:
+        new = make(old)
+        if new is old:
+            return new
+        meta = new["metadata"]
+        if old is None and meta.get("uid"):
+            cause = f"uid mismatch: the provided object specified uid {meta['uid']}, and no existing object was found"
+            raise status.conflict(resource.group, resource.resource, context.name, cause)
+        metadata.match_namespace(meta, namespace)
+        metadata.match_name(meta, context.name)
+        return new
+
+    return checked
+
+
+def _by_json(write: Write, body: bytes, module: Any) -> MakeObject:
+    """JSON patches and merge patches: the result is read like a body."""
+    scope, options = write.scope, write.options
+    parse = _once(lambda: module.parse(body, options.validation != "Ignore"))
+
+    def make(old: JsonObject | None) -> JsonObject:
+        from gateway.patches.outcome import undecodable
+
+        assert old is not None  # a missing object is 404 before any patch is looked at
+        document, strict = parse()
+        result = module.apply(old, document, scope.type)
+
+        def fail(message: str, strict: bool) -> status.StatusError:
+            return undecodable(old, result, scope.type, message)
+
+        return _decoded(write, result, old, strict, fail)
+
+    return make
+
+
+def _by_strategic_merge(write: Write, body: bytes) -> MakeObject:
+    scope, options = write.scope, write.options
+
+    def parsed() -> tuple[Any, list[str]]:
+        from gateway.patches import strategic_merge_patch
+
+        return strategic_merge_patch.parse(body, options.validation != "Ignore")
+
+    parse = _once(parsed)
+
+    def make(old: JsonObject | None) -> JsonObject:
+        from gateway.patches import strategic_merge_patch
+        from gateway.patches.outcome import unconvertible
+
+        assert old is not None
+        document, strict = parse()
+        result = strategic_merge_patch.apply(old, document, scope.type)
+
+        def fail(message: str, strict: bool) -> status.StatusError:
+            return unconvertible(old, document, scope.type, message, strict)
+
+        return _decoded(write, result, old, strict, fail)
+
+    return make
+
+
+def _by_apply(write: Write, body: bytes) -> MakeObject:
+    """Server-side apply: the configuration is merged by field ownership."""
+    scope, resource, context = write.scope, write.resource, write.context
+
+    def parsed() -> tuple[Any, list[str]]:
+        from gateway.verbs.yaml_body import YamlError, parse_yaml
+
+        try:
+            return parse_yaml(body)
+        except YamlError as error:
+            raise status.bad_request(f"error decoding YAML: {error}") from None
+
+    parse = _once(parsed)
+
+    def make(old: JsonObject | None) -> JsonObject:
+        from gateway.apply import server_side_apply
+
+        config, duplicates = parse()
+        merged = server_side_apply(
+            old,
+            config,
+            scope.type,
+            manager=write.options.manager,
+            force=bool(write.options.force),
+            api_version=resource.api_version,
+            subresource=resource.subresource,
+            now=context.now,
+            reset=scope.strategy.reset_fields,
+            convert=scope.convert,
+        )
+        _report_duplicates(write, duplicates)
+        if merged is old:
+            return merged
+        new = decode(scope.type, merged, DecodeReport())
+        _finish(resource, new)
+        return new
+
+    return make
+
+
+def _report_duplicates(write: Write, duplicates: list[str]) -> None:
+    """Keys given twice in an applied configuration."""
+    if not duplicates or write.options.validation == "Ignore":
+        return
+    lines = "".join(f"\n  {text}" for text in duplicates)
+    problem = f"error converting YAML to JSON: yaml: unmarshal errors:{lines}"
+    if write.options.validation == "Strict":
+        raise status.bad_request(f"error strict decoding YAML: {problem}")
+    write.context.warnings += warning_lines([problem])
+
+
+def _decoded(
+    write: Write, result: Any, old: JsonObject, strict: list[str], fail: Fail
+) -> JsonObject:
+    """Reads a patch's result: kind, types, unknown fields; then defaults and managed fields."""
+    resource, options = write.resource, write.options
+    report = DecodeReport()
+    try:
+        check_type_meta(result, resource)
+        new = decode(write.scope.type, result, report)
+    except DecodeError as error:
+        raise fail(str(error), False) from None
+    _strictness(write, options, [*strict, *report.problems], fail)
+    _finish(resource, new)
+    track_fields(write, new, old)
+    return new
+
+
+def _strictness(
+    write: Write, options: WriteOptions, problems: list[str], fail: Fail
+) -> None:
+    if not problems or options.validation == "Ignore":
+        return
+    if options.validation == "Strict":
+        raise fail(f"strict decoding error: {', '.join(problems)}", True)
+    write.context.warnings += problems
+
+
+def _finish(resource: Resource, obj: JsonObject) -> None:
+    obj["kind"], obj["apiVersion"] = resource.kind, resource.api_version
+    obj.setdefault("metadata", {})
+    apply_defaults(resource.api_version, resource.kind, obj)
+
+
+def check_type_meta(result: Any, resource: Resource) -> None:
+    """Raises DecodeError when a patch's result says to be of another kind or version than it was."""
+    if not isinstance(result, dict):
+        return
+    kind, version = result.get("kind") or resource.kind, result.get("apiVersion") or resource.api_version
+    if kind != resource.kind or version != resource.api_version:
+        from gateway.verbs.body import SCHEME
+
+        raise DecodeError(f'no kind "{kind}" is registered for version "{version}" {SCHEME}')
+
+
+def _once(parse: Callable[[], tuple[Any, list[str]]]) -> Callable[[], tuple[Any, list[str]]]:
+    """Parses when first needed and remembers: a patch of a missing object is not even looked at."""
+    found: list[tuple[Any, list[str]]] = []
+
+    def parsed() -> tuple[Any, list[str]]:
+        if not found:
+            found.append(parse())
+        return found[0]
+
+    return parsed
+
+
+def _json_patch(write: Write, body: bytes) -> MakeObject:
+    from gateway.patches import json_patch
+
+    return _by_json(write, body, json_patch)
+
+
+def _merge_patch(write: Write, body: bytes) -> MakeObject:
+    from gateway.patches import merge_patch
+
+    return _by_json(write, body, merge_patch)
+
+
+_MAKERS: dict[bytes, Callable[[Write, bytes], MakeObject]] = {
+    JSON_PATCH: _json_patch,
+    MERGE_PATCH: _merge_patch,
+    STRATEGIC_MERGE_PATCH: _by_strategic_merge,
+    APPLY: _by_apply,
+}

@@ -1,0 +1,374 @@
+"""The way of a write: what create, update, patch and apply share.
+
+The order is kube-apiserver's: decode (with defaults) → managed fields → admission (mutating) → strategy prepares →
+validation → admission (validating) → transaction. Managed fields come first: what admission changes has no owner.
+Every stage is a function here or in a module beside this one; a verb puts them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gateway.admission.chain import Operation, review
+from gateway.apply import keep_timestamps, update_managed
+from gateway.http import status
+from gateway.http.exchange import Request, Response
+from gateway.http.status import StatusError
+from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.resources.resource import Resource
+from gateway.resources.strategy import WriteContext
+from gateway.validation.field import FieldError
+from gateway.validation.objectmeta import validate_object_meta, validate_object_meta_update
+from gateway.verbs import metadata
+from gateway.verbs.options import WriteOptions, manager_of
+from gateway.verbs.scope import Scope, scope_of
+from gateway.verbs.stored import answer_of, value_of
+from storage.errors import Conflict, KeyExists, StoredObject
+
+if TYPE_CHECKING:
+    from gateway.server import Gateway
+
+GENERATED_NAME_ATTEMPTS = 8
+
+
+@dataclass(slots=True)
+class Write:
+    """One write request on its way."""
+
+    gateway: Gateway
+    scope: Scope
+    options: WriteOptions
+    manager: str
+    context: WriteContext
+
+    @property
+    def resource(self) -> Resource:
+        return self.scope.resource
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What came of a write: the value and its revision (0 for a new object in a dry run).
+
+    `unchanged` tells that nothing was written because there was nothing to change.
+    """
+
+    value: bytes
+    revision: int
+    created: bool = False
+    unchanged: bool = False
+
+
+# Makes the new object (served version, managed fields set) of the present one (with its resourceVersion), None if none
+MakeObject = Callable[[JsonObject | None], JsonObject]
+
+
+def begin(gateway: Gateway, request: Request, resource: Resource, options: WriteOptions) -> Write:
+    """Gathers what the stages need to know of a request."""
+    user, info = request.user, request.info
+    context = WriteContext(
+        resource,
+        info.namespace,
+        info.name,
+        user.name,
+        user.groups,
+        resource.subresource,
+        metadata.now_text(),
+        options.dry_run,
+        request.warnings,
+    )
+    manager = manager_of(options.manager, request.headers.get(b"user-agent", b""))
+    return Write(gateway, scope_of(gateway, resource), options, manager, context)
+
+
+def track_fields(write: Write, new: JsonObject, old: JsonObject | None) -> None:
+    """Records in managedFields what this write changes; both objects are in the served version."""
+    resource = write.resource
+    update_managed(
+        new,
+        old,
+        write.scope.type,
+        manager=write.manager,
+        api_version=resource.api_version,
+        subresource=resource.subresource,
+        now=write.context.now,
+        reset=write.scope.strategy.reset_fields,
+        convert=write.scope.convert,
+    )
+
+
+async def create_object(write: Write, obj: JsonObject) -> Written:
+    """Stores a new object (served version); raises StatusError 409 AlreadyExists, 422, 403…"""
+    scope, context = write.scope, write.context
+    if scope.to_storage is not None:
+        obj = scope.to_storage(obj)
+    await admit_create(write, obj)
+    meta = obj["metadata"]
+    if meta.get("name") or not meta.get("generateName"):
+        return await _store_new(write, obj)
+    pristine = dumps(obj)
+    for attempt in range(GENERATED_NAME_ATTEMPTS):
+        try:
+            return await _store_new(write, obj if attempt == 0 else loads(pristine))
+        except StatusError as error:
+            if error.reason != "AlreadyExists":
+                raise
+            failure = error
+    raise status.already_exists(context.resource.group, context.resource.resource, "") from failure
+
+
+async def admit_create(write: Write, obj: JsonObject) -> None:
+    """The mutating half of admission for an object to be created."""
+    scope, context = write.scope, write.context
+    await review(scope.chain.mutating[Operation.CREATE], obj, None, context, scope.lookup)
+    metadata.drop_duplicate_owners(obj["metadata"], context.warnings, after_admission=True)
+
+
+async def _store_new(write: Write, obj: JsonObject) -> Written:
+    meta = obj["metadata"]
+    metadata.fill_system_fields(meta, write.context.now)
+    async with allocated(write, obj, None):
+        await prepare_new(write, obj)
+        if not write.options.dry_run and metadata.carries_version(meta):
+            raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
+        return await insert(write, obj)
+
+
+async def prepare_new(write: Write, obj: JsonObject) -> None:
+    """Fills in metadata, then the strategy's turn, validation and the validating half of admission."""
+    scope, context = write.scope, write.context
+    strategy, meta = scope.strategy, obj["metadata"]
+    metadata.match_namespace(meta, metadata.expected_namespace(scope.resource, context.namespace))
+    context.name = meta.get("name", "")
+    strategy.prepare_for_create(obj, context)
+    errors = validate_object_meta(meta, scope.resource.namespaced, strategy.validate_name)
+    errors += strategy.validate(obj, context)
+    if errors:
+        raise _invalid(write, errors)
+    if strategy.warnings_on_create is not None:
+        context.warnings += strategy.warnings_on_create(obj, context)
+    if strategy.canonicalize is not None:
+        strategy.canonicalize(obj)
+    await review(scope.chain.validating[Operation.CREATE], obj, None, context, scope.lookup)
+
+
+async def insert(write: Write, obj: JsonObject) -> Written:
+    """The transaction of a create, or what stands for it in a dry run; raises StatusError 409 AlreadyExists."""
+    resource, name = write.resource, obj["metadata"]["name"]
+    try:
+        return await _insert(write, obj)
+    except KeyExists as error:
+        exists = status.already_exists(resource.group, resource.resource, name)
+        if loads(error.current.value)["metadata"].get("deletionTimestamp"):
+            exists.message = f"object is being deleted: {exists.message}"
+        raise exists from None
+
+
+async def _insert(write: Write, obj: JsonObject) -> Written:
+    resource, store = write.resource, write.gateway.store
+    key = write.scope.key(write.context.namespace, obj["metadata"]["name"])
+    value = value_of(obj, resource.kind, resource.storage_version)
+    if not write.options.dry_run:
+        return Written(value, await store.create(key, value), created=True)
+    present = await store.get(key)
+    if present is not None:
+        raise KeyExists(present)
+    return Written(value, 0, created=True)
+
+
+async def update_object(write: Write, make: MakeObject, *, uid: str = "", allow_create: bool = False) -> Written:
+    """Reads the present object, makes the new one of it and stores that; repeats when somebody else was faster.
+
+    It starts from the watch cache; before an error that the cache's staleness may have caused is answered, the object
+    is read again from etcd, and so it is before a write is left out because it changes nothing. `uid` is a
+    precondition. Raises StatusError.
+    """
+    context, store = write.context, write.gateway.store
+    key = write.scope.key(context.namespace, context.name)
+    current = store.cached(key)
+    fresh = current is None
+    if current is None:
+        current = await store.get(key)
+    warned = len(context.warnings)
+    while True:
+        written: Written | None = None
+        try:
+            written = await _attempt(write, key, current, make, uid, allow_create)
+        except StatusError:
+            if fresh:
+                raise
+        except (Conflict, KeyExists) as lost:
+            current, fresh = lost.current, True
+            del context.warnings[warned:]
+            continue
+        if written is not None and (fresh or not written.unchanged):
+            return written
+        latest, fresh = await store.get(key), True
+        if written is not None and latest is not None and current is not None and latest.revision == current.revision:
+            return written
+        current = latest
+        del context.warnings[warned:]
+
+
+async def _attempt(
+    write: Write, key: bytes, current: StoredObject | None, make: MakeObject, uid: str, allow_create: bool
+) -> Written:
+    scope, context = write.scope, write.context
+    if current is None:
+        return await _create_instead(write, key, make, uid, allow_create)
+    old = scope.parse(current.value)
+    old["metadata"]["resourceVersion"] = str(current.revision)
+    _check_uid(write, key, uid, old["metadata"].get("uid", ""))
+    served = scope.served(old)
+    obj = make(served)
+    if obj is served:
+        return Written(current.value, current.revision, unchanged=True)
+    if scope.to_storage is not None:
+        obj = scope.to_storage(obj)
+    await review(scope.chain.mutating[Operation.UPDATE], obj, old, context, scope.lookup)
+    metadata.drop_duplicate_owners(obj["metadata"], context.warnings, after_admission=True)
+    _check_version(write, obj["metadata"], current.revision)
+    async with allocated(write, obj, old):
+        await prepare_update(write, obj, old)
+        return await _replace(write, key, current, obj, old)
+
+
+async def prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None:
+    """Fills in metadata, then the strategy's turn, validation and the validating half of admission."""
+    scope, context = write.scope, write.context
+    strategy, meta, old_meta = scope.strategy, obj["metadata"], old["metadata"]
+    metadata.match_namespace(meta, metadata.expected_namespace(scope.resource, context.namespace))
+    metadata.keep_generation(meta, old_meta)
+    strategy.prepare_for_update(obj, old, context)
+    metadata.carry_over(meta, old_meta)
+    errors = validate_object_meta(meta, scope.resource.namespaced, _any_name, standard_finalizers=False)
+    errors += validate_object_meta_update(meta, old_meta) * 2  # kinds check it again, and both are reported
+    errors += strategy.validate_update(obj, old, context)
+    if errors:
+        raise _invalid(write, errors)
+    if strategy.warnings_on_update is not None:
+        context.warnings += strategy.warnings_on_update(obj, old, context)
+    if strategy.canonicalize is not None:
+        strategy.canonicalize(obj)
+    keep_timestamps(obj, old)
+    await review(scope.chain.validating[Operation.UPDATE], obj, old, context, scope.lookup)
+
+
+async def _replace(write: Write, key: bytes, current: StoredObject, obj: JsonObject, old: JsonObject) -> Written:
+    """The transaction of an update: none when nothing changed, a deletion when the last finalizer went."""
+    resource, store, dry_run = write.resource, write.gateway.store, write.options.dry_run
+    obj["metadata"].pop("selfLink", None)
+    if finalized(resource, obj, old):
+        if not dry_run:
+            await store.delete(key, current.revision)
+            if write.scope.hooks is not None:
+                await write.scope.hooks.after_delete(old, write.context)
+        return Written(value_of(obj, resource.kind, resource.storage_version), current.revision)
+    if obj == old:
+        return Written(current.value, current.revision, unchanged=True)
+    value = value_of(obj, resource.kind, resource.storage_version)
+    if dry_run:
+        return Written(value, current.revision)
+    return Written(value, await store.update(key, value, current.revision))
+
+
+async def _create_instead(write: Write, key: bytes, make: MakeObject, uid: str, allow_create: bool) -> Written:
+    """An update or apply of what does not exist: a create where that is allowed, else StatusError 404."""
+    context, resource = write.context, write.resource
+    if not allow_create:
+        raise status.not_found(resource.group, resource.resource, context.name)
+    _check_uid(write, key, uid, "")
+    obj = make(None)
+    if write.scope.to_storage is not None:
+        obj = write.scope.to_storage(obj)
+    await admit_create(write, obj)
+    meta = obj["metadata"]
+    metadata.resource_version(meta)
+    metadata.fill_system_fields(meta, context.now)
+    async with allocated(write, obj, None):
+        await prepare_new(write, obj)
+        return await _insert(write, obj)
+
+
+@asynccontextmanager
+async def allocated(write: Write, obj: JsonObject, old: JsonObject | None) -> AsyncIterator[None]:
+    """Runs the kind's hooks around a write: what they allocated is kept if it goes through, else given back."""
+    hooks = write.scope.hooks
+    if hooks is None:
+        yield
+        return
+    if old is None:
+        finish = await hooks.begin_create(obj, write.context)
+    else:
+        finish = await hooks.begin_update(obj, old, write.context)
+    try:
+        yield
+    except BaseException:
+        await finish(False)
+        raise
+    await finish(True)
+
+
+def finalized(resource: Resource, obj: JsonObject, old: JsonObject) -> bool:
+    """Whether an update of an object being deleted completes its deletion (API Concepts, "Resource deletion")."""
+    meta, old_meta = obj["metadata"], old["metadata"]
+    if meta.get("finalizers") or not old_meta.get("deletionTimestamp"):
+        return False
+    if resource.resource == "namespaces" and not resource.group and obj.get("spec", {}).get("finalizers"):
+        return False
+    return not old_meta.get("deletionGracePeriodSeconds")
+
+
+def _check_uid(write: Write, key: bytes, wanted: str, actual: str) -> None:
+    """The precondition that a uid in the body of a PUT is."""
+    if wanted and wanted != actual:
+        resource = write.resource
+        cause = (
+            f"StorageError: invalid object, Code: 4, Key: {key.decode()}, ResourceVersion: 0, AdditionalErrorMsg: "
+            f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {actual}"
+        )
+        raise status.conflict(resource.group, resource.resource, write.context.name, cause)
+
+
+def _check_version(write: Write, meta: JsonObject, revision: int) -> None:
+    """A resourceVersion in the body must be the present one; without one the update is unconditional, if allowed."""
+    given = metadata.resource_version(meta)
+    resource, name = write.resource, write.context.name
+    if given == 0:
+        if not write.scope.strategy.allow_unconditional_update:
+            error = FieldError(
+                "FieldValueInvalid",
+                "metadata.resourceVersion",
+                "Invalid value: 0: must be specified for an update",
+            )
+            raise status.invalid(resource.group, resource.resource, name, [error])
+        meta["resourceVersion"] = str(revision)
+    elif given != revision:
+        raise status.conflict(resource.group, resource.resource, name, status.MODIFIED)
+
+
+def _any_name(name: str, prefix: bool) -> list[str]:
+    return []
+
+
+def _invalid(write: Write, errors: list[FieldError]) -> StatusError:
+    return status.invalid(write.scope.kind_group, write.resource.kind, write.context.name, errors)
+
+
+def respond(write: Write, written: Written) -> Response:
+    """The answer that shows what was written: 201 for what is new, else 200."""
+    return Response(201 if written.created else 200, body_of(write, written))
+
+
+def body_of(write: Write, written: Written) -> bytes:
+    """The object as JSON in the served version, with its resourceVersion."""
+    scope = write.scope
+    if scope.from_storage is None:
+        return answer_of(written.value, scope.head, written.revision)
+    obj = scope.from_storage(loads(written.value))
+    if written.revision:
+        obj["metadata"]["resourceVersion"] = str(written.revision)
+    return dumps(obj)

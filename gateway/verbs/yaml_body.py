@@ -1,0 +1,171 @@
+"""YAML bodies as the JSON that kube-apiserver makes of them.
+
+Plain scalars follow goyaml's rules (YAML 1.1 with Go's numbers): `yes` is true, `017` is fifteen, `1:30` and dates are
+strings. Numbers without a fraction become integers.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import re
+from typing import Any
+
+import yaml
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_PLAIN = "!plain"
+_TAG = "tag:yaml.org,2002:"
+_MAX_NODES = 1_000_000  # constructed ones: an alias counts each time that it is used
+
+_WORDS: dict[str, Any] = {"": None, "~": None, "null": None, "Null": None, "NULL": None}
+_WORDS |= {word: True for base in ("y", "yes", "true", "on") for word in (base, base.capitalize(), base.upper())}
+_WORDS |= {word: False for base in ("n", "no", "false", "off") for word in (base, base.capitalize(), base.upper())}
+_INTEGER = re.compile(r"[-+]?(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+|0[0-7]*|[1-9][0-9]*)")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+
+
+class YamlError(ValueError):
+    """A body that is no YAML, in goyaml's words."""
+
+
+class _Loader(_LOADER):  # type: ignore[misc]  # chosen at run time: the C parser where PyYAML has it
+    def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> Any:
+        """Marks plain scalars, so that they can be told from tagged and quoted ones."""
+        if kind is yaml.ScalarNode and implicit[0]:
+            return _PLAIN
+        return super().resolve(kind, value, implicit)
+
+
+def parse_yaml(data: bytes) -> tuple[Any, list[str]]:
+    """The first document of a YAML stream as JSON, and its duplicate keys ('line 5: key "a" already set in map').
+
+    Raises YamlError.
+    """
+    loader = _Loader(data)
+    try:
+        if not loader.check_node():
+            return None, []
+        node = loader.get_node()
+    except yaml.MarkedYAMLError as error:
+        raise YamlError(_message(error)) from error
+    except yaml.YAMLError as error:
+        raise YamlError(f"yaml: {error}") from error
+    finally:
+        loader.dispose()
+    builder = _Builder()
+    try:
+        return builder.build(node), builder.duplicates
+    except RecursionError:
+        raise YamlError("yaml: document is nested too deeply") from None
+
+
+def _message(error: yaml.MarkedYAMLError) -> str:
+    mark = error.problem_mark or error.context_mark
+    line = 0 if mark is None else mark.line
+    if line and isinstance(error, yaml.scanner.ScannerError):
+        line += 1
+    where = f"line {line}: " if line else ""
+    return f"yaml: {where}{error.problem or error.context or 'unknown problem parsing YAML content'}"
+
+
+class _Builder:
+    """Makes JSON of nodes."""
+
+    def __init__(self) -> None:
+        self.duplicates: list[str] = []
+        self._nodes = 0
+
+    def build(self, node: yaml.Node) -> Any:
+        self._nodes += 1
+        if self._nodes > _MAX_NODES:
+            raise YamlError("yaml: document contains excessive aliasing")
+        if isinstance(node, yaml.ScalarNode):
+            return _json_number(_scalar(node))
+        if isinstance(node, yaml.SequenceNode):
+            return [self.build(item) for item in node.value]
+        assert isinstance(node, yaml.MappingNode)
+        return self._mapping(node)
+
+    def _mapping(self, node: yaml.MappingNode) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            if isinstance(key_node, yaml.ScalarNode) and key_node.value == "<<" and key_node.tag == _PLAIN:
+                self._merge(result, value_node)
+                continue
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise YamlError("yaml: invalid map key")
+            raw = _scalar(key_node)
+            key = _key(raw)
+            if key in result:
+                shown = f'"{key}"' if isinstance(raw, str) else key
+                self.duplicates.append(f"line {key_node.start_mark.line + 1}: key {shown} already set in map")
+            result[key] = self.build(value_node)
+        return result
+
+    def _merge(self, result: dict[str, Any], node: yaml.Node) -> None:
+        sources = reversed(node.value) if isinstance(node, yaml.SequenceNode) else [node]
+        for source in sources:
+            if not isinstance(source, yaml.MappingNode):
+                raise YamlError("yaml: map merge requires map or sequence of maps as the value")
+            result.update(self._mapping(source))
+
+
+def _scalar(node: yaml.ScalarNode) -> Any:
+    tag, text = node.tag, node.value
+    if tag == _PLAIN:
+        return _plain(text)
+    match tag.removeprefix(_TAG):
+        case "int" | "float" | "bool" | "null":
+            return _plain(text)
+        case "binary":
+            try:
+                return base64.b64decode("".join(text.split()), validate=True).decode("utf-8", "replace")
+            except ValueError:
+                raise YamlError("yaml: !!binary value contains invalid base64 data") from None
+        case _:
+            return text
+
+
+def _plain(text: str) -> Any:
+    if text in _WORDS:
+        return _WORDS[text]
+    first = text[0]
+    if not (first.isdigit() or first in "+-."):
+        return text
+    digits = text.replace("_", "")
+    if _INTEGER.fullmatch(digits):
+        value = _integer(digits)
+        if -(2**63) <= value < 2**64:
+            return value
+    if _FLOAT.fullmatch(digits):
+        number = float(digits)
+        return text if math.isinf(number) else number
+    return text
+
+
+def _integer(digits: str) -> int:
+    sign = -1 if digits[0] == "-" else 1
+    body = digits.lstrip("+-")
+    if len(body) > 1 and body[0] == "0" and body[1].isdigit():
+        return sign * int(body, 8)
+    return sign * int(body, 0)
+
+
+def _key(value: Any) -> str:
+    match value:
+        case str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case None:
+            return "null"
+        case _:
+            return str(_json_number(value))
+
+
+def _json_number(value: Any) -> Any:
+    """Go writes a whole float without a fraction."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
+        return int(value)
+    return value
