@@ -1,0 +1,40 @@
+"""IPAddresses: named by the address, owned by a parent (KEP-1880)."""
+
+from __future__ import annotations
+
+from gateway.jsontypes import JsonObject
+from gateway.resources.strategy import Strategy, WriteContext
+from gateway.validation.addresses import validate_ip
+from gateway.validation.checks import each, immutable, text
+from gateway.validation.field import FieldError, go_quote, required
+from gateway.validation.names import is_dns1123_subdomain, is_path_segment_name
+from gateway.validation.objectmeta import validate_object_meta
+
+
+def name_is_ip_address(name: str, prefix: bool) -> list[str]:
+    """The name is the address in canonical form."""
+    shown = f"Invalid value: {go_quote(name)}: "
+    return [error.body.removeprefix(shown) for error in validate_ip("", name)]
+
+
+def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
+    parent, path = obj.get("spec", {}).get("parentRef"), "spec.parentRef"
+    if parent is None:
+        return [required(path)]
+    found: list[FieldError] = []
+    if group := parent.get("group"):
+        found += each(f"{path}.group", group, is_dns1123_subdomain(group))
+    for key in ("resource", "name"):
+        found += text(f"{path}.{key}", parent.get(key), is_path_segment_name)
+    if namespace := parent.get("namespace"):
+        found += each(f"{path}.namespace", namespace, is_path_segment_name(namespace))
+    return found
+
+
+def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+    found = validate_object_meta(obj["metadata"], False, name_is_ip_address) + _validate(obj, context)
+    new, before = obj.get("spec", {}).get("parentRef"), old.get("spec", {}).get("parentRef")
+    return found + immutable("spec.parentRef", new, before)
+
+
+STRATEGIES = {"": Strategy(validate=_validate, validate_update=_validate_update, validate_name=name_is_ip_address)}

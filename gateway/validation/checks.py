@@ -1,0 +1,75 @@
+"""The smallest rules that many kinds share: enumerations, immutable fields, ranges, and how equal two values are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from gateway.validation.field import DUPLICATE, FieldError, go_value, invalid, not_supported, required
+from gateway.validation.formats import is_port_name, is_port_number
+
+IMMUTABLE = "field is immutable"
+NOT_NEGATIVE = "must be greater than or equal to 0"
+POSITIVE_ZERO = "must be greater than zero"
+
+
+def each(path: str, value: Any, messages: Iterable[str]) -> list[FieldError]:
+    """One Invalid for every message about `value`."""
+    return [invalid(path, value, message) for message in messages]
+
+
+def text(path: str, value: str | None, rule: Callable[[str], Iterable[str]]) -> list[FieldError]:
+    """An absent or empty string is Required, another is judged by `rule`."""
+    return each(path, value, rule(value)) if value else [required(path)]
+
+
+def one_of(path: str, value: Any, supported: Sequence[str]) -> list[FieldError]:
+    """An absent or empty value is Required, an unknown one NotSupported."""
+    if not value:
+        return [required(path)]
+    return [] if value in supported else [not_supported(path, value, supported)]
+
+
+def known(path: str, value: Any, supported: Sequence[str]) -> list[FieldError]:
+    """NotSupported unless `value` is one of `supported`."""
+    return [] if value in supported else [not_supported(path, value, supported)]
+
+
+def port_or_name(path: str, value: Any) -> list[FieldError]:
+    """A port given by number or by name (IANA service name)."""
+    if isinstance(value, str):
+        return each(path, value, is_port_name(value))
+    return each(path, value or 0, is_port_number(value or 0))
+
+
+def not_negative(path: str, value: int) -> list[FieldError]:
+    return [] if value >= 0 else [invalid(path, value, NOT_NEGATIVE)]
+
+
+def positive(path: str, value: int) -> list[FieldError]:
+    return [] if value > 0 else [invalid(path, value, POSITIVE_ZERO)]
+
+
+def immutable(path: str, new: Any, old: Any) -> list[FieldError]:
+    """Invalid unless both are semantically equal."""
+    return [] if same(new, old) else [invalid(path, new, IMMUTABLE)]
+
+
+def duplicate_struct(path: str, **fields: Any) -> FieldError:
+    """Duplicate, with a struct's JSON in the order of its members."""
+    shown = ",".join(f'"{name}":{go_value(value)}' for name, value in fields.items())
+    return FieldError(DUPLICATE[0], path, f"{DUPLICATE[1]}: {{{shown}}}")
+
+
+def same(a: Any, b: Any) -> bool:
+    """Semantic equality: what is empty equals what is absent, at any depth."""
+    return bool(a == b) or bool(_without_empty(a) == _without_empty(b))
+
+
+def _without_empty(value: Any) -> Any:
+    if isinstance(value, dict):
+        members = {key: _without_empty(member) for key, member in value.items()}
+        return {key: member for key, member in members.items() if member is not None} or None
+    if isinstance(value, list):
+        return [_without_empty(item) for item in value] or None
+    return None if value == "" else value

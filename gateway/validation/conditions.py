@@ -1,0 +1,58 @@
+"""Conditions in the common form (API Conventions "Typical status properties", metav1.Condition)."""
+
+from __future__ import annotations
+
+import re
+
+from gateway.jsontypes import JsonObject
+from gateway.validation.checks import known
+from gateway.validation.field import FieldError, duplicate, invalid, required, too_long
+from gateway.validation.labels import validate_label_name
+from gateway.validation.names import byte_length, regex_message
+
+STATUSES = ("False", "True", "Unknown")
+MAX_REASON, MAX_MESSAGE = 1024, 32 * 1024
+_REASON_FORMAT = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
+_is_reason = re.compile(_REASON_FORMAT).fullmatch
+_REASON = regex_message(
+    "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric "
+    "characters or '_,:', and must end with an alphanumeric character or '_'",
+    _REASON_FORMAT,
+    "my_name",
+    "MY_NAME",
+    "MyName",
+    "ReasonA,ReasonB",
+    "ReasonA:ReasonB",
+)
+
+
+def validate_conditions(conditions: list[JsonObject] | None, path: str) -> list[FieldError]:
+    found: list[FieldError] = []
+    seen: set[str] = set()
+    for i, condition in enumerate(conditions or ()):
+        kind = condition.get("type", "")
+        if kind in seen:
+            found.append(duplicate(f"{path}[{i}].type", kind))
+        seen.add(kind)
+        found += validate_condition(condition, f"{path}[{i}]")
+    return found
+
+
+def validate_condition(condition: JsonObject, path: str) -> list[FieldError]:
+    found = validate_label_name(condition.get("type", ""), f"{path}.type")
+    found += known(f"{path}.status", condition.get("status", ""), STATUSES)
+    if (observed := condition.get("observedGeneration", 0)) < 0:
+        found.append(invalid(f"{path}.observedGeneration", observed, "must be greater than or equal to zero"))
+    if not condition.get("lastTransitionTime"):
+        found.append(required(f"{path}.lastTransitionTime"))
+    reason = condition.get("reason", "")
+    if not reason:
+        found.append(required(f"{path}.reason"))
+    else:
+        if not _is_reason(reason):
+            found.append(invalid(f"{path}.reason", reason, _REASON))
+        if byte_length(reason) > MAX_REASON:
+            found.append(too_long(f"{path}.reason", MAX_REASON))
+    if byte_length(condition.get("message", "")) > MAX_MESSAGE:
+        found.append(too_long(f"{path}.message", MAX_MESSAGE))
+    return found
