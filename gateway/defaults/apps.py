@@ -30,7 +30,7 @@ def _stateful_update(strategy: JsonObject) -> None:
     if not strategy.get("type"):
         strategy["type"] = "RollingUpdate"
         strategy.setdefault("rollingUpdate", {})
-    if strategy["type"] == "RollingUpdate" and "rollingUpdate" in strategy:
+    if strategy["type"] == "RollingUpdate" and strategy.get("rollingUpdate") is not None:
         strategy["rollingUpdate"].setdefault("partition", 0)
 
 

@@ -67,8 +67,8 @@ def _container_limits(item: JsonObject) -> None:
     """Limits default to the maximum, requests to the limits and then to the minimum."""
     if item.get("type") != "Container":
         return
-    limits = {**item.get("max", {}), **item.get("default", {})}
-    requests = {**item.get("min", {}), **limits, **item.get("defaultRequest", {})}
+    limits = {**(item.get("max") or {}), **(item.get("default") or {})}
+    requests = {**(item.get("min") or {}), **limits, **(item.get("defaultRequest") or {})}
     if limits:
         item["default"] = limits
     if requests:

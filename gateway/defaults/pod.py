@@ -16,11 +16,11 @@ from gateway.jsontypes import JsonObject
 
 def _requests_from_limits(spec: JsonObject) -> None:
     for group in ("containers", "initContainers"):
-        for container in spec.get(group, ()):
+        for container in spec.get(group) or ():
             resources = container.get("resources")
             limits = resources.get("limits") if resources else None
             if limits:
-                resources["requests"] = {**limits, **resources.get("requests", {})}
+                resources["requests"] = {**limits, **(resources.get("requests") or {})}
 
 
 def _host_ports(spec: JsonObject) -> None:
@@ -28,8 +28,8 @@ def _host_ports(spec: JsonObject) -> None:
     if not spec.get("hostNetwork"):
         return
     for group in ("containers", "initContainers"):
-        for container in spec.get(group, ()):
-            for port in container.get("ports", ()):
+        for container in spec.get(group) or ():
+            for port in container.get("ports") or ():
                 if not port.get("hostPort") and port.get("containerPort"):
                     port["hostPort"] = port["containerPort"]
 

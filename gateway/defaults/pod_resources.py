@@ -48,11 +48,11 @@ def default_pod_resources(spec: JsonObject) -> None:
 def _total(spec: JsonObject, field: str) -> ResourceList:
     """What the containers together need of each resource by `field`: "requests" or "limits"."""
     total: ResourceList = {}
-    for container in spec.get("containers", ()):
+    for container in spec.get("containers") or ():
         _add(total, _quantities(container, field))
     beside: ResourceList = {}
     starting: ResourceList = {}
-    for container in spec.get("initContainers", ()):
+    for container in spec.get("initContainers") or ():
         own = _quantities(container, field)
         if container.get("restartPolicy") == "Always":
             _add(total, own)

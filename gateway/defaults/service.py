@@ -42,7 +42,7 @@ def _traffic_policies(spec: JsonObject) -> None:
 def _address_mode(service: JsonObject) -> None:
     if service["spec"]["type"] != "LoadBalancer":
         return
-    for address in ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress", ()):
+    for address in ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ():
         if address.get("ip"):
             address.setdefault("ipMode", "VIP")
 

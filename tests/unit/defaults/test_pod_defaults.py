@@ -215,3 +215,10 @@ def test_annotations_that_once_held_init_containers_go_away() -> None:
 )
 def test_the_single_address_and_the_first_of_several_are_one(status: dict[str, Any], settled: dict[str, Any]) -> None:
     assert pod({"containers": []}, status=status)["status"] == settled
+
+
+def test_a_required_list_may_be_null() -> None:
+    assert (
+        pod({"containers": None, "hostNetwork": True, "resources": {"limits": {"cpu": "1"}}})["spec"]["containers"]
+        is None
+    )
