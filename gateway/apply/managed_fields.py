@@ -3,12 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
+from gateway.apply import entries as managers
+from gateway.apply.comparison import Comparison, compare, zero
+from gateway.apply.entries import Identity, identity_of, new_entry
+from gateway.apply.field_set import FieldSet, difference, of_paths, recursive_difference, union
+from gateway.apply.reconcile import reconciled
 from gateway.jsontypes import JsonObject
 from gateway.schema.types import Type
 
 Convert = Callable[[JsonObject, str], "tuple[JsonObject, Type] | None"]
 """Takes an object and an apiVersion, returns it in that version with its type, or None if there is no such version."""
+
+NEVER_OWNED = frozenset(
+    {
+        "name",
+        "namespace",
+        "creationTimestamp",
+        "selfLink",
+        "uid",
+        "clusterName",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+    }
+)
+"""Fields of an object's metadata that belong to the server; neither do apiVersion and kind have managers."""
+
+NOBODYS = of_paths(("apiVersion",), ("kind",), ("metadata",), *(("metadata", name) for name in sorted(NEVER_OWNED)))
+"""The same as a field set."""
 
 
 def update_managed(
@@ -24,10 +48,141 @@ def update_managed(
     reset: tuple[tuple[str, ...], ...] = (),
     convert: Convert | None = None,
 ) -> None:
-    """Sets `new["metadata"]["managedFields"]` in place for a create (`old` is None), update or patch."""
-    raise NotImplementedError
+    """Sets `new["metadata"]["managedFields"]` in place for a create (`old` is None), update or patch.
+
+    `new` arrives with the managedFields that the client sent, `[]` included, or none. `reset` has the paths that a
+    write through this resource can't change. An update of an object without managed fields leaves it without.
+    """
+    metadata = new["metadata"]
+    sent = metadata.pop("managedFields", None)
+    live = (old["metadata"].get("managedFields") or []) if old is not None else []
+    known = _starting_point(sent, live, bool(subresource))
+    if old is not None and not known:
+        return
+    writer = Identity(manager or "unknown", operation, api_version, subresource)
+    differences = Differences(old, new, type_, api_version, reset, convert)
+    own = differences.in_version(api_version)
+    if own is None or not (own.changed or own.removed):
+        if known:
+            metadata["managedFields"] = known if known is live else managers.in_order(known)
+        return
+    left = _remaining(known, differences, type_, api_version)
+    if own.changed:
+        left = _with_changes(left, writer, own.changed, now)
+    if left:
+        metadata["managedFields"] = managers.in_order(managers.capped(left))
 
 
 def keep_timestamps(new: JsonObject, old: JsonObject) -> None:
-    """Puts the old times back into `new`'s managedFields when nothing else than times differs from `old`."""
-    raise NotImplementedError
+    """Puts the old times back into `new`'s managedFields when nothing else than times differs from `old`.
+
+    So a write that changes nothing is none. resourceVersions have to be equal or absent.
+    """
+    after, before = new["metadata"].get("managedFields"), old["metadata"].get("managedFields")
+    if not after or not before or after == before or len(after) != len(before):
+        return
+    if [_timeless(entry) for entry in after] != [_timeless(entry) for entry in before]:
+        return
+    if new.keys() != old.keys() or any(new[name] != old[name] for name in new if name != "metadata"):
+        return
+    if {**new["metadata"], "managedFields": None} == {**old["metadata"], "managedFields": None}:
+        new["metadata"]["managedFields"] = before
+
+
+class Differences:
+    """What a write changes, as seen in each version in which managers hold fields; compared once a version."""
+
+    def __init__(
+        self,
+        old: JsonObject | None,
+        new: JsonObject,
+        type_: Type,
+        api_version: str,
+        reset: tuple[tuple[str, ...], ...],
+        convert: Convert | None,
+    ) -> None:
+        self._old, self._new, self._convert = old, new, convert
+        self._reset = reset_set(reset)
+        self._own = self._filtered(compare(_owned(old, type_), _owned(new, type_), type_))
+        self._by_version: dict[str, Comparison | None] = {api_version: self._own}
+
+    def in_version(self, version: str) -> Comparison | None:
+        """None when there is no such version any more."""
+        if version not in self._by_version:
+            self._by_version[version] = self._converted(version)
+        return self._by_version[version]
+
+    def _converted(self, version: str) -> Comparison | None:
+        if self._convert is None:
+            return self._own
+        new = self._convert(self._new, version)
+        old = self._convert(self._old, version) if self._old is not None else None
+        if new is None or (old is None and self._old is not None):
+            return None
+        before = _owned(old[0] if old else None, new[1])
+        return self._filtered(compare(before, _owned(new[0], new[1]), new[1]))
+
+    def _filtered(self, found: Comparison) -> Comparison:
+        if not self._reset:
+            return found
+        changed, removed = found
+        return Comparison(recursive_difference(changed, self._reset), recursive_difference(removed, self._reset))
+
+
+@lru_cache(256)
+def reset_set(paths: tuple[tuple[str, ...], ...]) -> FieldSet:
+    """The set of paths that a write can't change."""
+    return of_paths(*paths)
+
+
+def _starting_point(sent: object, live: list[JsonObject], is_subresource: bool) -> list[JsonObject]:
+    """The entries before the write: the client's, if it sent valid ones and may, else the live ones."""
+    if not is_subresource and sent is not None and sent != live:
+        if managers.is_reset(sent):
+            return []
+        try:
+            entries = managers.read(sent) if isinstance(sent, list) else []
+        except (ValueError, AttributeError):
+            entries = []
+        if entries:
+            return entries
+    return live
+
+
+def _owned(value: JsonObject | None, type_: Type) -> JsonObject:
+    """The object without what nobody owns; what a new object is compared with, for None."""
+    value = zero(type_) if value is None else value
+    bare = {name: member for name, member in value.items() if name not in ("apiVersion", "kind")}
+    if bare.get("metadata"):
+        bare["metadata"] = {name: m for name, m in bare["metadata"].items() if name not in NEVER_OWNED}
+    return bare
+
+
+def _remaining(known: list[JsonObject], differences: Differences, type_: Type, api_version: str) -> list[JsonObject]:
+    """What the managers keep of their fields when those that differ are taken from them."""
+    left: list[JsonObject] = []
+    for entry in known:
+        version = entry["apiVersion"]
+        found = differences.in_version(version)
+        if found is None:
+            continue
+        fields: FieldSet = entry.get("fieldsV1") or {}
+        if version == api_version:
+            fields = reconciled(fields, type_)
+        fields = difference(difference(fields, found.changed), found.removed)
+        if fields:
+            left.append(entry if fields is entry.get("fieldsV1") else {**entry, "fieldsV1": fields})
+    return left
+
+
+def _with_changes(entries: list[JsonObject], writer: Identity, changed: FieldSet, now: str) -> list[JsonObject]:
+    others = [entry for entry in entries if identity_of(entry) != writer]
+    if len(others) < len(entries):
+        before = next(entry for entry in entries if identity_of(entry) == writer)
+        changed = union(changed, before["fieldsV1"])
+    others.append(new_entry(writer, writer.api_version, now, changed))
+    return others
+
+
+def _timeless(entry: JsonObject) -> JsonObject:
+    return {name: member for name, member in entry.items() if name != "time"}

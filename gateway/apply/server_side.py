@@ -2,9 +2,42 @@
 
 from __future__ import annotations
 
-from gateway.apply.managed_fields import Convert
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gateway.apply import entries as managers
+from gateway.apply import last_applied
+from gateway.apply.conflicts import Conflict, conflict_error
+from gateway.apply.conformity import nonconformity
+from gateway.apply.entries import Identity, identity_of, new_entry
+from gateway.apply.field_set import FieldSet, difference, has, intersection, paths, recursive_difference
+from gateway.apply.managed_fields import NOBODYS, Convert, Differences, reset_set, update_managed
+from gateway.apply.merging import merger
+from gateway.apply.pruning import pruned
+from gateway.apply.reconcile import reconciled
+from gateway.apply.walks import applied_paths
+from gateway.http.status import StatusError, bad_request
 from gateway.jsontypes import JsonObject
 from gateway.schema.types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class _Apply:
+    """One request to apply, as far as it stays the same on the way through."""
+
+    type_: Type
+    manager: str
+    api_version: str
+    subresource: str
+    force: bool
+    now: str
+    reset: tuple[tuple[str, ...], ...]
+    convert: Convert | None
+
+    @property
+    def identity(self) -> Identity:
+        return Identity(self.manager, "Apply", "", self.subresource)
 
 
 def server_side_apply(
@@ -15,6 +48,7 @@ def server_side_apply(
     manager: str,
     force: bool,
     api_version: str,
+    kind: str = "",
     subresource: str = "",
     now: str,
     reset: tuple[tuple[str, ...], ...] = (),
@@ -22,6 +56,149 @@ def server_side_apply(
 ) -> JsonObject:
     """Returns the merged object with its managedFields; raises StatusError (400, 409 conflicts, 500 as kube-apiserver).
 
-    The result still has to be decoded and defaulted. When the apply changes nothing, the live object itself is returned.
+    The result still has to be decoded and defaulted. When the apply changes nothing, it is the live object itself.
+    `kind` is the type's name unless given.
     """
-    raise NotImplementedError
+    _check(config, type_, api_version, kind or type_.name.rpartition(".")[2])
+    request = _Apply(type_, manager, api_version, subresource, force, now, reset, convert)
+    if live is None:
+        result = _created(config, request)
+    else:
+        tracked = _tracked(live, request)
+        try:
+            result = _applied(tracked, config, request)
+        except Conflict as conflict:
+            result = _despite_conflicts(conflict, live, tracked, config, request)
+    if manager == last_applied.MANAGER:
+        result = last_applied.refreshed(result, config)
+    return live if result == live else result
+
+
+def _check(config: JsonObject, type_: Type, api_version: str, kind: str) -> None:
+    version, given = str(config.get("apiVersion") or ""), str(config.get("kind") or "")
+    if (version, given) != (api_version, kind):
+        raise bad_request(f"invalid object type: {_shown_kind(version, given)}")
+    metadata = config.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
+        raise bad_request("metadata.managedFields must be nil")
+    problem = nonconformity(config, type_)
+    if problem:
+        metadata = metadata if isinstance(metadata, dict) else {}
+        subject = f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}; {_shown_kind(version, given)}"
+        raise StatusError(500, "", f"failed to create typed patch object ({subject}): {problem}")
+
+
+def _shown_kind(api_version: str, kind: str) -> str:
+    return f"{api_version if '/' in api_version else f'/{api_version}'}, Kind={kind}"
+
+
+def _claims(config: JsonObject, request: _Apply) -> FieldSet:
+    """The fields that a configuration names, those included that nobody owns."""
+    walk = applied_paths(request.type_)
+    fields = (walk(config) if walk else None) or {}
+    return recursive_difference(fields, reset_set(request.reset))
+
+
+def _created(config: JsonObject, request: _Apply) -> JsonObject:
+    metadata = {name: value for name, value in (config.get("metadata") or {}).items() if name != "managedFields"}
+    fields = difference(_claims(config, request), NOBODYS)
+    if fields:
+        metadata["managedFields"] = [new_entry(request.identity, request.api_version, request.now, fields)]
+    return {**config, "metadata": metadata}
+
+
+def _tracked(live: JsonObject, request: _Apply) -> JsonObject:
+    """The live object; one without managed fields gets a manager for what was there before the first apply."""
+    if live["metadata"].get("managedFields"):
+        return live
+    tracked: JsonObject = {**live, "metadata": dict(live["metadata"])}
+    update_managed(
+        tracked,
+        None,
+        request.type_,
+        manager="before-first-apply",
+        api_version=request.api_version,
+        subresource=request.subresource,
+        now=request.now,
+        reset=request.reset,
+        convert=request.convert,
+    )
+    return tracked
+
+
+def _applied(live: JsonObject, config: JsonObject, request: _Apply) -> JsonObject:
+    entries = {identity_of(entry): entry for entry in live["metadata"].get("managedFields") or ()}
+    previous = entries.pop(request.identity, None)
+    named = _claims(config, request)
+    fields = difference(named, NOBODYS)
+    merged: JsonObject = merger(request.type_)(live, config)
+    if merged is live and previous and _is_same(previous, request.api_version, fields):
+        return live
+    entries = {identity: _reconciled(entry, request) for identity, entry in entries.items()}
+    if previous:
+        before, others = _reconciled(previous, request), _by_version(entries.values())
+        merged = pruned(merged, before, named, others, request.type_, request.api_version, request.convert)
+    time = previous.get("time") if previous else None
+    if merged is not live and merged != live:
+        _take_over(entries, live, merged, request)
+        time = request.now
+    if fields:
+        entries[request.identity] = new_entry(request.identity, request.api_version, time, fields)
+    result: JsonObject = {**merged, "metadata": dict(merged["metadata"])}
+    result["metadata"].pop("managedFields", None)
+    if entries:
+        result["metadata"]["managedFields"] = managers.in_order(list(entries.values()))
+    return result
+
+
+def _is_same(entry: JsonObject, api_version: str, fields: FieldSet) -> bool:
+    return bool(entry["apiVersion"] == api_version and entry.get("fieldsV1") == fields)
+
+
+def _by_version(entries: Iterable[JsonObject]) -> dict[str, list[FieldSet]]:
+    found: dict[str, list[FieldSet]] = {}
+    for entry in entries:
+        found.setdefault(entry["apiVersion"], []).append(entry.get("fieldsV1") or {})
+    return found
+
+
+def _reconciled(entry: JsonObject, request: _Apply) -> JsonObject:
+    if entry["apiVersion"] != request.api_version:
+        return entry
+    fields = entry.get("fieldsV1") or {}
+    fitting = reconciled(fields, request.type_)
+    return entry if fitting is fields else {**entry, "fieldsV1": fitting}
+
+
+def _take_over(entries: dict[Identity, JsonObject], live: JsonObject, merged: JsonObject, request: _Apply) -> None:
+    """Takes from the other managers, in place, the fields that the apply changes; raises Conflict unless it may."""
+    differences = Differences(live, merged, request.type_, request.api_version, request.reset, request.convert)
+    conflicts: list[tuple[Identity, tuple[str, ...]]] = []
+    left: dict[Identity, JsonObject] = {}
+    for identity, entry in entries.items():
+        found = differences.in_version(entry["apiVersion"])
+        if found is None:
+            continue
+        fields = entry.get("fieldsV1") or {}
+        conflicts += [(identity, path) for path in paths(intersection(fields, found.changed))]
+        kept = difference(difference(fields, found.changed), found.removed)
+        if kept:
+            left[identity] = entry if kept is fields else {**entry, "fieldsV1": kept}
+    if conflicts and not request.force:
+        raise Conflict(conflicts)
+    entries.clear()
+    entries.update(left)
+
+
+def _despite_conflicts(
+    conflict: Conflict, live: JsonObject, tracked: JsonObject, config: JsonObject, request: _Apply
+) -> JsonObject:
+    """Applies all the same if kubectl's client-side apply set the fields in conflict; raises StatusError 409."""
+    found = conflict.conflicts
+    if request.manager == last_applied.MANAGER:
+        allowed: Any = last_applied.unchanged_fields(live, request.type_, request.api_version)
+        if allowed is not None:
+            found = [(identity, path) for identity, path in found if not has(allowed, path)]
+            if not found:
+                return _applied(tracked, config, replace(request, force=True))
+    raise conflict_error(found) from None

@@ -4,15 +4,60 @@ from __future__ import annotations
 
 from typing import Any
 
+from gateway.http.status import StatusError, bad_request
 from gateway.jsontypes import JsonObject
+from gateway.patches import document as documents
 from gateway.schema.types import Type
 
 
 def parse(body: bytes, strict: bool) -> tuple[Any, list[str]]:
     """Reads a patch document: its value, and the strict errors if `strict`; raises StatusError 400."""
-    raise NotImplementedError
+    if not strict:
+        return _lax(body), []
+    value, duplicates = documents.parse(body, dict, "map[string]interface {}", "error decoding patch: ")
+    if value is None:
+        raise bad_request("Invalid JSON Patch")
+    return value, [f'duplicate field "{path}"' for path in duplicates]
 
 
 def apply(document: JsonObject, patch: Any, type_: Type) -> Any:
-    """Returns `document` merged with `patch`, sharing what the patch left alone."""
-    raise NotImplementedError
+    """Returns `document` merged with `patch`, sharing what the patch left alone.
+
+    A patch that is no object replaces the document; within arrays that a patch brings, nulls stay.
+    """
+    return _merge(document, patch) if isinstance(patch, dict) else _pruned(patch)
+
+
+def _lax(body: bytes) -> Any:
+    try:
+        value, _ = documents.parse(body, dict | list, "")
+    except StatusError:
+        raise bad_request("Invalid JSON Patch") from None
+    if value is None:
+        raise bad_request("Invalid JSON Patch")
+    return value
+
+
+def _merge(document: JsonObject, patch: JsonObject) -> JsonObject:
+    merged = dict(document)
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+            continue
+        current = merged.get(key)
+        if isinstance(current, dict) and isinstance(value, dict):
+            merged[key] = _merge(current, value)
+        elif isinstance(current, dict):
+            merged[key] = value
+        else:
+            merged[key] = _pruned(value)
+    return merged
+
+
+def _pruned(value: Any) -> Any:
+    """`value` without the members that are null."""
+    if isinstance(value, dict):
+        return {key: _pruned(member) for key, member in value.items() if member is not None}
+    if isinstance(value, list):
+        return [_pruned(member) for member in value]
+    return value

@@ -1,0 +1,182 @@
+"""What differs between two values of a type: structured-merge-diff's Compare, compiled for each type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+from gateway.apply.field_set import LEAF, FieldSet, children_of, in_order
+from gateway.apply.shapes import FREE, Keyed, Shape, element_of, item_key, shape_of
+from gateway.apply.walks import Walk, every_path
+from gateway.jsontypes import JsonObject
+from gateway.schema.types import Field, Kind, Omit, Type
+
+
+class Comparison(NamedTuple):
+    """The sets of what is added or modified in the new value, and of what is removed from the old."""
+
+    changed: FieldSet
+    removed: FieldSet
+
+
+SAME = Comparison({}, {})
+_MODIFIED = Comparison({".": LEAF}, {})
+
+Compare = Callable[[Any, Any], "Comparison | None"]
+"""Compares two values that are both there: None when they are the same, `_MODIFIED` when the element itself differs."""
+
+
+def compare(old: JsonObject, new: JsonObject, type_: Type) -> Comparison:
+    """Compares two objects of a struct type."""
+    if old == new:
+        return SAME
+    differ = _comparer(type_)
+    return (differ(old, new) if differ else None) or SAME
+
+
+@cache
+def zero(type_: Type) -> JsonObject:
+    """What Go writes of a struct nobody has set a field of: an object is compared with it when it is created."""
+    return {name: _zero_member(field) for name, field in type_.fields.items() if field.omit is Omit.NEVER}
+
+
+def _zero_member(field: Field) -> Any:
+    if field.pointer:
+        return None
+    if field.type.kind is Kind.STRUCT:
+        return zero(field.type)
+    return _ZEROS.get(field.type.kind)
+
+
+_ZEROS = {
+    Kind.STRING: "",
+    Kind.INT32: 0,
+    Kind.INT64: 0,
+    Kind.FLOAT: 0,
+    Kind.BOOL: False,
+    Kind.QUANTITY: "0",
+    Kind.INT_OR_STRING: 0,
+    Kind.DURATION: "0s",
+}
+
+
+@cache
+def _comparer(type_: Type) -> Compare | None:
+    """None for leaves, which differ as wholes."""
+    match shape_of(type_):
+        case Shape.LEAF:
+            return None
+        case Shape.STRUCT:
+            return _struct_comparer(type_)
+        case Shape.MAP:
+            element = element_of(type_)
+            return _object_comparer(lambda _: (_comparer(element), every_path(element)))
+        case Shape.FREE:
+            return _compare_free
+    return _list_comparer(type_)
+
+
+Member = tuple["Compare | None", "Walk | None"]
+
+
+def _struct_comparer(type_: Type) -> Compare:
+    known: dict[str, Member] = {}
+
+    def member(name: str) -> Member:
+        found = known.get(name)
+        if found is None:
+            field = type_.fields.get(name)
+            member_type = field.type if field else FREE
+            found = known[name] = (_comparer(member_type), every_path(member_type))
+        return found
+
+    return _object_comparer(member)
+
+
+def _object_comparer(member: Callable[[str], Member]) -> Compare:
+    def differ(old: Any, new: Any) -> Comparison | None:
+        if not old and not new:
+            return None if old == new else _MODIFIED
+        old, new = old or {}, new or {}
+        changed: FieldSet = {}
+        removed: FieldSet = {}
+        for name in sorted(old.keys() | new.keys()):
+            if name not in old:
+                walk = member(name)[1]
+                changed["f:" + name] = LEAF if walk is None else walk(new[name])
+            elif name not in new:
+                walk = member(name)[1]
+                removed["f:" + name] = LEAF if walk is None else walk(old[name])
+            elif old[name] != new[name]:
+                inner = member(name)[0]
+                _note(inner(old[name], new[name]) if inner else _MODIFIED, "f:" + name, changed, removed)
+        return Comparison(changed, removed) if changed or removed else None
+
+    return differ
+
+
+def _note(found: Comparison | None, element: str, changed: FieldSet, removed: FieldSet) -> None:
+    if found is _MODIFIED:
+        changed[element] = LEAF
+    elif found is not None:
+        if found.changed:
+            changed[element] = found.changed if found.changed != _MODIFIED.changed else LEAF
+        if found.removed:
+            removed[element] = found.removed
+
+
+def _compare_free(old: Any, new: Any) -> Comparison | None:
+    if isinstance(old, dict) and isinstance(new, dict):
+        return _compare_free_objects(old, new)
+    if isinstance(old, dict) and old and new is not None:
+        return Comparison({".": LEAF}, children_of(_every_free(old)))
+    if isinstance(new, dict) and new and old is not None:
+        return Comparison(_every_free(new), {})
+    return None if old == new and type(old) is type(new) else _MODIFIED
+
+
+def _every_free(value: Any) -> FieldSet:
+    walk = every_path(FREE)
+    return LEAF if walk is None else walk(value)
+
+
+_compare_free_objects = _object_comparer(lambda _: (_compare_free, every_path(FREE)))
+
+
+def _list_comparer(type_: Type) -> Compare:
+    keyed, element = item_key(type_), element_of(type_)
+
+    def differ(old: Any, new: Any) -> Comparison | None:
+        if not old and not new:
+            return None if old == new else _MODIFIED
+        before, after = _by_key(old or (), keyed), _by_key(new or (), keyed)
+        changed: FieldSet = {}
+        removed: FieldSet = {}
+        inner, walk = _comparer(element), every_path(element)
+        for key in before | after:
+            lefts, rights = before.get(key, ()), after.get(key, ())
+            if lefts == rights:
+                continue
+            if len(lefts) == 1 and len(rights) == 1:
+                _note(inner(lefts[0], rights[0]) if inner else _MODIFIED, key, changed, removed)
+                continue
+            if len(lefts) > 1 and len(rights) > 1:
+                changed[key] = LEAF
+                continue
+            if rights:
+                changed[key] = LEAF if len(rights) > 1 or walk is None else walk(rights[0])
+            if lefts:
+                removed[key] = LEAF if len(lefts) > 1 or walk is None else walk(lefts[0])
+        if not changed and not removed:
+            return None
+        return Comparison(in_order(changed), in_order(removed))
+
+    return differ
+
+
+def _by_key(items: Any, keyed: Keyed) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for item in items:
+        found.setdefault(keyed(item), []).append(item)
+    return found

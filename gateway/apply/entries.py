@@ -1,0 +1,119 @@
+"""The entries of metadata.managedFields: reading, telling apart, ordering and limiting them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from gateway.apply.field_set import FieldSet, from_wire, union
+from gateway.apply.path_element import quoted
+from gateway.jsontypes import JsonObject
+
+MAX_UPDATE_MANAGERS = 10
+"""More entries of updates than these are merged, the oldest first."""
+
+_ANCIENT = "ancient-changes"
+
+
+class Identity(NamedTuple):
+    """Who an entry belongs to; an applier is the same in whatever version it applies."""
+
+    manager: str
+    operation: str
+    api_version: str
+    subresource: str
+
+    def __str__(self) -> str:
+        """The JSON by which kube-apiserver sorts managers."""
+        members = {
+            "manager": self.manager,
+            "operation": self.operation,
+            "apiVersion": self.api_version,
+            "subresource": self.subresource,
+        }
+        return "{" + ",".join(f"{quoted(name)}:{quoted(value)}" for name, value in members.items() if value) + "}"
+
+
+def identity_of(entry: JsonObject) -> Identity:
+    operation = entry["operation"]
+    version = "" if operation == "Apply" else entry["apiVersion"]
+    return Identity(entry.get("manager", ""), operation, version, entry.get("subresource", ""))
+
+
+def new_entry(identity: Identity, api_version: str, time: str | None, fields: FieldSet) -> JsonObject:
+    """An entry with its members in the order that Go writes them."""
+    entry: JsonObject = {"manager": identity.manager, "operation": identity.operation, "apiVersion": api_version}
+    if time:
+        entry["time"] = time
+    entry["fieldsType"] = "FieldsV1"
+    entry["fieldsV1"] = fields
+    if identity.subresource:
+        entry["subresource"] = identity.subresource
+    return entry
+
+
+def is_reset(sent: Any) -> bool:
+    """Whether a client asks to forget all managers: an empty list, or a list of one empty entry."""
+    return isinstance(sent, list) and (not sent or (len(sent) == 1 and not any(_values(sent[0]))))
+
+
+def _values(entry: Any) -> list[Any]:
+    return list(entry.values()) if isinstance(entry, dict) else [entry]
+
+
+def read(sent: list[Any]) -> list[JsonObject]:
+    """Entries that a client has sent, in canonical form, the last one of each identity; raises ValueError."""
+    found: dict[Identity, JsonObject] = {}
+    for i, entry in enumerate(sent):
+        if entry.get("operation") not in ("Apply", "Update"):
+            raise ValueError("operation must be `Apply` or `Update`")
+        if not entry.get("apiVersion"):
+            raise ValueError("apiVersion must not be empty")
+        fields_type = entry.get("fieldsType", "")
+        if not fields_type:
+            raise ValueError(f"missing fieldsType in managed fields entry {i}")
+        if fields_type != "FieldsV1":
+            raise ValueError(f'invalid fieldsType "{fields_type}" in managed fields entry {i}')
+        identity = identity_of(entry)
+        fields = from_wire(entry.get("fieldsV1") or {})
+        found[identity] = new_entry(identity, entry["apiVersion"], entry.get("time"), fields)
+    return list(found.values())
+
+
+def in_order(entries: list[JsonObject]) -> list[JsonObject]:
+    """Applies before updates, older before newer, then by name."""
+    return sorted(entries, key=_order) if len(entries) > 1 else entries
+
+
+def _order(entry: JsonObject) -> tuple[str, str, str, str, str]:
+    return (
+        entry["operation"],
+        entry.get("time") or "",
+        entry.get("manager", ""),
+        entry["apiVersion"],
+        entry.get("subresource", ""),
+    )
+
+
+def capped(entries: list[JsonObject]) -> list[JsonObject]:
+    """Merges the oldest entries of updates, each version's for itself, until there are no more than allowed."""
+    updates = [entry for entry in entries if entry["operation"] == "Update"]
+    excess = len(updates) - MAX_UPDATE_MANAGERS
+    if excess <= 0:
+        return entries
+    updates.sort(key=lambda entry: (entry.get("time") or "", str(identity_of(entry))))
+    kept = {identity_of(entry): entry for entry in entries}
+    first: dict[str, Identity] = {}
+    for entry in updates:
+        if excess == 0:
+            break
+        identity, version = identity_of(entry), entry["apiVersion"]
+        if version not in first:
+            first[version] = identity
+            continue
+        bucket = Identity(_ANCIENT, "Update", version, "")
+        before = kept.get(bucket) or kept.pop(first[version])
+        fields = union(entry["fieldsV1"], before["fieldsV1"])
+        kept.pop(identity, None)
+        kept[bucket] = new_entry(bucket, version, entry.get("time"), fields)
+        excess -= 1
+    return list(kept.values())

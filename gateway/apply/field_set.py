@@ -1,0 +1,200 @@
+"""Sets of fields, kept in the very form of fieldsV1, and their algebra.
+
+A set is a dict of path elements to the sets below them. An element is itself a member when the set below it is empty
+or has the entry "."; `{"f:a": {".": {}, "f:b": {}}, "f:c": {"f:d": {}}}` has the members a, a.b and c.d. Sets are
+shared freely and therefore never changed once made; a function returns its argument when that is the result.
+Semantics are those of structured-merge-diff's fieldpath.Set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gateway.apply.path_element import canonical, order, shown
+
+FieldSet = dict[str, Any]
+
+LEAF: FieldSet = {}
+
+
+def is_member(below: FieldSet) -> bool:
+    """Whether an element is a member of the set, by what stands below it."""
+    return not below or "." in below
+
+
+def node(member: bool, children: FieldSet) -> FieldSet | None:
+    """What stands below an element that is a member or not and has `children` (without "."); None for nothing."""
+    if not children:
+        return LEAF if member else None
+    return {".": LEAF, **children} if member else children
+
+
+def children_of(below: FieldSet) -> FieldSet:
+    if "." not in below:
+        return below
+    return {element: child for element, child in below.items() if element != "."}
+
+
+def in_order(fields: FieldSet) -> FieldSet:
+    """The same set with its elements on the top level in canonical order."""
+    return {element: fields[element] for element in sorted(fields, key=order)}
+
+
+def from_wire(value: Any) -> FieldSet:
+    """A set read from somebody's fieldsV1, in canonical form; elements of unknown kinds are dropped.
+
+    Raises ValueError for what is no field set.
+    """
+    fields: FieldSet = {}
+    if not isinstance(value, dict):
+        raise ValueError("no object")
+    for element, below in value.items():
+        if element == ".":
+            fields["."] = LEAF
+            continue
+        name = canonical(element)
+        if name is not None:
+            fields[name] = from_wire(below)
+    return in_order(fields) if len(fields) > 1 else fields
+
+
+def union(a: FieldSet, b: FieldSet) -> FieldSet:
+    """The members of either set."""
+    if not b or a is b:
+        return a
+    if not a:
+        return b
+    result: FieldSet | None = None
+    fresh = False
+    for element, below in b.items():
+        if element not in a:
+            joined, fresh = below, True
+        else:
+            joined = _joined(a[element], below)
+            if joined is a[element]:
+                continue
+        if result is None:
+            result = dict(a)
+        result[element] = joined
+    if result is None:
+        return a
+    return in_order(result) if fresh else result
+
+
+def _joined(a: FieldSet, b: FieldSet) -> FieldSet:
+    if a is b:
+        return a
+    if not a:
+        return b if "." in b or not b else {".": LEAF, **b}
+    if not b:
+        return a if "." in a else {".": LEAF, **a}
+    return union(a, b)
+
+
+def difference(a: FieldSet, b: FieldSet) -> FieldSet:
+    """The members of `a` that are not in `b`; members below one of `b` stay."""
+    if not b:
+        return a
+    result: FieldSet | None = None
+    for element in b.keys() & a.keys() if len(b) < len(a) else [key for key in a if key in b]:
+        if element == ".":
+            continue
+        left = _left(a[element], b[element])
+        if left is a[element]:
+            continue
+        if result is None:
+            result = dict(a)
+        if left is None:
+            del result[element]
+        else:
+            result[element] = left
+    return a if result is None else result
+
+
+def _left(a: FieldSet, b: FieldSet) -> FieldSet | None:
+    if not a:
+        return None if is_member(b) else a
+    children = difference(a, b)
+    if "." not in a:
+        return children or None
+    if is_member(b):
+        return children_of(children) or None
+    return a if children is a else node(True, children_of(children))
+
+
+def recursive_difference(a: FieldSet, b: FieldSet) -> FieldSet:
+    """The members of `a` that neither are in `b` nor below a member of `b`."""
+    result: FieldSet | None = None
+    for element, below in b.items():
+        if element == "." or element not in a:
+            continue
+        if is_member(below):
+            left = None
+        elif not a[element]:
+            continue
+        else:
+            children = recursive_difference(a[element], below)
+            if children is a[element]:
+                continue
+            left = node("." in children, children_of(children))
+        if result is None:
+            result = dict(a)
+        if left is None:
+            del result[element]
+        else:
+            result[element] = left
+    return a if result is None else result
+
+
+def intersection(a: FieldSet, b: FieldSet) -> FieldSet:
+    """The members of both sets."""
+    result: FieldSet = {}
+    for element, below in a.items():
+        if element == "." or element not in b:
+            continue
+        other = b[element]
+        both = node(is_member(below) and is_member(other), intersection(below, other))
+        if both is not None:
+            result[element] = both
+    return result
+
+
+def leaves(fields: FieldSet) -> FieldSet:
+    """The members that have no members below them."""
+    return {element: leaves(below) if below else LEAF for element, below in fields.items() if element != "."}
+
+
+def has(fields: FieldSet, path: tuple[str, ...]) -> bool:
+    """Whether the path, of elements in their wire form, is a member."""
+    for element in path:
+        if element not in fields:
+            return False
+        fields = fields[element]
+    return bool(path) and is_member(fields)
+
+
+def paths(fields: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """All members: those of a level before those below it."""
+    for element, below in fields.items():
+        if element != "." and is_member(below):
+            yield (*prefix, element)
+    for element, below in fields.items():
+        if below:
+            yield from paths(below, (*prefix, element))
+
+
+def shown_path(path: tuple[str, ...]) -> str:
+    """A path as error messages have it: `.spec.containers[name="x"].image`."""
+    return "".join(map(shown, path))
+
+
+def of_paths(*members: tuple[str, ...]) -> FieldSet:
+    """The set of these paths of field names."""
+    fields: FieldSet = {}
+    for path in members:
+        below: FieldSet = LEAF
+        for name in reversed(path):
+            below = {f"f:{name}": below}
+        fields = union(fields, below)
+    return fields

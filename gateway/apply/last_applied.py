@@ -1,0 +1,68 @@
+"""Moving from kubectl's client-side apply: its annotation tells what the user has applied before.
+
+Only for the field manager "kubectl" (Kubernetes' "Server-Side Apply", "Upgrading from client-side apply").
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from gateway.apply.comparison import compare
+from gateway.apply.conformity import nonconformity
+from gateway.apply.field_set import FieldSet, difference
+from gateway.apply.walks import applied_paths
+from gateway.jsontypes import JsonObject, loads
+from gateway.schema.types import Type
+
+MANAGER = "kubectl"
+ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
+
+_MAX_ANNOTATIONS = 256 * 1024
+_HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+
+
+def unchanged_fields(live: JsonObject, type_: Type, api_version: str) -> FieldSet | None:
+    """The fields that were applied by the client and are still the same; None without a usable annotation."""
+    applied = _last_applied(live)
+    if applied is None or applied.get("apiVersion") != api_version:
+        return None
+    if nonconformity(applied, type_) or nonconformity(live, type_):
+        return None
+    walk = applied_paths(type_)
+    fields = (walk(applied) if walk else None) or {}
+    found = compare(applied, live, type_)
+    return difference(difference(fields, found.changed), found.removed)
+
+
+def refreshed(value: JsonObject, config: JsonObject) -> JsonObject:
+    """`value` with the annotation, if it has it, holding `config`; without it when it would grow too large."""
+    annotations: dict[str, str] = value["metadata"].get("annotations") or {}
+    if not annotations.get(ANNOTATION):
+        return value
+    annotations = {**annotations, ANNOTATION: _as_annotation(config)}
+    if sum(len(key.encode()) + len(text.encode()) for key, text in annotations.items()) > _MAX_ANNOTATIONS:
+        del annotations[ANNOTATION]
+    return {**value, "metadata": {**value["metadata"], "annotations": annotations}}
+
+
+def _last_applied(live: JsonObject) -> JsonObject | None:
+    text = (live["metadata"].get("annotations") or {}).get(ANNOTATION)
+    if not text:
+        return None
+    try:
+        applied: Any = loads(text)
+    except ValueError:
+        return None
+    return applied if isinstance(applied, dict) else None
+
+
+def _as_annotation(config: JsonObject) -> str:
+    metadata: JsonObject = dict(config.get("metadata") or {})
+    if ANNOTATION in (metadata.get("annotations") or {}):
+        metadata["annotations"] = {key: v for key, v in metadata["annotations"].items() if key != ANNOTATION}
+        if not metadata["annotations"]:
+            del metadata["annotations"]
+    encoded = orjson.dumps({**config, "metadata": metadata}, option=orjson.OPT_SORT_KEYS).decode()
+    return encoded.translate(_HTML) + "\n"

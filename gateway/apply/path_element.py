@@ -1,0 +1,128 @@
+"""Path elements of field sets in the form that fieldsV1 has: `f:name`, `k:{"name":"x"}`, `v:"x"`, `i:3`.
+
+Rules: the documentation of structured-merge-diff's serialisation, and its order of elements: fields by name, then
+keys, values and indexes, each by their values.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from gateway.jsontypes import dumps, loads
+from gateway.validation.field import go_quote
+
+_HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+_RANKS = {"f": 0, "k": 1, "v": 2, "i": 3}
+
+
+@lru_cache(8192)
+def quoted(value: str) -> str:
+    """A string as JSON, with the characters escaped that Go escapes for HTML."""
+    return dumps(value).decode().translate(_HTML)
+
+
+def scalar(value: Any) -> str:
+    """A value of a key or a set as JSON."""
+    return quoted(value) if isinstance(value, str) else dumps(value).decode().translate(_HTML)
+
+
+def key_element(members: dict[str, Any]) -> str:
+    """The element of a list item with these keys, which have to be in the order of their names."""
+    return "k:{" + ",".join([f"{quoted(name)}:{scalar(value)}" for name, value in members.items()]) + "}"
+
+
+def value_element(value: Any) -> str:
+    """The element of a member of a set."""
+    return "v:" + scalar(value)
+
+
+@lru_cache(8192)
+def parsed(element: str) -> tuple[str, Any]:
+    """The kind ("f", "k", "v" or "i") and the content of an element; raises ValueError."""
+    if len(element) < 2:
+        raise ValueError("key must be 2 characters long:")
+    kind, colon, text = element[0], element[1], element[2:]
+    if colon != ":":
+        raise ValueError(f"missing colon: {element}")
+    match kind:
+        case "f":
+            return kind, text
+        case "v":
+            return kind, loads(text)
+        case "k":
+            members = loads(text)
+            if not isinstance(members, dict):
+                raise ValueError(f"no object: {text}")
+            return kind, dict(sorted(members.items()))
+        case "i":
+            return kind, int(text)
+    return "", None
+
+
+def canonical(element: str) -> str | None:
+    """The element as it is written here, None for a kind unknown here; raises ValueError."""
+    kind, content = parsed(element)
+    match kind:
+        case "k":
+            return key_element(content)
+        case "v":
+            return value_element(content)
+        case "i":
+            return f"i:{content}"
+        case "f":
+            return element
+    return None
+
+
+def shown(element: str) -> str:
+    """The element as error messages have it: `.spec`, `[name="x"]`, `[="x"]`, `[3]`."""
+    kind, content = parsed(element)
+    match kind:
+        case "f":
+            return f".{content}"
+        case "k":
+            return "[" + ",".join(f"{name}={_shown_value(value)}" for name, value in content.items()) + "]"
+        case "v":
+            return f"[={_shown_value(content)}]"
+    return f"[{content}]"
+
+
+def _shown_value(value: Any) -> str:
+    match value:
+        case str():
+            return go_quote(value)
+        case bool():
+            return "true" if value else "false"
+        case None:
+            return "null"
+    return str(value)
+
+
+def order(element: str) -> Any:
+    """A sort key that gives elements their canonical order."""
+    if element[:2] == "f:":
+        return (0, element)
+    if element == ".":
+        return (-1, "")
+    return _parsed_order(element)
+
+
+@lru_cache(8192)
+def _parsed_order(element: str) -> Any:
+    kind, content = parsed(element)
+    if kind == "k":
+        return (1, [(name, value_order(value)) for name, value in content.items()])
+    return (_RANKS.get(kind, 4), value_order(content))
+
+
+def value_order(value: Any) -> tuple[int, Any]:
+    """A sort key for scalars of any type: numbers, strings, booleans, others."""
+    match value:
+        case bool():
+            return (2, value)
+        case int() | float():
+            return (0, value)
+        case str():
+            return (1, value)
+    return (3, dumps(value))

@@ -1,0 +1,77 @@
+"""Removes from the merged object what its applier applied before and no longer does, unless somebody else owns it."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+from gateway.apply.field_set import FieldSet, difference, intersection, union
+from gateway.apply.managed_fields import Convert
+from gateway.apply.removal import with_named_fields, without
+from gateway.apply.walks import applied_paths
+from gateway.jsontypes import JsonObject
+from gateway.schema.types import Type
+
+
+def pruned(
+    merged: JsonObject,
+    previous: JsonObject,
+    fields: FieldSet,
+    others: dict[str, list[FieldSet]],
+    type_: Type,
+    api_version: str,
+    convert: Convert | None,
+) -> JsonObject:
+    """`merged` without the dropped fields.
+
+    `previous` is the applier's entry so far, `fields` all that the configuration names now (the object's own name
+    included), `others` what other managers own, by version. Items and maps in which somebody still owns something stay.
+    """
+    last: FieldSet = previous.get("fieldsV1") or {}
+    version = previous["apiVersion"]
+    if version == api_version and not difference(last, fields):
+        return merged
+    versioned = _in_version(merged, version, type_, api_version, convert)
+    if versioned is None:
+        return merged
+    start, start_type = versioned
+    owned = {key: list(sets) for key, sets in others.items()}
+    owned.setdefault(api_version, []).append(fields)
+    result = without(start, with_named_fields(last, start_type), start_type) or {}
+    at = version
+    for owner_version in [version, *(key for key in owned if key != version)]:
+        if owner_version not in owned:
+            continue
+        full = _in_version(start, owner_version, start_type, version, convert)
+        part = _in_version(result, owner_version, start_type, at, convert)
+        if full is None or part is None:
+            continue
+        at = owner_version
+        result = _restored(full[0], part[0], reduce(union, owned[owner_version], {}), full[1])
+    back = _in_version(result, version, start_type, at, convert)
+    result = _without_dangling(start, back[0] if back else result, last, start_type)
+    final = _in_version(result, api_version, start_type, version, convert)
+    return final[0] if final else result
+
+
+def _in_version(
+    value: JsonObject, version: str, type_: Type, current: str, convert: Convert | None
+) -> tuple[JsonObject, Type] | None:
+    return (value, type_) if version == current or convert is None else convert(value, version)
+
+
+def _all(value: Any, type_: Type) -> FieldSet:
+    walk = applied_paths(type_)
+    return with_named_fields((walk(value) if walk else None) or {}, type_)
+
+
+def _restored(merged: JsonObject, part: JsonObject, owned: FieldSet, type_: Type) -> JsonObject:
+    """`part` with the fields of `merged` back that somebody owns."""
+    keep = union(_all(part, type_), with_named_fields(owned, type_))
+    return without(merged, difference(_all(merged, type_), keep), type_) or {}
+
+
+def _without_dangling(merged: JsonObject, part: JsonObject, last: FieldSet, type_: Type) -> JsonObject:
+    """`merged` without the fields that are not in `part`, as far as the applier had owned them."""
+    gone = intersection(difference(_all(merged, type_), _all(part, type_)), with_named_fields(last, type_))
+    return without(merged, gone, type_) or {}

@@ -1,0 +1,42 @@
+"""Adapts a stored field set to a schema in which something that had parts is atomic now.
+
+Its manager then owns the whole instead of the parts. The reverse needs nothing (structured-merge-diff's
+ReconcileFieldSetWithSchema).
+"""
+
+from __future__ import annotations
+
+from gateway.apply.field_set import LEAF, FieldSet
+from gateway.apply.shapes import FREE, Shape, element_of, shape_of
+from gateway.schema.types import Kind, Type
+
+
+def reconciled(fields: FieldSet, type_: Type) -> FieldSet:
+    """`fields` as a manager's of an object of the type; the same object when nothing has to change."""
+    result: FieldSet | None = None
+    for element, below in fields.items():
+        if not below or element == ".":
+            continue
+        member = _type_at(type_, element)
+        if member is None:
+            continue
+        shape = shape_of(member)
+        if shape is Shape.FREE:
+            continue
+        fitting = reconciled(below, member) if shape is not Shape.LEAF else _whole(below, member)
+        if fitting is not below:
+            if result is None:
+                result = dict(fields)
+            result[element] = fitting
+    return fields if result is None else result
+
+
+def _whole(below: FieldSet, type_: Type) -> FieldSet:
+    return LEAF if type_.kind in (Kind.STRUCT, Kind.MAP, Kind.LIST) else below
+
+
+def _type_at(type_: Type, element: str) -> Type | None:
+    if type_.kind is Kind.STRUCT:
+        field = type_.fields.get(element[2:]) if element[:2] == "f:" else None
+        return field.type if field else None
+    return element_of(type_) if type_.kind in (Kind.MAP, Kind.LIST) else FREE

@@ -1,0 +1,69 @@
+"""Managed fields between an object and its scale subresource, which shows one of its fields as spec.replicas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gateway.apply.entries import identity_of, in_order, new_entry
+from gateway.apply.field_set import FieldSet, difference, has, of_paths
+from gateway.jsontypes import JsonObject
+
+SCALE_VERSION = "autoscaling/v1"
+
+ReplicasPaths = Mapping[str, tuple[str, ...]]
+"""By apiVersion of the object: the names that lead to its number of replicas."""
+
+_IN_SCALE = of_paths(("spec", "replicas"))
+_PATH_IN_SCALE = ("f:spec", "f:replicas")
+
+
+def to_scale(entries: list[JsonObject], replicas: ReplicasPaths) -> list[JsonObject]:
+    """The managedFields of the Scale: a manager for each that owns the replicas."""
+    found = []
+    for entry in entries:
+        path = replicas.get(entry["apiVersion"])
+        if path and has(_fields(entry), _elements(path)):
+            found.append(new_entry(identity_of(entry), SCALE_VERSION, entry.get("time"), _IN_SCALE))
+    return in_order(found)
+
+
+def to_parent(
+    parent: list[JsonObject], scale: list[JsonObject], api_version: str, replicas: ReplicasPaths
+) -> list[JsonObject]:
+    """The object's managedFields after a write to its Scale, of which `scale` has the managedFields.
+
+    Whoever lost the replicas there loses them here. Updaters are never recognised, as their entries of the Scale have
+    its version: they get an entry for the replicas alone, without a time, as kube-apiserver gives them.
+    """
+    writers = {identity_of(entry): entry for entry in scale}
+    result: list[JsonObject] = []
+    for entry in parent:
+        version = entry["apiVersion"]
+        if version not in replicas:
+            continue
+        path = replicas[version]
+        if not path or not has(_fields(entry), _elements(path)):
+            result.append(entry)
+            continue
+        if identity_of(entry) in writers:
+            del writers[identity_of(entry)]
+            result.append(entry)
+            continue
+        fields = difference(_fields(entry), of_paths(path))
+        if fields:
+            result.append({**entry, "fieldsV1": fields})
+    times = {identity_of(entry): entry.get("time") for entry in parent}
+    for identity, entry in writers.items():
+        if has(_fields(entry), _PATH_IN_SCALE):
+            fields = of_paths(replicas[api_version])
+            result.append(new_entry(identity, api_version, times.get(identity), fields))
+    return in_order(result)
+
+
+def _fields(entry: JsonObject) -> FieldSet:
+    fields: FieldSet = entry.get("fieldsV1") or {}
+    return fields
+
+
+def _elements(path: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"f:{name}" for name in path)

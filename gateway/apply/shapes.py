@@ -1,0 +1,136 @@
+"""What a type is for field sets: a leaf, or something whose parts have owners of their own.
+
+Rules: kube-openapi's conversion of schemas for structured-merge-diff. Lists are atomic unless they are sets or
+associative; maps and structs are granular unless they are atomic; free JSON is granular in its maps only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+from gateway.apply.path_element import key_element, quoted, value_element, value_order
+from gateway.schema.types import Kind, Type
+
+
+class Shape(Enum):
+    LEAF = "leaf"  # scalars and everything atomic
+    STRUCT = "struct"
+    MAP = "map"
+    ITEMS = "items"  # a list whose items are told apart by keys
+    SET = "set"
+    FREE = "free"  # what it is shows in the value
+
+
+FREE = Type(Kind.ANY, "interface {}")
+
+_ANY_IS_ATOMIC = "runtime.RawExtension"
+
+
+def shape_of(type_: Type) -> Shape:
+    match type_.kind:
+        case Kind.STRUCT:
+            return Shape.LEAF if type_.atomic else Shape.STRUCT
+        case Kind.MAP:
+            return Shape.LEAF if type_.atomic else Shape.MAP
+        case Kind.LIST:
+            return {"map": Shape.ITEMS, "set": Shape.SET}.get(type_.list_type, Shape.LEAF)
+        case Kind.ANY:
+            return Shape.LEAF if type_.name == _ANY_IS_ATOMIC else Shape.FREE
+    return Shape.LEAF
+
+
+def element_of(type_: Type) -> Type:
+    """The type of a map's or list's elements."""
+    return type_.elem or FREE
+
+
+Keyed = Callable[[Any], str]
+
+
+def item_key(type_: Type) -> Keyed:
+    """Makes the path elements of the items of a list that is a set or associative; raises ValueError for bad items."""
+    if type_.list_type == "set":
+        return _member
+    names = sorted(type_.list_map_keys)
+    defaults = {name: _default(type_, name) for name in names}
+    if len(names) == 1:
+        return _single_key(names[0], defaults[names[0]], type_.list_map_keys)
+    return _several_keys(names, defaults, type_.list_map_keys)
+
+
+def _default(type_: Type, name: str) -> Any:
+    field = element_of(type_).fields.get(name)
+    return field.default if field else None
+
+
+def _member(item: Any) -> str:
+    match item:
+        case dict():
+            raise ValueError("associative list without keys has an element that's a map type")
+        case list():
+            raise ValueError("not supported: associative list with lists as elements")
+        case None:
+            raise ValueError("associative list without keys has an element that's an explicit null")
+    return value_element(item)
+
+
+def _single_key(name: str, default: Any, keys: tuple[str, ...]) -> Keyed:
+    prefix = "k:{" + quoted(name) + ":"
+
+    def keyed(item: Any) -> str:
+        value = _object(item).get(name, default)
+        if type(value) is str:
+            return f"{prefix}{quoted(value)}}}"
+        if value is None and name not in item:
+            raise _without_keys(keys)
+        return key_element({name: value})
+
+    return keyed
+
+
+def _several_keys(names: list[str], defaults: dict[str, Any], keys: tuple[str, ...]) -> Keyed:
+    def keyed(item: Any) -> str:
+        members = _object(item)
+        found = {name: members.get(name, defaults[name]) for name in names}
+        if None in found.values():
+            found = {name: value for name, value in found.items() if value is not None or name in members}
+            if not found:
+                raise _without_keys(keys)
+        return key_element(found)
+
+    return keyed
+
+
+def _object(item: Any) -> dict[str, Any]:
+    if isinstance(item, dict):
+        return item
+    if item is None:
+        raise ValueError("associative list with keys may not have a null element")
+    raise ValueError("associative list with keys may not have non-map elements")
+
+
+def _without_keys(keys: tuple[str, ...]) -> ValueError:
+    names = "[" + " ".join(f'"{key}"' for key in keys) + "]"
+    return ValueError(
+        f"associative list with keys has an element that omits all key fields {names} "
+        "(and doesn't have default values for any key fields)"
+    )
+
+
+def item_order(type_: Type) -> Callable[[Any], Any]:
+    """A sort key that puts items into the canonical order of their path elements."""
+    if type_.list_type == "set":
+        return value_order
+    names = sorted(type_.list_map_keys)
+    defaults = {name: _default(type_, name) for name in names}
+
+    def order(item: Any) -> Any:
+        return [
+            (name, value_order(item.get(name, defaults[name])))
+            for name in names
+            if name in item or defaults[name] is not None
+        ]
+
+    return order

@@ -1,0 +1,89 @@
+"""The vocabulary of strategic merge patches: directives, errors, and what the schema says of a field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gateway.patches.go_text import go_print, go_type
+from gateway.schema.types import Field, Kind, Type
+
+DIRECTIVE = "$patch"
+RETAIN_KEYS = "$retainKeys"
+DELETE_FROM_LIST = "$deleteFromPrimitiveList"
+SET_ELEMENT_ORDER = "$setElementOrder"
+
+
+class MergeError(Exception):
+    """A patch that can't be merged; `code` is the status of the answer."""
+
+    def __init__(self, message: str, code: int = 500) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def bad_format(message: str) -> MergeError:
+    return MergeError(message, 400)
+
+
+def bad_argument(expected: Any, actual: Any) -> MergeError:
+    return MergeError(f"expected a {go_type(expected)}, but received a {go_type(actual)}")
+
+
+def unknown_directive(directive: Any, element: dict[str, Any]) -> MergeError:
+    shown = directive if isinstance(directive, str) else f"%!s({go_type(directive)}={go_print(directive)})"
+    return MergeError(f"unknown patch type: {shown} in map: {go_print(element)}")
+
+
+def no_merge_key(element: Any, merge_key: str) -> MergeError:
+    return MergeError(f"map: {go_print(element)} does not contain declared merge key: {merge_key}")
+
+
+def field_of(type_: Type | None, key: str) -> Field:
+    """The field of a struct that a JSON key means, by exact name or else by any case; raises MergeError."""
+    if type_ is None or type_.kind is not Kind.STRUCT:
+        kind = "interface" if type_ is None or type_.kind is Kind.ANY else _GO_KINDS.get(type_.kind, "string")
+        raise MergeError(f"merging an object in json but data type is not struct, instead is: {kind}")
+    field = type_.fields.get(key)
+    if field is None:
+        folded = key.casefold()
+        field = next((known for name, known in type_.fields.items() if name.casefold() == folded), None)
+    if field is None:
+        struct = type_.name.rpartition(".")[2]
+        raise MergeError(f'unable to find api field in struct {struct} for the json field "{key}"')
+    return field
+
+
+_GO_KINDS = {Kind.MAP: "map", Kind.LIST: "slice", Kind.INT32: "int32", Kind.INT64: "int64", Kind.BOOL: "bool"}
+
+
+def strategy_of(field: Field) -> str:
+    """The field's strategy beside `retainKeys`: "merge", "replace" or ""."""
+    return next((name for name in field.patch_strategies if name != "retainKeys"), "")
+
+
+def without_nulls(value: Any) -> Any:
+    """Drops null members from a part of the patch that has no counterpart; changes it in place."""
+    if isinstance(value, dict):
+        for key in [key for key, member in value.items() if member is None]:
+            del value[key]
+        for member in value.values():
+            without_nulls(member)
+    elif isinstance(value, list):
+        for member in value:
+            without_nulls(member)
+    return value
+
+
+def without_directives(value: Any) -> tuple[Any, bool]:
+    """The value without the elements and members that are directives, and whether anything of it is to be kept."""
+    if isinstance(value, dict):
+        if DIRECTIVE in value:
+            return None, False
+        for key in list(value):
+            value[key], keep = without_directives(value[key])
+            if not keep:
+                del value[key]
+    elif isinstance(value, list):
+        members = [without_directives(member) for member in value]
+        return [member for member, keep in members if keep], True
+    return value, True

@@ -1,0 +1,39 @@
+"""Reads the body of a JSON or strategic merge patch with the wording that Go's JSON decoder has for bad ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gateway.http.status import bad_request
+from gateway.schema.decode import DecodeError, parse_body
+
+
+def go_kind(value: Any) -> str:
+    """What Go's decoder calls a JSON value."""
+    match value:
+        case bool():
+            return "bool"
+        case str():
+            return "string"
+        case int() | float():
+            return "number"
+        case list():
+            return "array"
+        case None:
+            return "null"
+        case _:
+            return "object"
+
+
+def parse(body: bytes, expected: Any, go_type: str, prefix: str = "") -> tuple[Any, list[str]]:
+    """The value of `body` and the paths of its duplicate fields; raises 400 for what is no JSON or not `expected`.
+
+    `go_type` is what the error calls the expected type; null is accepted for any.
+    """
+    try:
+        value, duplicates = parse_body(body)
+    except DecodeError as error:
+        raise bad_request(f"{prefix}{error}") from None
+    if value is not None and not isinstance(value, expected):
+        raise bad_request(f"{prefix}json: cannot unmarshal {go_kind(value)} into Go value of type {go_type}")
+    return value, list(duplicates)

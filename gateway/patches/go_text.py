@@ -1,0 +1,53 @@
+"""How Go prints JSON values (the %v and %T of fmt), for the error messages that quote them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def go_print(value: Any) -> str:
+    """A value as Go's %v has it: `map[a:1 b:[x y]]`, keys sorted, strings bare."""
+    match value:
+        case None:
+            return "<nil>"
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return go_float(value)
+        case dict():
+            return "map[" + " ".join(f"{key}:{go_print(value[key])}" for key in sorted(value)) + "]"
+        case list():
+            return "[" + " ".join(map(go_print, value)) + "]"
+        case _:
+            return str(value)
+
+
+def go_float(value: float) -> str:
+    """A float64 as Go's %v has it: the shortest form, with an exponent below 1e-4 and from 1e21 on."""
+    text = repr(value)
+    exponent = 0 if value == 0 else int(f"{value:e}".partition("e")[2])
+    if -4 <= exponent < 21:
+        return f"{value:.0f}" if value.is_integer() else (text if "e" not in text else f"{value:.{16 - exponent}g}")
+    mantissa, _, power = text.partition("e") if "e" in text else f"{value:e}".partition("e")
+    mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+    sign = "-" if int(power) < 0 else "+"
+    return f"{mantissa}e{sign}{abs(int(power)):02d}"
+
+
+def go_type(value: Any) -> str:
+    """The Go type that holds a decoded JSON value."""
+    match value:
+        case None:
+            return "%!s(<nil>)"
+        case bool():
+            return "bool"
+        case int():
+            return "int64"
+        case float():
+            return "float64"
+        case str():
+            return "string"
+        case list():
+            return "[]interface {}"
+        case _:
+            return "map[string]interface {}"

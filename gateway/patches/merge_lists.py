@@ -1,0 +1,198 @@
+"""Lists in strategic merge patches: merging by key or as sets, and the order of the result.
+
+Order (KEP "preserve order in strategic merge patch"): the items that the patch names keep the patch's order, the
+others that of the live list; the two are interleaved by their places in the live list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gateway.jsontypes import JsonObject
+from gateway.patches.directives import (
+    DIRECTIVE,
+    SET_ELEMENT_ORDER,
+    MergeError,
+    bad_argument,
+    no_merge_key,
+    unknown_directive,
+)
+from gateway.patches.go_text import go_print, go_type
+from gateway.schema.types import Field, Kind, Type
+
+MergeMap = Callable[[JsonObject, JsonObject, Type | None], JsonObject]
+
+
+def element_type(field: Field) -> Type | None:
+    """The type of a list field's elements; raises MergeError when the field is no list of plain elements."""
+    type_ = field.type
+    if type_.kind is not Kind.LIST:
+        if field.pointer:
+            return type_
+        raise MergeError("expected slice or array type, but got: struct")
+    if type_.elem is not None and type_.elem.kind is Kind.LIST:
+        raise MergeError("unexpected slice of slice")
+    return type_.elem
+
+
+def merge(
+    original: list[Any], patch: list[Any], merge_key: str, element: Type | None, merge_map: MergeMap
+) -> list[Any]:
+    """Merges two lists whose strategy is `merge`."""
+    if not original and not patch:
+        return original
+    if not _are_maps(original, patch):
+        items = _without_repeats([*original, *patch])
+        return in_order(items, patch, original, "")
+    if not merge_key:
+        kind = "struct" if element is None or element.kind is Kind.STRUCT else element.kind.value
+        raise MergeError(f"cannot merge lists without merge key for {kind}")
+    original, patch = _without_special(original, patch, merge_key)
+    items = list(original)
+    for change in patch:
+        if merge_key not in change:
+            raise no_merge_key(change, merge_key)
+        place = _place(items, merge_key, change[merge_key])
+        if place < 0:
+            items.append(change)
+        else:
+            items[place] = merge_map(items[place], change, element)
+    return in_order(items, patch, original, merge_key)
+
+
+def delete(original: list[Any], unwanted: list[Any], field: Field, merge_map: MergeMap) -> list[Any]:
+    """What `$deleteFromPrimitiveList` leaves of a list of scalars."""
+    if not original and not unwanted:
+        return original
+    if _are_maps(original, unwanted):
+        return merge(original, unwanted, field.patch_merge_key, field.type.elem, merge_map)
+    return [item for item in original if not any(_same(item, other) for other in unwanted)]
+
+
+def require_elements(original: list[Any] | None, patch: list[Any] | None) -> None:
+    """Raises MergeError unless there are elements in either list, all of one type."""
+    if not original and not patch:
+        raise MergeError("no elements in any of the given slices")
+    _are_maps(original or [], patch or [])
+
+
+def check_order(patch: list[Any], order: list[Any], merge_key: str) -> None:
+    """Raises MergeError unless the patched items stand in `order`, in the same sequence."""
+    if not order or not patch:
+        return
+    if merge_key:
+        for item in patch:
+            if not isinstance(item, dict):
+                raise bad_argument({}, item)
+    items = [item for item in patch if not (isinstance(item, dict) and DIRECTIVE in item)]
+    at = 0
+    for place in order:
+        if at == len(items):
+            return
+        if _same(_key(items[at], merge_key), _key(place, merge_key)):
+            at += 1
+    if at < len(items):
+        quoted = f"{go_print(patch)}\n doesn't match {SET_ELEMENT_ORDER} list:\n{go_print(order)}"
+        raise MergeError(f"The order in patch list:\n{quoted}\n")
+
+
+def in_order(items: list[Any], order: list[Any], live: list[Any], merge_key: str) -> list[Any]:
+    """`items` with those named in `order` in that order, the others interleaved as in the `live` list."""
+    ranks, live_ranks = _ranks(order, merge_key), _ranks(live, merge_key)
+    keyed = [(_hashable(_key(item, merge_key)), item) for item in items]
+    named = sorted((pair for pair in keyed if pair[0] in ranks), key=lambda pair: ranks[pair[0]])
+    others = sorted((pair for pair in keyed if pair[0] not in ranks), key=lambda pair: live_ranks.get(pair[0], -1))
+    result: list[Any] = []
+    at = 0
+    for key, item in named:
+        rank = live_ranks.get(key, -1)
+        while at < len(others) and 0 <= live_ranks.get(others[at][0], -1) < rank:
+            result.append(others[at][1])
+            at += 1
+        result.append(item)
+    return result + [item for _, item in others[at:]]
+
+
+def _ranks(items: list[Any], merge_key: str) -> dict[Any, int]:
+    ranks: dict[Any, int] = {}
+    for i, item in enumerate(items):
+        ranks.setdefault(_hashable(_key(item, merge_key)), i)
+    return ranks
+
+
+def _key(item: Any, merge_key: str) -> Any:
+    if not merge_key:
+        return item
+    if not isinstance(item, dict):
+        raise bad_argument({}, item)
+    if merge_key not in item:
+        raise no_merge_key(item, merge_key)
+    return item[merge_key]
+
+
+def _hashable(value: Any) -> Any:
+    """A key under which equal JSON scalars of one type meet: 1, 1.0 and true are different."""
+    return (type(value), value) if not isinstance(value, dict | list) else (type(value), id(value))
+
+
+def _same(left: Any, right: Any) -> bool:
+    return type(left) is type(right) and bool(left == right)
+
+
+def _place(items: list[Any], merge_key: str, value: Any) -> int:
+    for i, item in enumerate(items):
+        if not isinstance(item, dict):
+            raise MergeError(f"value for key {i} is not a map")
+        if merge_key in item and _same(item[merge_key], value):
+            return i
+    return -1
+
+
+def _are_maps(original: list[Any], patch: list[Any]) -> bool:
+    """Whether the elements are maps; raises MergeError when they are lists or of different types."""
+    types = {go_type(item) for items in (original, patch) for item in items}
+    first = (original or patch)[0]
+    if isinstance(first, list):
+        raise MergeError("lists of lists are not supported", 422)
+    if len(types) > 1:
+        raise MergeError(f"list element types are not identical: {go_print([original, patch])}")
+    return isinstance(first, dict)
+
+
+def _without_repeats(items: list[Any]) -> list[Any]:
+    """Each scalar once, as the server has always done it: the last item takes a repeated one's place."""
+    items = list(items)
+    i = 0
+    while i < len(items) - 1:
+        j = i + 1
+        while j < len(items):
+            if _same(items[i], items[j]):
+                items[j] = items[-1]
+                items.pop()
+            else:
+                j += 1
+        i += 1
+    return items
+
+
+def _without_special(original: list[Any], patch: list[Any], merge_key: str) -> tuple[list[Any], list[Any]]:
+    """Carries out the `$patch` elements of a list of maps: the original and the patch to go on with."""
+    plain, replace = [], False
+    for change in patch:
+        if DIRECTIVE not in change:
+            plain.append(change)
+            continue
+        match change[DIRECTIVE]:
+            case "delete":
+                if merge_key not in change:
+                    raise no_merge_key(change, merge_key)
+                gone = change[merge_key]
+                original = [item for item in original if not (merge_key in item and _same(item[merge_key], gone))]
+            case "replace":
+                replace = True
+            case "merge":
+                raise MergeError("merging lists cannot yet be specified in the patch")
+            case other:
+                raise unknown_directive(other, change)
+    return (plain, []) if replace else (original, plain)
