@@ -3,7 +3,7 @@
 A table maps a path to the value that is set there. The steps of a path are field names:
 
 - `name` at the end: set when the field is absent or zero, as Go sees a plain value ("", 0, false, an empty list)
-- `name?` at the end: set only when the field is absent, as Go sees a pointer
+- `name?` at the end: set only when the field is absent or null, as Go sees a pointer
 - `name` on the way: the rest applies only where this part is present
 - `name+` on the way: a struct that is always there in Go; made when it is absent
 - `name[]`: every element of the list; `name{}`: every value of the map
@@ -99,13 +99,13 @@ def _setter(zero: tuple[Pairs, Pairs], absent: tuple[Pairs, Pairs]) -> Rule:
             if not obj.get(key):
                 obj[key] = value
         for key, value in absent_scalars:
-            if key not in obj:
+            if obj.get(key) is None:
                 obj[key] = value
         for key, value in zero_copied:
             if not obj.get(key):
                 obj[key] = loads(value)
         for key, value in absent_copied:
-            if key not in obj:
+            if obj.get(key) is None:
                 obj[key] = loads(value)
 
     return apply
@@ -123,7 +123,7 @@ def _scalar_setter(pairs: Pairs) -> Rule:
 def _pointer_setter(pairs: Pairs) -> Rule:
     def apply(obj: JsonObject) -> None:
         for key, value in pairs:
-            if key not in obj:
+            if obj.get(key) is None:
                 obj[key] = value
 
     return apply

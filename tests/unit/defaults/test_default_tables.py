@@ -79,3 +79,7 @@ def test_every_registered_kind_has_a_defaulter_that_takes_the_smallest_object_an
 def test_kinds_without_defaults_have_no_defaulter() -> None:
     assert defaulter_for("v1", "ConfigMap") is None
     assert defaulter_for("example.com/v1", "Widget") is None
+
+
+def test_a_null_pointer_is_absent() -> None:
+    assert applied({"pointer": None, "made": None, "part": None, "items": None})["pointer"] == 7
