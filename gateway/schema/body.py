@@ -1,0 +1,140 @@
+"""JSON bodies: parsed fast when nothing about them is unusual, and exactly as Go's decoder has them otherwise.
+
+Unusual are duplicate keys, bytes that are no UTF-8, lone surrogates, deep nesting and numbers whose spelling matters.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from gateway.jsontypes import JsonObject
+from gateway.schema.errors import DecodeError
+
+__all__ = ["Body", "DecodeError", "Number", "PairsObject", "parse_body", "parse_exactly", "plain"]
+
+MAX_PROBLEMS = 100
+
+
+class Body(dict[str, Any]):
+    """The object of a request, with the bytes that it was parsed from; `decode` goes back to them when it has to."""
+
+    __slots__ = ("duplicates", "raw")
+
+    def __init__(self, value: JsonObject, raw: bytes, duplicates: bool) -> None:
+        super().__init__(value)
+        self.raw, self.duplicates = raw, duplicates
+
+
+class PairsObject(dict[str, Any]):
+    """An object with all its members in the order written, repeated keys too; as a dict it has the last of each."""
+
+    __slots__ = ("pairs",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pairs: list[tuple[str, Any]] = []
+
+    def append(self, key: str, value: Any) -> None:
+        self.pairs.append((key, value))
+        self[key] = value
+
+
+class Number:
+    """A number that is not a plain integer, as it was written."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __float__(self) -> float:
+        return float(self.text)
+
+
+def parse_body(data: bytes) -> tuple[Any, list[str]]:
+    """The value that JSON bytes hold, and the duplicate fields as strict decoding words them.
+
+    An object comes as `Body`. Raises DecodeError for what is no JSON, with Go's wording.
+    """
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return _parse_slowly(data)
+    if type(value) is not dict:
+        return value, []
+    # Every string costs two quotation marks, and nothing but an escaped \u0022 makes them more when written anew: a
+    # key that was dropped leaves the counts unequal.
+    if data.count(b'"') == orjson.dumps(value).count(b'"') and b"\\u0022" not in data:
+        return Body(value, data, False), []
+    return _parse_slowly(data)
+
+
+def parse_exactly(data: bytes) -> Any:
+    """The value with `PairsObject` for objects and `Number` for numbers that are no plain integers."""
+    from gateway.schema.go_json import parse
+
+    return parse(data)
+
+
+def _parse_slowly(data: bytes) -> tuple[Any, list[str]]:
+    exact = parse_exactly(data)
+    found: list[str] = []
+    _find_duplicates(exact, "", found)
+    value = plain(exact)
+    return (Body(value, data, bool(found)) if isinstance(value, dict) else value), found
+
+
+def _find_duplicates(value: Any, path: str, found: list[str]) -> None:
+    todo = [(value, path)]
+    while todo:
+        value, path = todo.pop()
+        inner: list[tuple[Any, str]] = []
+        if isinstance(value, list):
+            inner = [(item, f"{path}[{index}]") for index, item in enumerate(value)]
+        elif isinstance(value, PairsObject):
+            seen: set[str] = set()
+            for key, item in value.pairs:
+                below = f"{path}.{key}" if path else key
+                text = f"duplicate field {quoted(below)}"
+                if key in seen and text not in found and len(found) < MAX_PROBLEMS:
+                    found.append(text)
+                seen.add(key)
+                inner.append((item, below))
+        todo += reversed(inner)
+
+
+def plain(value: Any) -> Any:
+    """The same value of ordinary dicts and numbers, however deep."""
+    holder = [value]
+    todo: list[tuple[Any, Any]] = [(holder, 0)]
+    while todo:
+        container, place = todo.pop()
+        item = container[place]
+        if type(item) is Number:
+            container[place] = _plain_number(item)
+        elif isinstance(item, dict):
+            item = container[place] = dict(item)
+            todo += [(item, key) for key in item]
+        elif isinstance(item, list):
+            item = container[place] = list(item)
+            todo += [(item, index) for index in range(len(item))]
+    return holder[0]
+
+
+def _plain_number(number: Number) -> int | float:
+    value = float(number)
+    return int(value) if value.is_integer() and abs(value) < 1 << 63 and "." not in number.text else value
+
+
+def quoted(text: str) -> str:
+    """A text as Go's %q has it."""
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    from gateway.schema.go_json import quote
+
+    return quote(text)

@@ -1,0 +1,371 @@
+"""Decoding by schema: the object that Go would hold, in the JSON form that Go would write back.
+
+As apimachinery's JSON serializer (sigs.k8s.io/json): names are case-sensitive, nulls count as absent, unknown fields
+are dropped, empty values of optional fields left out, zero values of the others written, quantities and times made
+canonical. Empty lists of fields that are always written become null, as a trip through storage makes them.
+
+Each type is compiled once, to closures that know nothing of paths. What is wrong with a value is found out by a second
+look (`gateway.schema.problems`), taken only when the closures stumble.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway.jsontypes import JsonObject
+from gateway.schema import quantity
+from gateway.schema.body import Body, Number, parse_body, parse_exactly
+from gateway.schema.errors import DecodeError
+from gateway.schema.times import TimeError, canonical_microtime, canonical_time
+from gateway.schema.types import Field, Kind, Omit, Type
+
+__all__ = ["DecodeError", "DecodeReport", "decode", "parse_body", "zero"]
+
+
+@dataclass(slots=True)
+class DecodeReport:
+    """What strict decoding objects to, as texts ('unknown field "spec.foo"', 'duplicate field "data"').
+
+    `problems` has both kinds in kube-apiserver's order, at most 100 of them, none twice.
+    """
+
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def unknown(self) -> list[str]:
+        return [text for text in self.problems if text.startswith("unknown")]
+
+    @property
+    def duplicates(self) -> list[str]:
+        return [text for text in self.problems if text.startswith("duplicate")]
+
+
+class Mismatch(Exception):
+    """A value does not fit its type; `gateway.schema.problems` finds out how to say it."""
+
+
+Decoder = Callable[[Any, list[None]], Any]  # value that is not null, marks left where a field was unknown -> Go's value
+
+
+def decode(type_: Type, value: Any, report: DecodeReport) -> JsonObject:
+    """The object as Go has it after decoding `value`; a new dict, except that free-form JSON in it is shared.
+
+    `value` comes from `parse_body`, unchanged, or is made of plain JSON. Unknown and duplicate fields go to `report`.
+    Raises DecodeError, worded as kube-apiserver words it.
+    """
+    marks: list[None] = []
+    source = value
+    if type(value) is Body and value.duplicates:
+        from gateway.schema.problems import merged
+
+        source = parse_exactly(value.raw)
+        value = merged(type_, source)
+        marks.append(None)
+    try:
+        result: JsonObject = zero(type_) if value is None else _decoder(type_)(value, marks)
+    except Mismatch:
+        return _second_look(type_, source, report)
+    if marks:
+        from gateway.schema.problems import examine
+
+        examine(type_, source, report.problems)
+    return result
+
+
+def _second_look(type_: Type, source: Any, report: DecodeReport) -> JsonObject:
+    """Raises what is wrong with a value; a number that is spelt in its own way may be right once its text is known."""
+    from gateway.schema.problems import examine, merged
+
+    exact = parse_exactly(source.raw) if type(source) is Body else source
+    examine(type_, exact, report.problems)
+    result: JsonObject = _decoder(type_)(merged(type_, exact), [])
+    return result
+
+
+_decoders: dict[Type, Decoder] = {}
+
+
+def _decoder(type_: Type) -> Decoder:
+    known = _decoders.get(type_)
+    if known is None:
+        _decoders[type_] = lambda value, marks: _decoders[type_](value, marks)  # for types that lead back to themselves
+        known = _decoders[type_] = _compile(type_)
+    return known
+
+
+def _compile(type_: Type) -> Decoder:
+    match type_.kind:
+        case Kind.STRUCT:
+            return _struct(type_)
+        case Kind.LIST:
+            return _list(type_)
+        case Kind.MAP:
+            return _map(type_)
+        case Kind.ANY if type_.elem is not None:
+            return _schema_or(type_)
+        case kind:
+            return _SCALARS[kind]
+
+
+def zero(type_: Type) -> Any:
+    """What Go writes for a value that was never set."""
+    match type_.kind:
+        case Kind.STRUCT:
+            return {each.name: _zero_field(each) for each in type_.fields.values() if each.omit is Omit.NEVER}
+        case Kind.STRING | Kind.DURATION:
+            return ""
+        case Kind.INT32 | Kind.INT64 | Kind.FLOAT | Kind.INT_OR_STRING:
+            return 0
+        case Kind.BOOL:
+            return False
+        case Kind.QUANTITY:
+            return "0"
+        case _:
+            return None
+
+
+def _zero_field(field: Field) -> Any:
+    return None if field.pointer else zero(field.type)
+
+
+def _struct(type_: Type) -> Decoder:
+    decoders: dict[str, Decoder] = {}
+    plain: dict[str, type] = {}  # fields whose values need no decoding beyond being of one Python type
+    kept: set[str] = set()  # fields whose empty values are written
+    zeros: list[tuple[str, Any]] = []
+    structs: list[tuple[str, Type]] = []
+    for each in type_.fields.values():
+        decoders[each.name] = _decoder(each.type)
+        if each.type.kind in (Kind.STRING, Kind.BOOL, Kind.DURATION):
+            plain[each.name] = bool if each.type.kind is Kind.BOOL else str
+        if each.omit is not Omit.EMPTY:
+            kept.add(each.name)
+        if each.omit is Omit.NEVER:
+            if each.type.kind is Kind.STRUCT and not each.pointer:
+                structs.append((each.name, each.type))
+            else:
+                zeros.append((each.name, _zero_field(each)))
+            if each.type.kind is Kind.LIST:
+                decoders[each.name] = _null_when_empty(decoders[each.name])
+    plain_type, decoder_of = plain.get, decoders.get
+
+    def decode_struct(value: Any, marks: list[None]) -> Any:
+        if not isinstance(value, dict):
+            raise Mismatch
+        out: JsonObject = {}
+        for key, item in value.items():
+            if item and plain_type(key) is type(item):
+                out[key] = item
+                continue
+            decoder = decoder_of(key)
+            if decoder is None:
+                marks.append(None)
+            elif item is not None:
+                item = decoder(item, marks)
+                if item or key in kept:
+                    out[key] = item
+        for key, empty in zeros:
+            if key not in out:
+                out[key] = empty
+        for key, inner in structs:
+            if key not in out:
+                out[key] = zero(inner)
+        return out
+
+    return decode_struct
+
+
+def _null_when_empty(decoder: Decoder) -> Decoder:
+    return lambda value, marks: decoder(value, marks) or None
+
+
+def _list(type_: Type) -> Decoder:
+    elem = _elem(type_)
+    decoder = _decoder(elem)
+    if elem.kind is Kind.STRING:
+
+        def decode_strings(value: Any, marks: list[None]) -> Any:
+            if type(value) is not list:
+                raise Mismatch
+            for item in value:
+                if type(item) is not str:
+                    return ["" if each is None else decoder(each, marks) for each in value]
+            return value.copy()
+
+        return decode_strings
+
+    def decode_list(value: Any, marks: list[None]) -> Any:
+        if type(value) is not list:
+            raise Mismatch
+        return [_zero_elem(type_) if item is None else decoder(item, marks) for item in value]
+
+    return decode_list
+
+
+def _map(type_: Type) -> Decoder:
+    elem = _elem(type_)
+    decoder = _decoder(elem)
+    if elem.kind is Kind.STRING:
+
+        def decode_string_map(value: Any, marks: list[None]) -> Any:
+            if not isinstance(value, dict):
+                raise Mismatch
+            for item in value.values():
+                if type(item) is not str:
+                    return {key: "" if each is None else decoder(each, marks) for key, each in value.items()}
+            return value.copy()
+
+        return decode_string_map
+
+    def decode_map(value: Any, marks: list[None]) -> Any:
+        if not isinstance(value, dict):
+            raise Mismatch
+        return {key: _zero_elem(type_) if item is None else decoder(item, marks) for key, item in value.items()}
+
+    return decode_map
+
+
+def _elem(type_: Type) -> Type:
+    assert type_.elem is not None, type_
+    return type_.elem
+
+
+def _zero_elem(type_: Type) -> Any:
+    return None if type_.elem_pointer else zero(_elem(type_))
+
+
+def _string(value: Any, marks: list[None]) -> Any:
+    if type(value) is not str:
+        raise Mismatch
+    return value
+
+
+def _bool(value: Any, marks: list[None]) -> Any:
+    if type(value) is not bool:
+        raise Mismatch
+    return value
+
+
+def _int32(value: Any, marks: list[None]) -> Any:
+    if type(value) is not int or not -0x80000000 <= value <= 0x7FFFFFFF:
+        raise Mismatch
+    return value
+
+
+def _int64(value: Any, marks: list[None]) -> Any:
+    if type(value) is not int or not -0x8000000000000000 <= value <= 0x7FFFFFFFFFFFFFFF:
+        raise Mismatch
+    return value
+
+
+def _float(value: Any, marks: list[None]) -> Any:
+    if type(value) is Number:
+        value = float(value)
+        if value in (float("inf"), float("-inf")):
+            raise Mismatch
+    if type(value) is float and value.is_integer() and abs(value) < 1e21:
+        return int(value)
+    if type(value) not in (int, float):
+        raise Mismatch
+    return value
+
+
+def _int_or_string(value: Any, marks: list[None]) -> Any:
+    return value if type(value) is str else _int32(value, marks)
+
+
+_base64 = re.compile(r"[A-Za-z0-9+/]*={0,2}", re.ASCII).fullmatch
+
+
+def _bytes(value: Any, marks: list[None]) -> Any:
+    if type(value) is not str:
+        return _bytes_of_numbers(value)
+    text = value.replace("\n", "").replace("\r", "") if "\n" in value or "\r" in value else value
+    if len(text) % 4 or not _base64(text):
+        raise Mismatch
+    if text.endswith("="):
+        return b64encode(b64decode(text)).decode()  # bits that mean nothing may be set
+    return text
+
+
+def _bytes_of_numbers(value: Any) -> str:
+    """Go's decoder takes lists of numbers for bytes."""
+    try:
+        if type(value) is not list or any(type(item) not in (int, type(None)) for item in value):
+            raise Mismatch
+        return b64encode(bytes(item or 0 for item in value)).decode()
+    except ValueError:
+        raise Mismatch from None
+
+
+def _time(value: Any, marks: list[None]) -> Any:
+    try:
+        return canonical_time(value) if type(value) is str else _mismatch()
+    except TimeError:
+        raise Mismatch from None
+
+
+def _microtime(value: Any, marks: list[None]) -> Any:
+    try:
+        return canonical_microtime(value) if type(value) is str else _mismatch()
+    except TimeError:
+        raise Mismatch from None
+
+
+def _mismatch() -> None:
+    raise Mismatch
+
+
+def _quantity(value: Any, marks: list[None]) -> Any:
+    if type(value) is not str:
+        if type(value) is not int and type(value) is not Number:
+            raise Mismatch  # floats too: their text counts
+        value = str(value)
+    try:
+        return quantity.canonical(value.strip() if value.isascii() else value)
+    except quantity.QuantityError:
+        raise Mismatch from None
+
+
+def _any(value: Any, marks: list[None]) -> Any:
+    return value
+
+
+def _schema_or(type_: Type) -> Decoder:
+    """JSONSchemaPropsOrBool, …OrArray, …OrStringArray of apiextensions: a schema, or what the name says."""
+    schema = _elem(type_)
+    decode_schema = _decoder(schema)
+    strings = _list(Type(Kind.LIST, "[]string", elem=Type(Kind.STRING, "string")))
+    schemas = _list(Type(Kind.LIST, "[]" + schema.name, elem=schema))
+
+    def decode_schema_or(value: Any, marks: list[None]) -> Any:
+        unseen: list[None] = []  # unknown fields below here are dropped without a word
+        if isinstance(value, dict):
+            return decode_schema(value, unseen)
+        if type_.name.endswith("OrBool"):
+            return _bool(value, marks)
+        if type(value) is not list:
+            return None
+        return (strings if type_.name.endswith("OrStringArray") else schemas)(value, unseen) or None
+
+    return decode_schema_or
+
+
+_SCALARS: dict[Kind, Decoder] = {
+    Kind.STRING: _string,
+    Kind.DURATION: _string,
+    Kind.BOOL: _bool,
+    Kind.INT32: _int32,
+    Kind.INT64: _int64,
+    Kind.FLOAT: _float,
+    Kind.BYTES: _bytes,
+    Kind.QUANTITY: _quantity,
+    Kind.TIME: _time,
+    Kind.MICROTIME: _microtime,
+    Kind.INT_OR_STRING: _int_or_string,
+    Kind.ANY: _any,
+}

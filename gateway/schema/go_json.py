@@ -1,0 +1,213 @@
+"""JSON read to the letter of Go's encoding/json, for the bodies that the fast parser refuses or cannot tell apart.
+
+What is accepted, how deep, what becomes of broken UTF-8, and the wording of syntax errors are Go's.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import Any, NoReturn
+
+from gateway.schema.body import Number, PairsObject
+from gateway.schema.errors import DecodeError
+
+MAX_DEPTH = 10000
+END_OF_INPUT = "unexpected end of JSON input"
+
+_space = re.compile(r"[ \t\r\n]*").match
+_simple_string = re.compile(r'"([^"\\\x00-\x1f]*)"').match
+_string = re.compile(r'"((?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+)"').match
+_string_start = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*').match
+_number = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?").match
+_escape = re.compile(
+    r'\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(["\\/bfnrt]))'
+).sub
+_SHORT_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_LITERALS = {"t": ("true", True), "f": ("false", False), "n": ("null", None)}
+
+
+def _one_mark_a_byte(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    return "\ufffd" * (error.end - error.start), error.end
+
+
+codecs.register_error("go-json", _one_mark_a_byte)
+
+
+def parse(data: bytes) -> Any:
+    """The value, with `PairsObject` for objects and `Number` for numbers other than plain integers. DecodeError."""
+    return _Parser(data.decode("latin-1")).document()
+
+
+class _Parser:
+    """Reads one document. Works on bytes as characters; strings become Unicode one by one."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.open: list[PairsObject | list[Any]] = []
+        self.keys: list[str] = []  # of the objects among the open ones: the member that is being read
+
+    def document(self) -> Any:
+        while True:
+            value, complete = self._value()
+            while complete:
+                if not self.open:
+                    self._skip_space()
+                    if self.at < len(self.text):
+                        self._fail("after top-level value")
+                    return value
+                value, complete = self._after(value)
+
+    def _value(self) -> tuple[Any, bool]:
+        """A whole value, or the opening of one that is not complete yet."""
+        self._skip_space()
+        first = self.text[self.at : self.at + 1]
+        if first == '"':
+            return self._string(), True
+        if first == "{":
+            return self._open(PairsObject(), "}")
+        if first == "[":
+            return self._open([], "]")
+        if first and first in "-0123456789":
+            return self._number(), True
+        if first in _LITERALS:
+            return self._literal(first), True
+        self._fail("looking for beginning of value")
+
+    def _open(self, container: PairsObject | list[Any], closing: str) -> tuple[Any, bool]:
+        self.open.append(container)
+        if len(self.open) > MAX_DEPTH:
+            raise DecodeError("exceeded max depth")
+        self.at += 1
+        self._skip_space()
+        if self.text[self.at : self.at + 1] == closing:
+            self.at += 1
+            return self.open.pop(), True
+        if isinstance(container, PairsObject):
+            self._key()
+        return None, False
+
+    def _key(self) -> None:
+        self._skip_space()
+        if self.text[self.at : self.at + 1] != '"':
+            self._fail("looking for beginning of object key string")
+        self.keys.append(self._string())
+        self._skip_space()
+        if self.text[self.at : self.at + 1] != ":":
+            self._fail("after object key")
+        self.at += 1
+
+    def _after(self, value: Any) -> tuple[Any, bool]:
+        """Puts a complete value where it belongs; gives the container when that is complete with it."""
+        container = self.open[-1]
+        self._skip_space()
+        following = self.text[self.at : self.at + 1]
+        if isinstance(container, PairsObject):
+            container.append(self.keys.pop(), value)
+            if following not in ("}", ","):
+                self._fail("after object key:value pair")
+        else:
+            container.append(value)
+            if following not in ("]", ","):
+                self._fail("after array element")
+        self.at += 1
+        if following != ",":
+            return self.open.pop(), True
+        if isinstance(container, PairsObject):
+            self._key()
+        return None, False
+
+    def _string(self) -> str:
+        found = _simple_string(self.text, self.at) or _string(self.text, self.at)
+        if found is None:
+            start = _string_start(self.text, self.at)
+            assert start is not None
+            self.at = start.end()
+            self._fail_in_string()
+        self.at = found.end()
+        raw = found[1]
+        text = raw if raw.isascii() else raw.encode("latin-1").decode("utf-8", "go-json")
+        return _escape(_unescape, text) if "\\" in text else text
+
+    def _fail_in_string(self) -> NoReturn:
+        if self.text[self.at : self.at + 1] != "\\":
+            self._fail("in string literal")
+        self.at += 1
+        if self.text[self.at : self.at + 1] != "u":
+            self._fail("in string escape code")
+        while True:
+            self.at += 1
+            if self.text[self.at : self.at + 1] not in tuple("0123456789abcdefABCDEF"):
+                self._fail("in \\u hexadecimal character escape")
+
+    def _number(self) -> Any:
+        start = self.at
+        found = _number(self.text, start)
+        if found is None:
+            self.at += 1
+            self._fail("in numeric literal")
+        self.at = found.end()
+        following = self.text[self.at : self.at + 1]
+        if following == "." and not found[1] and not found[2]:
+            self.at += 1
+            self._fail("after decimal point in numeric literal")
+        if following in ("e", "E") and not found[2]:
+            self.at += 1
+            if self.text[self.at : self.at + 1] in ("+", "-"):
+                self.at += 1
+            self._fail("in exponent of numeric literal")
+        return Number(found[0]) if found[1] or found[2] else int(found[0]) if len(found[0]) < 40 else Number(found[0])
+
+    def _literal(self, first: str) -> Any:
+        word, value = _LITERALS[first]
+        for expected in word:
+            if self.text[self.at : self.at + 1] != expected:
+                self._fail(f"in literal {word} (expecting '{expected}')")
+            self.at += 1
+        return value
+
+    def _skip_space(self) -> None:
+        found = _space(self.text, self.at)
+        assert found is not None
+        self.at = found.end()
+
+    def _fail(self, where: str) -> NoReturn:
+        if self.at >= len(self.text):
+            raise DecodeError(END_OF_INPUT)
+        character = self.text[self.at]
+        shown = "\\'" if character == "'" else '"' if character == '"' else quote(character)[1:-1]
+        raise DecodeError(f"invalid character '{shown}' {where}")
+
+
+def _unescape(found: re.Match[str]) -> str:
+    high, low, single, short = found.groups()
+    if high:
+        return chr(0x10000 + ((int(high, 16) - 0xD800) << 10) + int(low, 16) - 0xDC00)
+    if single:
+        code = int(single, 16)
+        return "\ufffd" if 0xD800 <= code < 0xE000 else chr(code)
+    return _SHORT_ESCAPES.get(short, short)
+
+
+_QUOTE_ESCAPES = {
+    **{ord(c): f"\\{c}" for c in '"\\'},
+    **{code: f"\\{name}" for name, code in zip("abfnrtv", (7, 8, 12, 10, 13, 9, 11), strict=True)},
+}
+
+
+def quote(text: str) -> str:
+    """A text as Go's strconv.Quote writes it."""
+    out = []
+    for character in text:
+        code = ord(character)
+        if code in _QUOTE_ESCAPES:
+            out.append(_QUOTE_ESCAPES[code])
+        elif character.isprintable():
+            out.append(character)
+        elif code < 0x20 or code == 0x7F:
+            out.append(f"\\x{code:02x}")
+        else:
+            out.append(f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
+    return f'"{"".join(out)}"'
