@@ -19,6 +19,8 @@ from gateway.server import Gateway, build_gateway
 
 logger = logging.getLogger(__name__)
 
+PATIENCE = 5.0  # seconds of waiting for etcd between log lines
+
 
 class App(FastAPI):
     """FastAPI, but for HTTP requests: those go to the API's endpoint first, past all routing by table."""
@@ -31,6 +33,7 @@ class App(FastAPI):
         self.gateway: Gateway
         self._endpoint: Endpoint
         self._super_call = super().__call__
+        answer_strays(self)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -44,12 +47,11 @@ class App(FastAPI):
         gateway = self.gateway = build_gateway(self.settings)
         feed = asyncio.create_task(gateway.feed.run(), name="feed")
         try:
-            await gateway.feed.ready.wait()
+            await _loaded(gateway)
             await bootstrap(gateway)
             address = f"{self.settings.advertise_address or '127.0.0.1'}:{self.settings.secure_port}"
             discovery = Discovery(gateway.resources.values(), address)
             self.include_router(operations(gateway, discovery.paths, list(BOOTSTRAP_HOOKS)))
-            answer_strays(self)
             self._endpoint = Endpoint(gateway, discovery, self._super_call)
             yield
         finally:
@@ -58,6 +60,16 @@ class App(FastAPI):
             with suppress(asyncio.CancelledError):
                 await feed
             await gateway.client.close()
+
+
+async def _loaded(gateway: Gateway) -> None:
+    """Waits for the cache's first load; says so in the log where that takes long."""
+    while not gateway.feed.ready.is_set():
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await gateway.feed.ready.wait()
+        except TimeoutError:
+            logger.warning("waiting for etcd", extra={"endpoints": ",".join(gateway.settings.etcd_servers)})
 
 
 def create_app(settings: Settings) -> App:

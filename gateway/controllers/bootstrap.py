@@ -1,4 +1,126 @@
-"""bootstrap"""
+"""Puts in place, at start, what every cluster has. Safe with many replicas: what is there already stays as it is."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterable
+from uuid import uuid4
+
+from gateway.controllers.bootstrap_objects import (
+    BootstrapObject,
+    endpoints,
+    namespaces,
+    priority_classes,
+    service_network,
+    with_address,
+)
+from gateway.jsontypes import JsonObject, loads
 from gateway.server import Gateway
-BOOTSTRAP_HOOKS = ("start-system-namespaces-controller", "scheduling/bootstrap-system-priority-classes", "bootstrap-controller")
-async def bootstrap(gateway: Gateway) -> None: ...
+from gateway.verbs.metadata import now_text
+from gateway.verbs.stored import value_of
+from storage.errors import Conflict, KeyExists, StoredObject
+
+MANAGER = "kube-apiserver"
+
+# what health checks and /metrics call the work done here
+BOOTSTRAP_HOOKS = (
+    "start-system-namespaces-controller",
+    "bootstrap-controller",
+    "scheduling/bootstrap-system-priority-classes",
+    "start-service-ip-repair-controllers",
+)
+
+
+async def bootstrap(gateway: Gateway) -> None:
+    """Creates what is missing; to be called once the cache is loaded. Raises StorageError."""
+    settings = gateway.settings
+    address = settings.advertise_address or advertised(settings.bind_address)
+    objects = [
+        *namespaces(),
+        *priority_classes(),
+        *service_network(settings.service_cluster_ip_range, settings.secure_port, now_text()),
+    ]
+    await _create_missing(gateway, objects)
+    own = list(endpoints(address, settings.secure_port))
+    await _create_missing(gateway, own)
+    for each in own:
+        await _join(gateway, each, address)
+
+
+async def _create_missing(gateway: Gateway, objects: Iterable[BootstrapObject]) -> None:
+    missing = [each for each in objects if gateway.store.cached(_key(gateway, each)) is None]
+    await asyncio.gather(*(_create(gateway, each) for each in missing))
+
+
+async def _create(gateway: Gateway, wanted: BootstrapObject) -> None:
+    resource = gateway.registry.resources[wanted.group, wanted.version, wanted.resource, ""]
+    obj = _managed(wanted, resource.type_name, resource.api_version)
+    try:
+        await gateway.store.create(_key(gateway, wanted), value_of(obj, resource.kind, resource.storage_version))
+    except KeyExists:
+        return  # another replica was faster
+
+
+def _managed(wanted: BootstrapObject, type_name: str, api_version: str) -> JsonObject:
+    """The new object, with its identity and its managed fields."""
+    from gateway.apply import update_managed
+    from gateway.schema.catalog import type_of
+
+    now, type_ = now_text(), type_of(type_name)
+    metadata = {**wanted.content["metadata"], "uid": str(uuid4()), "creationTimestamp": now}
+    obj = {**wanted.content, "metadata": metadata}
+    plain = {name: value for name, value in obj.items() if name not in wanted.unowned}
+    update_managed(plain, None, type_, manager=MANAGER, api_version=api_version, now=now)
+    obj["metadata"] = plain["metadata"]
+    if wanted.status is None:
+        return obj
+    complete = {**obj, "metadata": dict(plain["metadata"]), "status": wanted.status}
+    update_managed(
+        complete,
+        obj,
+        type_,
+        manager=wanted.status_manager,
+        api_version=api_version,
+        subresource="status",
+        now=now,
+        reset=(("spec",),),
+    )
+    return complete
+
+
+async def _join(gateway: Gateway, wanted: BootstrapObject, address: str) -> None:
+    """Adds this server's address to an object that another replica has made."""
+    resource = gateway.registry.resources[wanted.group, wanted.version, wanted.resource, ""]
+    key = _key(gateway, wanted)
+    present: StoredObject | None = await gateway.store.get(key)
+    while present is not None:
+        changed = with_address(loads(present.value), address)
+        if changed is None:
+            return
+        if "generation" in changed["metadata"]:
+            changed["metadata"]["generation"] += 1
+        try:
+            value = value_of(changed, resource.kind, resource.storage_version)
+            await gateway.store.update(key, value, present.revision)
+            return
+        except Conflict as lost:
+            present = lost.current
+
+
+def _key(gateway: Gateway, wanted: BootstrapObject) -> bytes:
+    resource = gateway.registry.resources[wanted.group, wanted.version, wanted.resource, ""]
+    path = f"{wanted.namespace}/{wanted.name}" if resource.namespaced else wanted.name
+    return f"{gateway.settings.etcd_prefix}/{resource.storage_prefix}/{path}".encode()
+
+
+def advertised(bind_address: str) -> str:
+    """An address under which others can reach this host; the one it binds to unless that is any or loopback."""
+    if bind_address not in ("", "0.0.0.0", "::", "127.0.0.1", "::1", "localhost"):
+        return bind_address
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # sends nothing; asks for the route
+            return str(probe.getsockname()[0])
+        except OSError:
+            return "127.0.0.1"

@@ -17,6 +17,7 @@ def configure(format_: str, level: int = logging.INFO) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)  # the server says itself when it is ready
 
 
 class TextFormatter(logging.Formatter):
