@@ -1,0 +1,108 @@
+"""Forgetting old revisions, so that etcd does not grow for ever.
+
+Every replica runs a compactor, and one of them compacts in each interval: who wins a transaction that compares the
+version of `compact_rev_key`. The key and its meaning (version: the rounds so far, value: the revision compacted to) are
+kube-apiserver's, so that ours and kube-apiservers on one etcd take turns too. The same transaction writes a key below
+the registry's prefix, because a watch on the prefix would not see that the revision has moved otherwise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from storage.errors import Compacted, StorageError
+from storage.etcd import DeleteResult, EtcdClient, PutResult, RangeResult
+from storage.etcd.operations import put, read, version_is
+
+ROUND_KEY: Final = b"compact_rev_key"
+
+log = logging.getLogger(__name__)
+
+
+def marker_key(prefix: bytes) -> bytes:
+    """The key below the prefix. No resource has it: a group of custom resources contains a dot."""
+    return prefix.rstrip(b"/") + b"/gateway/compaction"
+
+
+class Compactor:
+    """Compacts, every `interval` seconds, to the newest revision known to be at least `retention` seconds old.
+
+    A revision's age is counted from when this process saw it to be the store's present one, so it is never
+    overestimated; a process compacts nothing in its first `retention` seconds. `compacted` is the last revision that
+    this process knows to have been compacted to, by whomever.
+    """
+
+    def __init__(
+        self,
+        client: EtcdClient,
+        prefix: bytes,
+        *,
+        interval: float = 300.0,
+        retention: float = 300.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.compacted = 0
+        self._client, self._marker = client, marker_key(prefix)
+        self._interval, self._retention, self._clock = interval, retention, clock
+        self._round = 0
+        self._seen: deque[tuple[float, int]] = deque()
+
+    async def run(self) -> None:
+        """Compact until cancelled. Returns at once if the interval is 0."""
+        while self._interval > 0:
+            try:
+                await self.step()
+            except StorageError as error:
+                log.warning("compaction failed and will be tried again", extra={"error": str(error)})
+            await asyncio.sleep(self._interval)
+
+    async def step(self) -> int:
+        """Take part in one round: the revision compacted to, 0 if another replica won or nothing is old enough.
+
+        Raises StorageError; the next step goes on from there.
+        """
+        target = self._target()
+        if target <= self.compacted:
+            self._learn(await self._client.range(ROUND_KEY))
+            return 0
+        answer = await self._client.txn(
+            [version_is(ROUND_KEY, self._round)],
+            [put(ROUND_KEY, b"%d" % target), put(self._marker, b'{"revision":%d}' % target)],
+            [read(ROUND_KEY)],
+        )
+        if not answer.succeeded:
+            self._learn(answer.results[0])
+            return 0
+        self._round += 1
+        self._see(answer.revision)
+        try:
+            await self._client.compact(target)
+        except Compacted:
+            log.debug("another compaction went further", extra={"revision": target})
+        self.compacted = target
+        return target
+
+    def _target(self) -> int:
+        """The newest revision that has been seen long enough ago, 0 if there is none."""
+        seen, newest = self._seen, self._clock() - self._retention
+        while len(seen) > 1 and seen[1][0] <= newest:
+            seen.popleft()
+        return seen[0][1] if seen and seen[0][0] <= newest else 0
+
+    def _see(self, revision: int) -> None:
+        if self._seen and revision < self._seen[-1][1]:
+            self._seen.clear()  # etcd was restored from a backup
+        self._seen.append((self._clock(), revision))
+
+    def _learn(self, found: RangeResult | PutResult | DeleteResult) -> None:
+        """The round that another replica has won is where the next one starts."""
+        assert isinstance(found, RangeResult)
+        self._see(found.revision)
+        self._round = found.kvs[0].version if found.kvs else 0
+        if found.kvs and found.kvs[0].value.isdigit():
+            self.compacted = int(found.kvs[0].value)
