@@ -1,0 +1,173 @@
+"""Cluster IPs: an address is handed out by creating the IPAddress object of its name, so that nobody gets it twice.
+
+KEP-1880: the ranges are those of the ready ServiceCIDR objects. KEP-3070: dynamic addresses come from the upper part
+of a range first, so that static ones in the lower part seldom collide with them.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from uuid import uuid4
+
+from gateway.allocation.errors import AllocationError, RangeFull
+from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.verbs.metadata import now_text
+from storage.errors import Conflict, KeyExists
+from storage.store import Store
+
+MANAGED_BY = "ipallocator.k8s.io"
+_FAMILY_LABEL = "ipaddress.kubernetes.io/ip-family"
+_MANAGER_LABEL = "ipaddress.kubernetes.io/managed-by"
+_ALLOCATED = "provided IP is already allocated"
+_ELSEWHERE = "the provided network does not match the current range"
+
+Network = IPv4Network | IPv6Network
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """The service that an address is for."""
+
+    namespace: str
+    name: str
+
+
+def family_of(address: str) -> str:
+    """The family of a well-formed address, "IPv4" or "IPv6"."""
+    return "IPv6" if ":" in address else "IPv4"
+
+
+class Addresses:
+    """Hands out addresses and takes them back."""
+
+    def __init__(self, store: Store, etcd_prefix: str, default_ranges: tuple[str, ...]) -> None:
+        """`default_ranges` are used as long as there is no ServiceCIDR object; the first says the primary family."""
+        self._store = store
+        self._prefix = f"{etcd_prefix}/ipaddresses/"
+        self._ranges_prefix = f"{etcd_prefix}/servicecidrs/".encode()
+        self._defaults = default_ranges
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The families that services can have here, the primary one first."""
+        return tuple(dict.fromkeys(family_of(text) for text in self._defaults))
+
+    def ranges(self, family: str) -> list[Network]:
+        """The ranges of a family that addresses may be taken from."""
+        texts: list[str] = []
+        cache = self._store.cache.of_key(self._ranges_prefix + b"x")
+        entries = [] if cache is None else cache.slice(*cache.bounds(self._ranges_prefix))
+        for entry in entries:
+            block: JsonObject = loads(b"{" + entry.tail)
+            if _is_ready(block):
+                texts += block["spec"].get("cidrs") or ()
+        if not entries:
+            texts = list(self._defaults)
+        return [ip_network(text) for text in texts if family_of(text) == family]
+
+    async def allocate(self, address: str, parent: Parent, *, dry_run: bool) -> None:
+        """Takes a certain address; raises AllocationError."""
+        wanted = ip_address(address)
+        home = next((block for block in self.ranges(family_of(address)) if wanted in block), None)
+        if home is None:
+            raise AllocationError(_ELSEWHERE)
+        first, last = _bounds(home)
+        if not first <= int(wanted) <= last:
+            text = f"the provided IP ({wanted}) is not in the valid range. The range of valid IPs is {home}"
+            raise AllocationError(text)
+        if not dry_run and not await self._create(str(wanted), parent):
+            raise AllocationError(_ALLOCATED)
+
+    async def allocate_next(self, family: str, parent: Parent, *, dry_run: bool) -> str:
+        """Takes any free address of a family; raises RangeFull. A dry run answers with the network's own address."""
+        for block in self.ranges(family):
+            if dry_run:
+                return str(block.network_address)
+            for number in _candidates(block):
+                address = str(block.network_address + (number - int(block.network_address)))
+                if self._store.cached(self._key(address)) is None and await self._create(address, parent):
+                    return address
+        raise RangeFull
+
+    async def release(self, address: str) -> None:
+        """Gives an address back; one that is not taken is left alone."""
+        key = self._key(str(ip_address(address)))
+        current = self._store.cached(key) or await self._store.get(key)
+        while current is not None:
+            try:
+                await self._store.delete(key, current.revision)
+                return
+            except Conflict as lost:
+                current = lost.current
+
+    def _key(self, address: str) -> bytes:
+        return (self._prefix + address).encode()
+
+    async def _create(self, address: str, parent: Parent) -> bool:
+        try:
+            await self._store.create(self._key(address), address_object(address, parent))
+        except KeyExists:
+            return False
+        return True
+
+
+def address_object(address: str, parent: Parent) -> bytes:
+    """The stored IPAddress that says whose an address is."""
+    now = now_text()
+    labels = {_FAMILY_LABEL: family_of(address), _MANAGER_LABEL: MANAGED_BY}
+    fields: JsonObject = {
+        "f:metadata": {"f:labels": {".": {}, f"f:{_FAMILY_LABEL}": {}, f"f:{_MANAGER_LABEL}": {}}},
+        "f:spec": {"f:parentRef": {".": {}, "f:name": {}, "f:namespace": {}, "f:resource": {}}},
+    }
+    owned = {
+        "manager": "kube-apiserver",
+        "operation": "Update",
+        "apiVersion": "networking.k8s.io/v1",
+        "time": now,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": fields,
+    }
+    meta = {"uid": str(uuid4()), "name": address, "creationTimestamp": now, "labels": labels, "managedFields": [owned]}
+    return dumps(
+        {
+            "kind": "IPAddress",
+            "apiVersion": "networking.k8s.io/v1",
+            "metadata": meta,
+            "spec": {"parentRef": {"resource": "services", "namespace": parent.namespace, "name": parent.name}},
+        }
+    )
+
+
+def _is_ready(block: JsonObject) -> bool:
+    if block["metadata"].get("deletionTimestamp"):
+        return False
+    conditions = (block.get("status") or {}).get("conditions") or ()
+    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
+
+
+def _bounds(block: Network) -> tuple[int, int]:
+    """The first and last address that may be used: not the network's own, not IPv4's broadcast address."""
+    last = int(block.broadcast_address)
+    return int(block.network_address) + 1, last - 1 if block.version == 4 else last
+
+
+def static_part(size: int) -> int:
+    """How many addresses of a range of `size` are kept for static use as long as others are free."""
+    if size <= 16:
+        return 0
+    return min(max(16, size // 16), 256)
+
+
+def _candidates(block: Network) -> Iterator[int]:
+    """All usable addresses, those of the upper part first, each part from a random one on."""
+    first, last = _bounds(block)
+    border = first + static_part(block.num_addresses)
+    for low, high in ((border, last), (first, border - 1)):
+        size = high - low + 1
+        if size > 0:
+            start = random.randrange(size)
+            for step in range(size):
+                yield low + (start + step) % size

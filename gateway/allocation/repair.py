@@ -1,0 +1,106 @@
+"""Repairs what a crash between an allocation and its service left behind.
+
+What services use is marked as taken at once. What nobody uses is given back only when it has been so for several
+rounds: the service that it was taken for may just be about to be written. As kube-apiserver's repair controllers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gateway.allocation.addresses import MANAGED_BY, Parent, address_object
+from gateway.allocation.carry_over import needs_health_check_port, node_ports
+from gateway.allocation.services import ServiceAllocation
+from gateway.jsontypes import JsonObject, loads
+from storage.errors import Conflict, KeyExists, StorageError, StoredObject
+
+if TYPE_CHECKING:
+    from gateway.server import Gateway
+
+log = logging.getLogger(__name__)
+
+INTERVAL = 180.0
+ROUNDS = 3
+
+
+@dataclass(slots=True)
+class Suspects:
+    """What nobody seems to use, with the number of rounds in a row that it has been so."""
+
+    rounds: dict[str, int] = field(default_factory=dict)
+
+    def confirmed(self, unused: set[str]) -> set[str]:
+        """Counts a round; what has been unused for ROUNDS rounds."""
+        self.rounds = {name: self.rounds.get(name, 0) + 1 for name in unused}
+        return {name for name, count in self.rounds.items() if count >= ROUNDS}
+
+
+async def repair_until(gateway: Gateway, stopping: asyncio.Event, interval: float = INTERVAL) -> None:
+    """Repairs now and then once every `interval` seconds until told to stop. Safe on several replicas at once."""
+    addresses, ports = Suspects(), Suspects()
+    while not stopping.is_set():
+        try:
+            await repair(gateway, addresses, ports)
+        except (StorageError, Conflict) as error:
+            log.warning("cluster IPs and node ports could not be checked", extra={"error": str(error)})
+        try:
+            await asyncio.wait_for(stopping.wait(), interval)
+        except TimeoutError:
+            continue
+
+
+async def repair(gateway: Gateway, addresses: Suspects, ports: Suspects) -> None:
+    """One round. Raises StorageError."""
+    allocation = ServiceAllocation(gateway)
+    taken_ports = await allocation.ports.taken()
+    root = gateway.settings.etcd_prefix
+    recorded = await gateway.store.list(f"{root}/ipaddresses/".encode())
+    services = [loads(stored.value) for stored in await gateway.store.list(f"{root}/services/specs/".encode())]
+    await _repair_addresses(gateway, services, recorded, addresses)
+    used = _ports(services)
+    missing = used - taken_ports
+    if missing:
+        await allocation.ports.take(missing)
+    leaked = ports.confirmed({str(port) for port in taken_ports - used})
+    if leaked:
+        await allocation.ports.release(int(port) for port in leaked)
+
+
+async def _repair_addresses(
+    gateway: Gateway, services: list[JsonObject], recorded: list[StoredObject], suspects: Suspects
+) -> None:
+    used: dict[str, Parent] = {}
+    for service in services:
+        meta = service["metadata"]
+        for address in (service.get("spec") or {}).get("clusterIPs") or ():
+            if address and address != "None":
+                used[address] = Parent(meta["namespace"], meta["name"])
+    by_name = {stored.key.rsplit(b"/", 1)[1].decode(): stored for stored in recorded}
+    prefix = f"{gateway.settings.etcd_prefix}/ipaddresses/"
+    for address, parent in used.items():
+        if address not in by_name:
+            try:
+                await gateway.store.create((prefix + address).encode(), address_object(address, parent))
+            except KeyExists:
+                continue
+    unused = {name for name, stored in by_name.items() if name not in used and _is_ours(stored)}
+    for name in suspects.confirmed(unused):
+        await gateway.store.delete(by_name[name].key, by_name[name].revision)
+
+
+def _is_ours(stored: StoredObject) -> bool:
+    labels = loads(stored.value)["metadata"].get("labels") or {}
+    return MANAGED_BY in labels.values()
+
+
+def _ports(services: list[JsonObject]) -> set[int]:
+    found: set[int] = set()
+    for service in services:
+        spec = service.get("spec") or {}
+        found.update(node_ports(spec))
+        if needs_health_check_port(spec) and spec.get("healthCheckNodePort"):
+            found.add(spec["healthCheckNodePort"])
+    return found

@@ -1,0 +1,263 @@
+"""Services: their cluster IPs and node ports are taken before they are written, and given back when they go.
+
+As kube-apiserver's service storage does it; what a write took is given back when the write fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from copy import deepcopy
+from typing import TYPE_CHECKING
+
+from gateway.allocation.addresses import Addresses, Parent
+from gateway.allocation.carry_over import in_step, keep_allocated, needs_health_check_port, node_ports
+from gateway.allocation.errors import AllocationError, RangeFull
+from gateway.allocation.families import fill_families, refused, unchanged_preference
+from gateway.allocation.ports import NodePorts
+from gateway.http.status import internal_error
+from gateway.jsontypes import JsonObject
+from gateway.resources.strategy import WriteContext
+from gateway.validation.field import invalid
+from storage.errors import Conflict
+
+if TYPE_CHECKING:
+    from gateway.server import Gateway
+
+Finish = Callable[[bool], Awaitable[None]]
+
+
+class Holding:
+    """What one write has taken, and what it will give back once it has gone through."""
+
+    def __init__(self, addresses: Addresses, ports: NodePorts, parent: Parent, dry_run: bool) -> None:
+        self._addresses, self._ports, self._parent, self._dry_run = addresses, ports, parent, dry_run
+        self._taken_addresses: list[str] = []
+        self._taken_ports: list[int] = []
+        self.freed_addresses: list[str] = []
+        self.freed_ports: list[int] = []
+
+    async def address(self, family: str, wanted: str) -> str:
+        """Takes a certain address, or any when `wanted` is empty; raises AllocationError."""
+        if wanted:
+            await self._addresses.allocate(wanted, self._parent, dry_run=self._dry_run)
+        else:
+            wanted = await self._addresses.allocate_next(family, self._parent, dry_run=self._dry_run)
+        self._taken_addresses.append(wanted)
+        return wanted
+
+    async def port(self, wanted: int = 0) -> int:
+        """Takes a certain port, or any; raises AllocationError."""
+        if self._dry_run:
+            return await self._dry_port(wanted)
+        if wanted:
+            await self._ports.allocate(wanted)
+        else:
+            wanted = await self._ports.allocate_next()
+        self._taken_ports.append(wanted)
+        return wanted
+
+    async def _dry_port(self, wanted: int) -> int:
+        """A dry run answers with ports beyond the range, which nobody can take for real ones."""
+        if not wanted:
+            wanted = max([self._ports.last + 1, *self._taken_ports]) + 1
+        elif wanted in self._taken_ports or await self._ports.is_taken(wanted):
+            raise AllocationError("provided port is already allocated")
+        self._taken_ports.append(wanted)
+        return wanted
+
+    async def finish(self, success: bool) -> None:
+        """Gives back what is no longer needed: what was freed, or all that was taken when the write failed."""
+        if self._dry_run:
+            return
+        for address in self.freed_addresses if success else self._taken_addresses:
+            await self._addresses.release(address)
+        await self._ports.release(self.freed_ports if success else self._taken_ports)
+
+
+class ServiceAllocation:
+    """The write hooks of services."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        settings = gateway.settings
+        self._store, self._prefix = gateway.store, settings.etcd_prefix
+        ranges = tuple(settings.service_cluster_ip_range.split(","))
+        self.addresses = Addresses(gateway.store, settings.etcd_prefix, ranges)
+        self.ports = NodePorts(gateway.store, settings.etcd_prefix, *settings.service_node_port_range)
+
+    async def begin_create(self, obj: JsonObject, context: WriteContext) -> Finish:
+        """Completes the specification of a new service and takes what it needs; raises StatusError 422."""
+        spec = obj.setdefault("spec", {})
+        in_step(spec, None)
+        fill_families(obj, None, self.addresses.families)
+        holding = self._holding(obj, context)
+        return await self._guarded(holding, self._take_all(obj, holding))
+
+    async def begin_update(self, obj: JsonObject, old: JsonObject, context: WriteContext) -> Finish:
+        """As `begin_create`, keeping what the old service has; raises StatusError 422."""
+        spec, before = obj.setdefault("spec", {}), deepcopy(old["spec"])
+        keep_allocated(spec, before)
+        in_step(spec, before)
+        fill_families(obj, {**old, "spec": before}, self.addresses.families)
+        holding = self._holding(obj, context)
+        return await self._guarded(holding, self._take_difference(obj, before, holding))
+
+    async def after_delete(self, old: JsonObject, context: WriteContext) -> None:
+        """Gives back what a deleted service had; the Endpoints of its name go too."""
+        await self._delete_endpoints(context.namespace, old["metadata"]["name"])
+        spec = old.get("spec") or {}
+        if spec.get("type") != "ExternalName":
+            for address in spec.get("clusterIPs") or ():
+                if address and address != "None":
+                    await self.addresses.release(address)
+        freed = node_ports(spec)
+        if needs_health_check_port(spec) and spec.get("healthCheckNodePort"):
+            freed.append(spec["healthCheckNodePort"])
+        await self.ports.release(freed)
+
+    async def _delete_endpoints(self, namespace: str, name: str) -> None:
+        key = f"{self._prefix}/services/endpoints/{namespace}/{name}".encode()
+        current = await self._store.get(key)
+        while current is not None:
+            try:
+                await self._store.delete(key, current.revision)
+                return
+            except Conflict as lost:
+                current = lost.current
+
+    def _holding(self, obj: JsonObject, context: WriteContext) -> Holding:
+        parent = Parent(context.namespace, obj["metadata"].get("name", ""))
+        return Holding(self.addresses, self.ports, parent, context.dry_run)
+
+    async def _guarded(self, holding: Holding, work: Awaitable[None]) -> Finish:
+        try:
+            await work
+        except BaseException:
+            await holding.finish(False)
+            raise
+        return holding.finish
+
+    async def _take_all(self, obj: JsonObject, holding: Holding) -> None:
+        await _take_addresses(obj, holding)
+        spec = obj["spec"]
+        if spec.get("type") in ("NodePort", "LoadBalancer"):
+            await _take_ports(obj, holding)
+        if needs_health_check_port(spec):
+            await _take_health_check_port(spec, holding)
+
+    async def _take_difference(self, obj: JsonObject, before: JsonObject, holding: Holding) -> None:
+        spec = obj["spec"]
+        await _change_addresses(obj, before, holding)
+        exposed = ("NodePort", "LoadBalancer")
+        if before.get("type") in exposed and spec.get("type") in ("ExternalName", "ClusterIP"):
+            holding.freed_ports += node_ports(before)
+        if spec.get("type") in exposed:
+            await _change_ports(obj, before, holding)
+        if needs_health_check_port(spec) and not needs_health_check_port(before):
+            await _take_health_check_port(spec, holding)
+        elif needs_health_check_port(before) and not needs_health_check_port(spec):
+            holding.freed_ports.append(before.get("healthCheckNodePort", 0))
+
+
+async def _take_addresses(obj: JsonObject, holding: Holding) -> None:
+    spec = obj["spec"]
+    addresses: list[str] = list(spec.get("clusterIPs") or [])
+    if spec.get("type") == "ExternalName" or addresses[:1] == ["None"]:
+        return
+    families = spec.get("ipFamilies") or []
+    addresses += [""] * (len(families) - len(addresses))
+    for index, family in enumerate(families):
+        addresses[index] = await _take_address(obj, family, addresses, index, holding)
+    if addresses:
+        spec["clusterIPs"], spec["clusterIP"] = addresses, addresses[0]
+
+
+async def _take_address(obj: JsonObject, family: str, addresses: list[str], index: int, holding: Holding) -> str:
+    wanted = addresses[index]
+    try:
+        return await holding.address(family, wanted)
+    except RangeFull:
+        name = obj["metadata"].get("name", "")
+        raise internal_error(f'failed to allocate a serviceIP for Service "{name}": range is full') from None
+    except AllocationError as error:
+        text = f"failed to allocate IP {wanted}: {error}"
+        raise refused(obj, [invalid("spec.clusterIPs", addresses, text)]) from None
+
+
+async def _change_addresses(obj: JsonObject, before: JsonObject, holding: Holding) -> None:
+    spec = obj["spec"]
+    if unchanged_preference(spec, before):
+        return
+    now_external, was_external = spec.get("type") == "ExternalName", before.get("type") == "ExternalName"
+    old: list[str] = before.get("clusterIPs") or []
+    if was_external:
+        if not now_external:
+            await _take_addresses(obj, holding)
+        return
+    if old[:1] == ["None"]:
+        return
+    if now_external:
+        holding.freed_addresses += old
+        return
+    families, old_families = spec.get("ipFamilies") or [], before.get("ipFamilies") or []
+    if len(old_families) == 1 and len(families) == 2:
+        addresses = [*(spec.get("clusterIPs") or []), "", ""][:2]
+        addresses[1] = await _take_address(obj, families[1], addresses, 1, holding)
+        spec["clusterIPs"] = addresses
+    elif len(old_families) == 2 and len(families) == 1:
+        holding.freed_addresses += old[1:2]
+
+
+async def _take_port(obj: JsonObject, index: int, wanted: int, holding: Holding) -> int:
+    try:
+        return await holding.port(wanted)
+    except AllocationError as error:
+        if not wanted:
+            raise internal_error(f"failed to allocate a nodePort: {error}") from None
+        raise refused(obj, [invalid(f"spec.ports[{index}].nodePort", wanted, str(error))]) from None
+
+
+async def _take_ports(obj: JsonObject, holding: Holding) -> None:
+    """Ports with the same number share a node port, whatever their protocol."""
+    spec = obj["spec"]
+    allocates = spec.get("type") == "NodePort" or spec.get("allocateLoadBalancerNodePorts") is not False
+    ports = spec.get("ports") or []
+    shared: dict[int, int] = {}
+    for index, port in enumerate(ports):
+        own = port.get("nodePort") or 0
+        if not own and not allocates:
+            continue
+        number = port.get("port", 0)
+        known = shared.get(number, 0)
+        if not known:
+            asked = next((p["nodePort"] for p in ports if p.get("port") == number and p.get("nodePort")), 0)
+            port["nodePort"] = shared[number] = await _take_port(obj, index, asked, holding)
+        elif not own:
+            port["nodePort"] = known
+        elif own != known:
+            await _take_port(obj, index, own, holding)
+
+
+async def _change_ports(obj: JsonObject, before: JsonObject, holding: Holding) -> None:
+    spec = obj["spec"]
+    allocates = spec.get("type") == "NodePort" or spec.get("allocateLoadBalancerNodePorts") is not False
+    had = node_ports(before)
+    taken: set[int] = set()
+    for index, port in enumerate(spec.get("ports") or ()):
+        wanted = port.get("nodePort") or 0
+        if wanted:
+            if wanted not in had and wanted not in taken:
+                await _take_port(obj, index, wanted, holding)
+                taken.add(wanted)
+        elif allocates:
+            port["nodePort"] = await _take_port(obj, index, 0, holding)
+    kept = set(node_ports(spec))
+    holding.freed_ports += [port for port in had if port not in kept]
+
+
+async def _take_health_check_port(spec: JsonObject, holding: Holding) -> None:
+    wanted = spec.get("healthCheckNodePort") or 0
+    try:
+        spec["healthCheckNodePort"] = await holding.port(wanted)
+    except AllocationError as error:
+        which = f"requested HealthCheck NodePort {wanted}" if wanted else f"a HealthCheck NodePort {wanted}"
+        raise internal_error(f"failed to allocate {which}: {error}") from None
