@@ -1,46 +1,103 @@
-"""How messages show a whole struct: as JSON of Go's internal type, which has all fields under their Go names."""
+"""How messages show whole structs: as JSON of Go's internal types, which have all fields, under their Go names.
+
+`internal_types.json` has the fields; hack/internal_types.py says how it is made and what it means.
+"""
 
 from __future__ import annotations
 
+import difflib
+import json
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
-from gateway.jsontypes import JsonObject
-from gateway.validation.field import Verbatim, go_value
+from gateway.jsontypes import JsonObject, loads
+from gateway.validation.field import Verbatim
 
-# type -> (Go's name, JSON's name, value when absent or the type of a struct), in Go's order
-_TYPES: dict[str, tuple[tuple[str, str, Any], ...]] = {
-    "SecurityContext": (
-        ("Capabilities", "capabilities", None),
-        ("Privileged", "privileged", None),
-        ("SELinuxOptions", "seLinuxOptions", None),
-        ("WindowsOptions", "windowsOptions", None),
-        ("RunAsUser", "runAsUser", None),
-        ("RunAsGroup", "runAsGroup", None),
-        ("RunAsNonRoot", "runAsNonRoot", None),
-        ("ReadOnlyRootFilesystem", "readOnlyRootFilesystem", None),
-        ("AllowPrivilegeEscalation", "allowPrivilegeEscalation", None),
-        ("ProcMount", "procMount", None),
-        ("SeccompProfile", "seccompProfile", None),
-        ("AppArmorProfile", "appArmorProfile", None),
-    ),
-    "Capabilities": (("Add", "add", None), ("Drop", "drop", None)),
-    "SELinuxOptions": (("User", "user", ""), ("Role", "role", ""), ("Type", "type", ""), ("Level", "level", "")),
-    "WindowsOptions": (
-        ("GMSACredentialSpecName", "gmsaCredentialSpecName", None),
-        ("GMSACredentialSpec", "gmsaCredentialSpec", None),
-        ("RunAsUserName", "runAsUserName", None),
-        ("HostProcess", "hostProcess", None),
-    ),
-    "SeccompProfile": (("Type", "type", ""), ("LocalhostProfile", "localhostProfile", None)),
-    "AppArmorProfile": (("Type", "type", ""), ("LocalhostProfile", "localhostProfile", None)),
-}
+_ABSENT: dict[str, Any] = {"": None, "s": "", "i": 0, "b": False}
+_META = (
+    *("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp"),
+    *("deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers"),
+    "managedFields",
+)
+_SELECTOR = ("matchLabels", "matchExpressions")
 
 
-def internal_json(type_name: str, value: JsonObject) -> Verbatim:
+@lru_cache(maxsize=1)
+def _types() -> dict[str, list[list[str]]]:
+    types: dict[str, list[list[str]]] = loads((Path(__file__).parent / "internal_types.json").read_bytes())
+    return types
+
+
+def internal_form(type_name: str, value: JsonObject, holder: JsonObject | None = None) -> dict[str, Any]:
+    """The value with Go's names in Go's order. `holder` is the object that the value is in."""
+    shown: dict[str, Any] = {}
+    for name, key, kind in _types()[type_name]:
+        if kind.endswith("..."):
+            embedded = kind.removesuffix("...")
+            meta = value.get("metadata") or {}
+            is_meta = embedded == "ObjectMeta"
+            shown |= {k: _plain(meta[k]) for k in _META if k in meta} if is_meta else internal_form(embedded, value)
+            continue
+        place = (holder or {}) if key.startswith("^") else value
+        member = place.get(key.removeprefix("^"))
+        shown[name] = _member(kind, member, value)
+    return shown
+
+
+def _member(kind: str, member: Any, holder: JsonObject) -> Any:
+    if kind in _ABSENT:
+        if member is None:
+            return _ABSENT[kind]
+        return _plain(member)
+    if kind.startswith("[]"):
+        return None if member is None else [internal_form(kind[2:], item) for item in member]
+    if kind.startswith("*"):
+        if member is None and kind != "*PodSecurityContext":
+            return None
+        return internal_form(kind[1:], member or {}, holder)
+    return internal_form(kind, member or {})
+
+
+def _plain(value: Any) -> Any:
+    """A value of a type that has JSON names: maps are sorted, selectors have their own order."""
+    if isinstance(value, dict):
+        keys = [key for key in _SELECTOR if key in value] or sorted(value)
+        return {key: _plain(value[key]) for key in keys}
+    return [_plain(item) for item in value] if isinstance(value, list) else value
+
+
+def _escaped(text: str) -> str:
+    for char in "<>&":
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return text
+
+
+def go_json(value: Any) -> Verbatim:
+    """A value's JSON as Go writes it."""
+    return Verbatim(_escaped(json.dumps(value, separators=(",", ":"), ensure_ascii=False)))
+
+
+def internal_json(type_name: str, value: JsonObject | None) -> Verbatim:
     """The JSON of `value` as a struct of that type."""
-    parts = []
-    for shown, key, absent in _TYPES[type_name]:
-        member = value.get(key, absent)
-        text = internal_json(shown, member) if isinstance(member, dict) and shown in _TYPES else go_value(member)
-        parts.append(f'"{shown}":{text}')
-    return Verbatim("{" + ",".join(parts) + "}")
+    return go_json(None if value is None else internal_form(type_name, value))
+
+
+def internal_list_json(type_name: str, values: list[JsonObject] | None) -> Verbatim:
+    return go_json(None if values is None else [internal_form(type_name, value) for value in values])
+
+
+def selector_json(selector: JsonObject | None) -> Verbatim:
+    """The JSON of a label selector."""
+    return go_json(_plain(selector))
+
+
+def difference(type_name: str, old: JsonObject, new: JsonObject) -> str:
+    """The unified diff of both values' indented JSON."""
+    before, after = (_lines(internal_form(type_name, value)) for value in (old, new))
+    return "".join(list(difflib.unified_diff(before, after))[2:])
+
+
+def _lines(value: Any) -> list[str]:
+    text = _escaped(json.dumps(value, indent=1, ensure_ascii=False))
+    return [f"{line}\n" for line in text.split("\n")]

@@ -9,15 +9,14 @@ from gateway.jsontypes import JsonObject
 from gateway.schema.quantity import Quantity
 from gateway.validation.field import (
     FieldError,
-    Verbatim,
     duplicate,
     forbidden,
-    go_value,
     invalid,
     not_supported,
     required,
 )
 from gateway.validation.formats import validate_dns1123_label
+from gateway.validation.internal_form import internal_json
 from gateway.validation.names import is_dns1123_subdomain
 from gateway.validation.pod_options import PodOptions
 from gateway.validation.quantities import quantity_of
@@ -123,14 +122,7 @@ def validate_resource_claims(
         if (direct is None) == (template is None):
             one = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
             none = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
-            errors.append(invalid(at, _internal_claim(claim), none if direct is None else one))
+            errors.append(invalid(at, internal_json("PodResourceClaim", claim), none if direct is None else one))
         for key, value in (("resourceClaimName", direct), ("resourceClaimTemplateName", template)):
             if value is not None:
                 errors += [invalid(f"{at}.{key}", value, message) for message in is_dns1123_subdomain(value)]
-
-
-def _internal_claim(claim: JsonObject) -> Verbatim:
-    keys = {"Name": "name", "ResourceClaimName": "resourceClaimName"}
-    keys["ResourceClaimTemplateName"] = "resourceClaimTemplateName"
-    parts = (f'"{shown}":{go_value(claim.get(key, "" if key == "name" else None))}' for shown, key in keys.items())
-    return Verbatim("{" + ",".join(parts) + "}")

@@ -7,15 +7,14 @@ import re
 from gateway.jsontypes import JsonObject
 from gateway.validation.field import (
     FieldError,
-    Verbatim,
     duplicate,
-    go_value,
     invalid,
     not_supported,
     required,
     too_long,
 )
 from gateway.validation.formats import is_user_id
+from gateway.validation.internal_form import internal_json
 from gateway.validation.names import byte_length
 from gateway.validation.pod_options import PodOptions
 from gateway.validation.volume_sources import validate_local_descending_path
@@ -64,8 +63,6 @@ def validate_security_context(context: JsonObject, path: str, errors: list[Field
 
 
 def _no_escalation(context: JsonObject, path: str, errors: list[FieldError]) -> None:
-    from gateway.validation.internal_form import internal_json
-
     if context.get("privileged"):
         text = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
         errors.append(invalid(path, internal_json("SecurityContext", context), text))
@@ -87,7 +84,7 @@ def _seccomp_profile(profile: JsonObject, path: str, errors: list[FieldError]) -
         else:
             errors += validate_local_descending_path(localhost, f"{path}.localhostProfile")
     elif localhost is not None:
-        shown = Verbatim(f'{{"Type":{go_value(kind)},"LocalhostProfile":{go_value(localhost)}}}')
+        shown = internal_json("SeccompProfile", profile)
         errors.append(invalid(f"{path}.localhostProfile", shown, "can only be set when seccomp type is Localhost"))
 
 

@@ -1,0 +1,52 @@
+"""Fields of pods whose feature is off by default: writes drop them unless the stored object has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gateway.jsontypes import JsonObject
+from gateway.validation.pod_options import containers_of
+
+_PROJECTIONS = ("clusterTrustBundle", "podCertificate")
+
+
+def drop_disabled_fields(spec: JsonObject, old: JsonObject | None) -> None:
+    """`spec` and `old` are pod specifications; changes `spec` in place."""
+    if volumes := spec.get("volumes"):
+        for source in _projected(volumes):
+            for key in _PROJECTIONS:
+                if key in source and not _projects(old, key):
+                    del source[key]
+    if "schedulingGroup" in spec and "schedulingGroup" not in (old or {}):
+        del spec["schedulingGroup"]
+    for container in containers_of(spec):
+        lifecycle = container.get("lifecycle")
+        if lifecycle is not None and "stopSignal" in lifecycle and not _has_stop_signal(old):
+            del lifecycle["stopSignal"]
+            if not lifecycle:
+                del container["lifecycle"]
+
+
+def _projected(volumes: list[JsonObject]) -> Iterator[JsonObject]:
+    for volume in volumes:
+        if "projected" in volume:
+            yield from volume["projected"].get("sources") or ()
+
+
+def _projects(spec: JsonObject | None, key: str) -> bool:
+    return any(key in source for source in _projected((spec or {}).get("volumes") or []))
+
+
+def _has_stop_signal(spec: JsonObject | None) -> bool:
+    return any("stopSignal" in (container.get("lifecycle") or {}) for container in containers_of(spec or {}))
+
+
+def drop_disabled_status_fields(status: JsonObject, old: JsonObject) -> None:
+    """`status` and `old` are statuses of pods."""
+    key = "nodeAllocatableResourceClaimStatuses"
+    if key in status and key not in old:
+        del status[key]
+    for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
+        for container in status.get(kind) or ():
+            for mount in container.get("volumeMounts") or ():
+                mount.pop("volumeStatus", None)

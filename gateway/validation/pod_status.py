@@ -1,0 +1,247 @@
+"""The status of a pod, as nodes and controllers report it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gateway.jsontypes import JsonObject
+from gateway.validation.addresses import parse_ip, validate_ip_legacy
+from gateway.validation.field import (
+    FieldError,
+    Verbatim,
+    duplicate,
+    forbidden,
+    go_value,
+    internal,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+)
+from gateway.validation.formats import is_user_id, validate_dns1123_label
+from gateway.validation.names import byte_length, is_dns1123_subdomain, is_qualified_name
+from gateway.validation.pod_options import containers_of
+
+_SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
+_NOT_NEGATIVE = "must be a non-negative integer"
+_LISTS = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+_HEALTH = ("Healthy", "Unhealthy", "Unknown")
+_MAX_HEALTH_MESSAGE = 1024
+
+
+def validate_pod_status_update(new: JsonObject, old: JsonObject, errors: list[FieldError]) -> None:
+    """`new` and `old` are pods."""
+    status, before = new.get("status") or {}, old.get("status") or {}
+    spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
+    _conditions(status.get("conditions") or (), errors)
+    _nominated_node(status, before, old_spec, errors)
+    generation = status.get("observedGeneration", 0)
+    if generation < 0:
+        errors.append(invalid("status.observedGeneration", generation, _NOT_NEGATIVE))
+    if status.get("qosClass", "") != before.get("qosClass", ""):
+        errors.append(invalid("status.qosClass", status.get("qosClass", ""), "field is immutable"))
+    for key, containers in (("containerStatuses", "containers"), ("initContainerStatuses", "initContainers")):
+        _transitions(key, containers, status, before, old_spec, errors)
+    _transitions("ephemeralContainerStatuses", "", status, before, old_spec, errors)
+    _claims(status.get("resourceClaimStatuses") or (), spec, errors)
+    if "extendedResourceClaimStatus" in status:
+        _extended_claim(status["extendedResourceClaimStatus"], spec, errors)
+    _addresses("podIPs", status, before, errors)
+    _host_addresses(status, before, errors)
+    for key in _LISTS:
+        _users(status.get(key) or (), (spec.get("os") or {}).get("name", "linux"), f"status.{key}", errors)
+    for key, containers in (("containerStatuses", "containers"), ("initContainerStatuses", "initContainers")):
+        _allocated(status.get(key) or (), spec.get(containers) or (), f"status.{key}", errors)
+    for i, container in enumerate(status.get("ephemeralContainerStatuses") or ()):
+        if container.get("allocatedResourcesStatus"):
+            at = f"status.ephemeralContainerStatuses[{i}].allocatedResourcesStatus"
+            errors.append(forbidden(at, "must not be specified in container status"))
+
+
+def _conditions(conditions: Any, errors: list[FieldError]) -> None:
+    for i, condition in enumerate(conditions):
+        generation, kind = condition.get("observedGeneration", 0), condition.get("type", "")
+        if generation < 0:
+            errors.append(invalid(f"status.conditions[{i}].observedGeneration", generation, _NOT_NEGATIVE))
+        if kind not in _SYSTEM_CONDITIONS:
+            errors += [invalid(f"status.conditions[{i}].Type", kind, message) for message in is_qualified_name(kind)]
+
+
+def _nominated_node(status: JsonObject, before: JsonObject, spec: JsonObject, errors: list[FieldError]) -> None:
+    name = status.get("nominatedNodeName")
+    if not name or name == before.get("nominatedNodeName"):
+        return
+    errors += [invalid("status.nominatedNodeName", name, message) for message in is_dns1123_subdomain(name)]
+    if spec.get("nodeName"):
+        text = "may not be set on pods that are already bound to a node"
+        errors.append(forbidden("status.nominatedNodeName", text))
+
+
+def _transitions(
+    key: str, containers: str, status: JsonObject, before: JsonObject, spec: JsonObject, errors: list[FieldError]
+) -> None:
+    """A container that has terminated runs again only if its restart policy says so."""
+    if containers and _may_restart_all(spec):
+        return
+    named = {container.get("name", ""): container for container in reversed(spec.get(containers) or ())}
+    for i, old in enumerate(before.get(key) or ()):
+        terminated = (old.get("state") or {}).get("terminated")
+        if terminated is None:
+            continue
+        matches = [new for new in status.get(key) or () if new.get("name", "") == old.get("name", "")]
+        again = [new for new in matches if "terminated" not in (new.get("state") or {})]
+        if not again:
+            continue
+        container = named.get(old.get("name", ""))
+        if container is not None and _should_restart(container, spec, terminated.get("exitCode", 0)):
+            continue
+        count = 1 if containers else len(again)
+        text = "may not be transitioned to non-terminated state"
+        errors += [forbidden(f"status.{key}[{i}].state", text)] * count
+
+
+def _rules(spec: JsonObject) -> Iterator[JsonObject]:
+    for container in containers_of(spec):
+        yield from container.get("restartPolicyRules") or ()
+
+
+def _may_restart_all(spec: JsonObject) -> bool:
+    return any(rule.get("action") == "RestartAllContainers" for rule in _rules(spec))
+
+
+def _should_restart(container: JsonObject, spec: JsonObject, exit_code: int) -> bool:
+    """The first rule that matches decides, then the container's policy, then the pod's."""
+    policy = container.get("restartPolicy")
+    if policy is not None:
+        for rule in container.get("restartPolicyRules") or ():
+            codes = rule.get("exitCodes")
+            if codes is not None and (exit_code in (codes.get("values") or ())) == (codes.get("operator") == "In"):
+                return True
+    policy = policy or spec.get("restartPolicy") or "Always"
+    return policy == "Always" or (policy == "OnFailure" and exit_code != 0)
+
+
+def _claims(statuses: Any, spec: JsonObject, errors: list[FieldError]) -> None:
+    known = {claim.get("name", "") for claim in spec.get("resourceClaims") or ()}
+    seen: set[str] = set()
+    for i, status in enumerate(statuses):
+        name, at = status.get("name", ""), f"status.resourceClaimStatuses[{i}]"
+        if name not in known:
+            text = "must match the name of an entry in `spec.resourceClaims`"
+            errors.append(invalid(f"{at}.name", name, text))
+        if name in seen:
+            errors.append(duplicate(f"{at}.name", name))
+        seen.add(name)
+        claim = status.get("resourceClaimName")
+        if claim is not None:
+            errors += [invalid(f"{at}.resourceClaimName", claim, message) for message in is_dns1123_subdomain(claim)]
+
+
+def _extended_claim(status: JsonObject, spec: JsonObject, errors: list[FieldError]) -> None:
+    path = "status.extendedResourceClaimStatus"
+    containers = {c.get("name", ""): c for key in ("initContainers", "containers") for c in spec.get(key) or ()}
+    mappings = status.get("requestMappings") or ()
+    if not mappings:
+        errors.append(required(f"{path}.requestMappings", "at least one request mapping is required"))
+    seen: set[tuple[str, str, str]] = set()
+    for i, mapping in enumerate(mappings):
+        keys = ("containerName", "resourceName", "requestName")
+        values = container, resource, request = tuple(mapping.get(key, "") for key in keys)
+        at = f"{path}.requestMappings[{i}]"
+        if container not in containers:
+            text = "must match the name of an entry in spec.initContainers.name or spec.containers.name"
+            errors.append(invalid(f"{at}.containerName", container, text))
+        elif resource not in ((containers[container].get("resources") or {}).get("requests") or {}):
+            text = "must match the extended resource name of an entry in spec.initContainers.resources.requests or "
+            errors.append(invalid(f"{at}.resourceName", resource, f"{text}spec.containers.resources.requests"))
+        errors += validate_dns1123_label(f"{path}.requestName", request)
+        if values in seen:
+            errors += [duplicate(f"{at}.{key}", value) for key, value in zip(keys, values, strict=True)]
+        seen.add((container, resource, request))
+    name = status.get("resourceClaimName", "")
+    if not name:
+        errors.append(required(f"{path}.resourceClaimName"))
+    else:
+        errors += [invalid(f"{path}.resourceClaimName", name, message) for message in is_dns1123_subdomain(name)]
+
+
+def _addresses(key: str, status: JsonObject, before: JsonObject, errors: list[FieldError]) -> None:
+    present = [address.get("ip", "") for address in status.get(key) or ()]
+    existing = tuple(address.get("ip", "") for address in before.get(key) or ())
+    for i, address in enumerate(present):
+        errors += validate_ip_legacy(f"status.{key}[{i}]", address, existing)
+    if len(present) < 2:
+        return
+    parsed = [parse_ip(address) for address in present]
+    if None in parsed:
+        bad = present[parsed.index(None)]
+        text = f"failed to check for dual stack with error:invalid IP: {bad}"
+        errors.append(internal(f"status.{key}", text))
+    families = {address.version for address in parsed if address is not None}
+    if None in parsed or len(families) < 2 or len(present) > 2:
+        shown = Verbatim("[" + ",".join(f'{{"IP":{go_value(address)}}}' for address in present) + "]")
+        text = "may specify no more than one IP for each IP family"
+        errors.append(invalid(f"status.{key}", shown, text))
+
+
+def _host_addresses(status: JsonObject, before: JsonObject, errors: list[FieldError]) -> None:
+    if not (hosts := status.get("hostIPs")):
+        return
+    first = hosts[0].get("ip", "")
+    if status.get("hostIP", "") != first:
+        errors.append(invalid("status.hostIPs[0].ip", first, "must be equal to `hostIP`"))
+    _addresses("hostIPs", status, before, errors)
+
+
+def _users(statuses: Any, system: str, path: str, errors: list[FieldError]) -> None:
+    for i, status in enumerate(statuses):
+        user = (status.get("user") or {}).get("linux")
+        if user is None:
+            continue
+        at = f"{path}[{i}].user.linux"
+        if system == "windows":
+            errors.append(forbidden(at, "cannot be set for a windows pod"))
+        elif system == "linux":
+            for key in ("uid", "gid"):
+                number = user.get(key, 0)
+                errors += [invalid(f"{at}.{key}", number, message) for message in is_user_id(number)]
+            for g, group in enumerate(user.get("supplementalGroups") or ()):
+                errors += [invalid(f"{at}.supplementalGroups[{g}]", group, message) for message in is_user_id(group)]
+
+
+def _allocated(statuses: Any, containers: Any, path: str, errors: list[FieldError]) -> None:
+    named = {container.get("name", ""): container for container in containers}
+    for i, status in enumerate(statuses):
+        for j, allocated in enumerate(status.get("allocatedResourcesStatus") or ()):
+            at, container = f"{path}[{i}].allocatedResourcesStatus[{j}]", named.get(status.get("name", ""))
+            if container is not None:
+                _allocated_name(allocated.get("name", ""), container.get("resources") or {}, at, errors)
+            _health(allocated.get("resources") or (), at, errors)
+
+
+def _allocated_name(name: str, resources: JsonObject, path: str, errors: list[FieldError]) -> None:
+    if name.startswith("claim:"):
+        claims = resources.get("claims") or ()
+        known = {f"{c.get('name', '')}/{c['request']}" if c.get("request") else c.get("name", "") for c in claims}
+        text = "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or "
+        if name.removeprefix("claim:") not in known:
+            errors.append(invalid(f"{path}.name", name, f"{text}'claim:<claimName>' if request is empty"))
+    elif name not in (resources.get("requests") or {}):
+        errors.append(invalid(f"{path}.name", name, "must match one of the container's resource requests"))
+
+
+def _health(resources: Any, path: str, errors: list[FieldError]) -> None:
+    seen: set[str] = set()
+    for k, resource in enumerate(resources):
+        at, identifier = f"{path}.resources[{k}]", resource.get("resourceID", "")
+        health, message = resource.get("health", ""), resource.get("message")
+        if health not in _HEALTH:
+            errors.append(not_supported(f"{at}.health", health, _HEALTH))
+        if message is not None and not message:
+            errors.append(required(f"{at}.message", "must be non-empty if specified"))
+        elif message is not None and byte_length(message) > _MAX_HEALTH_MESSAGE:
+            errors.append(too_long(f"{at}.message", _MAX_HEALTH_MESSAGE))
+        if identifier in seen:
+            errors.append(duplicate(f"{at}.resourceID", identifier))
+        seen.add(identifier)

@@ -1,0 +1,255 @@
+"""Warnings about pods and pod templates: what is accepted but deprecated, ineffective or surprising."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gateway.jsontypes import JsonObject
+from gateway.validation.addresses import ip_warnings
+from gateway.validation.field import go_quote
+from gateway.validation.names import is_dns1123_label, is_label_value
+from gateway.validation.node_labels import DEPRECATED as NODE_LABELS
+from gateway.validation.pod_annotations import APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD
+from gateway.validation.pod_options import containers_with_path
+from gateway.validation.quantities import is_fractional
+from gateway.validation.scheduling import PREFERRED_TERMS, REQUIRED_TERMS
+from gateway.validation.volume_warnings import overlap_warnings
+
+_ANNOTATIONS = {
+    "scheduler.alpha.kubernetes.io/critical-pod": 'non-functional in v1.16+; use the "priorityClassName" field instead',
+    "security.alpha.kubernetes.io/sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
+    "security.alpha.kubernetes.io/unsafe-sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
+}
+# source -> (how the warning calls it, what it says), in order
+_VOLUMES = {
+    "photonPersistentDisk": ("photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
+    "gitRepo": ("gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
+    "scaleIO": ("scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
+    "flocker": ("flocker", "deprecated in v1.22, non-functional in v1.25+"),
+    "storageos": ("storageOS", "deprecated in v1.22, non-functional in v1.25+"),
+    "quobyte": ("quobyte", "deprecated in v1.22, non-functional in v1.25+"),
+    "glusterfs": ("glusterfs", "deprecated in v1.25, non-functional in v1.26+"),
+    "cephfs": ("cephfs", "deprecated in v1.28, non-functional in v1.31+"),
+    "rbd": ("rbd", "deprecated in v1.28, non-functional in v1.31+"),
+}
+_NULL_SELECTOR = "a null labelSelector results in matching no pod"
+_BYTES = ("memory", "ephemeral-storage")
+
+
+def name_warning(name: str, use: str) -> list[str]:
+    """For names that become part of a host name."""
+    if not (messages := is_dns1123_label(name)):
+        return []
+    text = "which can result in surprising behavior; a DNS label is recommended"
+    return [f"metadata.name: this is used in {use}, {text}: [{' '.join(messages)}]"]
+
+
+def template_warnings(template: JsonObject, path: str) -> list[str]:
+    """About a pod template at `path`."""
+    return _warnings(template.get("spec") or {}, template.get("metadata") or {}, f"{path}.", template=True)
+
+
+def pod_warnings(pod: JsonObject) -> list[str]:
+    return _warnings(pod.get("spec") or {}, pod.get("metadata") or {}, "", template=False)
+
+
+def _warnings(spec: JsonObject, meta: JsonObject, path: str, template: bool) -> list[str]:
+    annotations, at = meta.get("annotations") or {}, f"{path}spec"
+    found = [*_node_labels(spec, at)]
+    for key, text in _ANNOTATIONS.items():
+        if key in annotations:
+            found.append(f"{path}metadata.annotations[{key}]: {text}")
+    for i, volume in enumerate(spec.get("volumes") or ()):
+        found += _volume(volume, f"{at}.volumes[{i}]")
+    found += overlap_warnings(spec.get("volumes") or ())
+    found += _duplicates(spec, at)
+    overhead = spec.get("overhead") or {}
+    found += [_fraction(f"{at}.overhead[{key}]", overhead[key]) for key in _BYTES if _is_bad(overhead, key)]
+    if annotations:
+        found += _seccomp_pod(spec, annotations, path)
+    for container, place in containers_with_path(spec, at):
+        if annotations:
+            found += _container_annotations(container, spec, annotations, path, template)
+        found += _container(container, place)
+    found += _ports(spec, at)
+    grace = spec.get("terminationGracePeriodSeconds")
+    if grace is not None and grace < 0:
+        text = "must be >= 0; negative values are invalid and will be treated as 1"
+        found.append(f"{at}.terminationGracePeriodSeconds: {text}")
+    found += _affinity(spec.get("affinity") or {}, f"{at}.affinity")
+    for i, server in enumerate((spec.get("dnsConfig") or {}).get("nameservers") or ()):
+        found += ip_warnings(f"{at}.dnsConfig.nameservers[{i}]", server)
+    for i, alias in enumerate(spec.get("hostAliases") or ()):
+        found += ip_warnings(f"{at}.hostAliases[{i}].ip", alias.get("ip", ""))
+    return found
+
+
+def _node_labels(spec: JsonObject, path: str) -> Iterator[str]:
+    for key in spec.get("nodeSelector") or ():
+        if key in NODE_LABELS:
+            yield f"{path}.nodeSelector[{key}]: {NODE_LABELS[key]}"
+    node = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    at = f"{path}.affinity.nodeAffinity"
+    for i, term in enumerate((node.get(REQUIRED_TERMS) or {}).get("nodeSelectorTerms") or ()):
+        yield from node_term_warnings(term, f"{at}.{REQUIRED_TERMS}.nodeSelectorTerms[{i}]", check_values=False)
+    for i, term in enumerate(node.get(PREFERRED_TERMS) or ()):
+        place = f"{at}.{PREFERRED_TERMS}[{i}].preference"
+        yield from node_term_warnings(term.get("preference") or {}, place, check_values=True)
+    for i, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
+        key, place = constraint.get("topologyKey", ""), f"{path}.topologySpreadConstraints[{i}]"
+        if key in NODE_LABELS:
+            yield f"{place}.topologyKey: {key} is {NODE_LABELS[key]}"
+        if "labelSelector" not in constraint:
+            yield f"{place}.labelSelector: {_NULL_SELECTOR}"
+
+
+def node_term_warnings(term: JsonObject, path: str, *, check_values: bool) -> Iterator[str]:
+    """About the labels in a node selector term."""
+    for i, expression in enumerate(term.get("matchExpressions") or ()):
+        key, at = expression.get("key", ""), f"{path}.matchExpressions[{i}]"
+        if key in NODE_LABELS:
+            yield f"{at}.key: {key} is {NODE_LABELS[key]}"
+        if check_values:
+            for j, value in enumerate(expression.get("values") or ()):
+                yield from (f"{at}.values[{j}]: {value} is invalid, {text}" for text in is_label_value(value))
+
+
+def _volume(volume: JsonObject, path: str) -> list[str]:
+    found = [f"{path}.{_VOLUMES[key][0]}: {_VOLUMES[key][1]}" for key in volume if key in _VOLUMES]
+    template = (volume.get("ephemeral") or {}).get("volumeClaimTemplate")
+    if template is not None:
+        found += claim_warnings(template.get("spec") or {}, f"{path}.ephemeral.volumeClaimTemplate.spec")
+    return found
+
+
+def claim_warnings(spec: JsonObject, path: str) -> list[str]:
+    """About a PersistentVolumeClaim's specification."""
+    resources = spec.get("resources") or {}
+    return [
+        _fraction(f"{path}.resources.{kind}[storage]", resources[kind]["storage"])
+        for kind in ("requests", "limits")
+        if _is_bad(resources.get(kind) or {}, "storage")
+    ]
+
+
+def _is_bad(quantities: JsonObject, key: str) -> bool:
+    return key in quantities and is_fractional(quantities[key])
+
+
+def _fraction(path: str, value: str) -> str:
+    return f"{path}: fractional byte value {go_quote(str(value))} is invalid, must be an integer"
+
+
+def _duplicates(spec: JsonObject, path: str) -> Iterator[str]:
+    seen: set[str] = set()
+    for i, alias in enumerate(spec.get("hostAliases") or ()):
+        address = alias.get("ip", "")
+        if address in seen:
+            yield f"{path}.hostAliases[{i}].ip: duplicate ip {go_quote(address)}"
+        seen.add(address)
+    secrets = [secret.get("name", "") for secret in spec.get("imagePullSecrets") or ()]
+    for i, name in enumerate(secrets):
+        if name in secrets[:i]:
+            yield f"{path}.imagePullSecrets[{i}].name: duplicate name {go_quote(name)}"
+    for i, name in enumerate(secrets):
+        if not name:
+            yield f'{path}.imagePullSecrets[{i}].name: invalid empty name ""'
+
+
+def _seccomp_pod(spec: JsonObject, annotations: dict[str, str], path: str) -> list[str]:
+    if SECCOMP_POD not in annotations or "seccompProfile" in (spec.get("securityContext") or {}):
+        return []
+    text = 'non-functional in v1.27+; use the "seccompProfile" field instead'
+    return [f"{path}metadata.annotations[{SECCOMP_POD}]: {text}"]
+
+
+def _container_annotations(
+    container: JsonObject, spec: JsonObject, annotations: dict[str, str], path: str, template: bool
+) -> Iterator[str]:
+    context, name = container.get("securityContext") or {}, container.get("name", "")
+    key = f"{SECCOMP_CONTAINER}{name}"
+    if "seccompProfile" not in context and key in annotations:
+        yield f'{path}metadata.annotations[{key}]: non-functional in v1.27+; use the "seccompProfile" field instead'
+    key = f"{APP_ARMOR}{name}"
+    if template and "appArmorProfile" not in context and key in annotations:
+        profile = (spec.get("securityContext") or {}).get("appArmorProfile")
+        if profile is None or profile != app_armor_field(annotations[key]):
+            yield f'{path}metadata.annotations[{key}]: deprecated since v1.30; use the "appArmorProfile" field instead'
+
+
+def app_armor_field(annotation: str) -> JsonObject | None:
+    """The appArmorProfile that an annotation stands for, None if it is malformed."""
+    kinds = {"unconfined": "Unconfined", "runtime/default": "RuntimeDefault"}
+    if annotation in kinds:
+        return {"type": kinds[annotation]}
+    profile = annotation.removeprefix("localhost/")
+    return {"type": "Localhost", "localhostProfile": profile} if profile and profile != annotation else None
+
+
+def _container(container: JsonObject, path: str) -> Iterator[str]:
+    resources = container.get("resources") or {}
+    for key in _BYTES:
+        for kind in ("limits", "requests"):
+            quantities = resources.get(kind) or {}
+            if _is_bad(quantities, key):
+                yield _fraction(f"{path}.resources.{kind}[{key}]", quantities[key])
+    seen: set[str] = set()
+    for i, variable in enumerate(container.get("env") or ()):
+        name, value = variable.get("name", ""), variable.get("value", "")
+        reference = f"$({name})"
+        if name not in seen:
+            seen.add(name)
+        elif "valueFrom" in variable or value == reference or reference not in value:
+            text = f"hides previous definition of {go_quote(name)}, which may be dropped when using apply"
+            yield f"{path}.env[{i}]: {text}"
+
+
+def _ports(spec: JsonObject, path: str) -> list[str]:
+    found: list[str] = []
+    taken: dict[tuple[int, str], list[tuple[str, str, int]]] = {}
+    names: dict[str, str] = {}
+    duplicates: list[str] = []
+    for container, place in containers_with_path(spec, path):
+        for i, port in enumerate(container.get("ports") or ()):
+            at, address, host = f"{place}.ports[{i}]", port.get("hostIP", ""), port.get("hostPort", 0)
+            if address and not host:
+                found.append(f"{at}: hostIP set without hostPort: {_go_port(port)}")
+            others = taken.setdefault((port.get("containerPort", 0), port.get("protocol", "")), [])
+            found += [text for other in others if (text := _port_conflict(at, address, host, other))]
+            others.append((at, address, host))
+            if name := port.get("name"):
+                if name in names:
+                    text = f"services and probes that select ports by name will use {names[name]}"
+                    duplicates.append(f"{at}: duplicate port name {go_quote(name)} with {names[name]}, {text}")
+                else:
+                    names[name] = at
+    return found + duplicates
+
+
+def _port_conflict(path: str, address: str, host: int, other: tuple[str, str, int]) -> str:
+    other_path, other_address, other_host = other
+    if (address, host) == (other_address, other_host):
+        return f"{path}: duplicate port definition with {other_path}"
+    if not host or not other_host:
+        return f"{path}: overlapping port definition with {other_path}"
+    if host == other_host and (not address) != (not other_address):
+        return f"{path}: dangerously ambiguous port definition with {other_path}"
+    return ""
+
+
+def _go_port(port: JsonObject) -> str:
+    keys = {"Name": "name", "HostPort": "hostPort", "ContainerPort": "containerPort", "Protocol": "protocol"}
+    keys["HostIP"] = "hostIP"
+    numbers = ("HostPort", "ContainerPort")
+    return "{" + " ".join(f"{k}:{port.get(v, 0 if k in numbers else '')}" for k, v in keys.items()) + "}"
+
+
+def _affinity(affinity: JsonObject, path: str) -> Iterator[str]:
+    for kind in ("podAffinity", "podAntiAffinity"):
+        terms = affinity.get(kind) or {}
+        for i, term in enumerate(terms.get(REQUIRED_TERMS) or ()):
+            if "labelSelector" not in term:
+                yield f"{path}.{kind}.{REQUIRED_TERMS}[{i}].labelSelector: {_NULL_SELECTOR}"
+        for i, weighted in enumerate(terms.get(PREFERRED_TERMS) or ()):
+            if "labelSelector" not in (weighted.get("podAffinityTerm") or {}):
+                yield f"{path}.{kind}.{PREFERRED_TERMS}[{i}].podAffinityTerm.labelSelector: {_NULL_SELECTOR}"

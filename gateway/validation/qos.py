@@ -1,0 +1,46 @@
+"""Quality of service classes of pods (page "Pod Quality of Service Classes")."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gateway.jsontypes import JsonObject
+from gateway.schema.quantity import Quantity
+from gateway.validation.quantities import quantity_of
+
+_COMPUTE = ("cpu", "memory")
+
+
+def qos_class(spec: JsonObject) -> str:
+    """BestEffort, Burstable or Guaranteed."""
+    pod_level = spec.get("resources")
+    if pod_level is not None:
+        requirements = [pod_level]
+    else:
+        requirements = [
+            container.get("resources") or {}
+            for key in ("containers", "initContainers")
+            for container in spec.get(key) or ()
+        ]
+    requests: dict[str, Quantity] = {}
+    limits: dict[str, Quantity] = {}
+    guaranteed = True
+    for requirement in requirements:
+        _add(requests, requirement.get("requests"))
+        wanted = _add(limits, requirement.get("limits"))
+        if wanted < len(_COMPUTE) and (pod_level is None or requirement.get("limits")):
+            guaranteed = False
+    if not requests and not limits:
+        return "BestEffort"
+    return "Guaranteed" if guaranteed and requests == limits else "Burstable"
+
+
+def _add(total: dict[str, Quantity], quantities: dict[str, Any] | None) -> int:
+    """Adds what is above zero; returns of how many of CPU and memory there is any."""
+    count = 0
+    for name in _COMPUTE:
+        quantity = quantity_of((quantities or {}).get(name))
+        if quantity.unscaled > 0:
+            count += 1
+            total[name] = quantity + total[name] if name in total else quantity
+    return count
