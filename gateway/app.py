@@ -50,7 +50,7 @@ class App(FastAPI):
             await _loaded(gateway)
             await bootstrap(gateway)
             address = f"{self.settings.advertise_address or '127.0.0.1'}:{self.settings.secure_port}"
-            discovery = Discovery(gateway.resources.values(), address)
+            discovery = Discovery(gateway.registry, address)
             self.include_router(operations(gateway, discovery.paths, list(BOOTSTRAP_HOOKS)))
             self._endpoint = Endpoint(gateway, discovery, self._super_call)
             yield

@@ -16,6 +16,7 @@ import uvicorn
 
 from gateway.app import App
 from gateway.config import Settings
+from gateway.http.protocol import Protocol
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +50,7 @@ def serve(settings: Settings, context: ssl.SSLContext, listener: socket.socket, 
     config = uvicorn.Config(
         app,
         loop="uvloop",
-        http="httptools",
+        http=Protocol,
         ws="none",
         lifespan="on",
         log_config=None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 
 from gateway.http.exchange import Request, Response
 from gateway.http.negotiation import (
@@ -16,7 +15,7 @@ from gateway.http.negotiation import (
 )
 from gateway.http.routing import method_not_allowed, unknown_path
 from gateway.resources.discovery import aggregated_documents, groups_of, legacy_documents
-from gateway.resources.resource import Resource
+from gateway.resources.registry import Registry
 
 AGGREGATED_TYPE = b";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _AGGREGATED = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
@@ -26,8 +25,8 @@ _NOT_MODIFIED = 304
 class Discovery:
     """The documents of what is served; made anew when that changes."""
 
-    def __init__(self, resources: Iterable[Resource], server_address: str) -> None:
-        groups = groups_of(resources)
+    def __init__(self, registry: Registry, server_address: str) -> None:
+        groups = groups_of(registry)
         self._groups = frozenset(groups)
         self._legacy = legacy_documents(groups, server_address)
         self._aggregated = aggregated_documents(groups)
@@ -60,9 +59,11 @@ class Discovery:
 
     def _absent(self, path: str) -> Response | None:
         """404 Status below a served prefix; what is under no served group is nobody's."""
-        parts = path.split("/")
-        if parts[1] == "api" or (len(parts) > 3 and parts[1] == "apis" and parts[2] in self._groups):
-            raise unknown_path()
+        match path.split("/"):
+            case ["", "api", *_]:
+                raise unknown_path()
+            case ["", "apis", group, _, *_] if group in self._groups:
+                raise unknown_path()
         return None
 
     def _respond_aggregated(self, request: Request, path: str, media_type: str) -> Response:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gateway.http.request_info import RequestInfo
-from gateway.http.status import StatusError
+from gateway.http.status import StatusError, bad_request
 from gateway.resources.resource import Resource
+from gateway.validation.field import go_quote
 
 ResourceKey = tuple[str, str, str, str]  # group, version, plural, subresource ("" for the resource itself)
 
@@ -28,6 +29,8 @@ def served_resource(resources: Mapping[ResourceKey, Resource], method: str, info
     resource = resources.get((info.group, info.version, info.resource, info.subresource))
     if resource is None or info.verb == "proxy":
         raise unknown_path()
+    if "%" in info.name or info.name in (".", ".."):
+        raise _invalid_name(info.name)
     methods = _methods(resource, info)
     offered = [verbs for verbs in methods.values() if not resource.verbs.isdisjoint(verbs)]
     if not offered:
@@ -69,3 +72,9 @@ def method_not_allowed() -> StatusError:
     """405 for a method that a path does not serve."""
     message = "the server does not allow this method on the requested resource"
     return StatusError(405, "MethodNotAllowed", message, {})
+
+
+def _invalid_name(name: str) -> StatusError:
+    """400 for a name that no path can hold."""
+    problem = "may not contain '%'" if "%" in name else f"may not be '{name}'"
+    return bad_request(f"Name parameter invalid: {go_quote(name)}: {problem}")

@@ -6,30 +6,27 @@ Built once from the served resources, as JSON bytes: legacy documents (`APIVersi
 
 from __future__ import annotations
 
-import hashlib
-from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 
 from gateway.jsontypes import JsonObject, dumps
+from gateway.resources.registry import Registry, storage_version_hash
 from gateway.resources.resource import Resource
 
 AGGREGATED_API_VERSION = "apidiscovery.k8s.io/v2"
 
-Versions = dict[str, list[Resource]]  # version -> its resources, each followed by its subresources
+Versions = Mapping[str, Sequence[Resource]]  # version -> its resources, each followed by its subresources
+Groups = Mapping[str, Versions]
 
 
-def groups_of(resources: Iterable[Resource]) -> dict[str, Versions]:
-    """Resources by group and version, in their order (which is the order of preference); names sorted."""
-    groups: dict[str, Versions] = {}
-    for resource in resources:
-        groups.setdefault(resource.group, {}).setdefault(resource.version, []).append(resource)
-    for versions in groups.values():
-        for served in versions.values():
-            served.sort(key=lambda resource: (resource.resource, resource.subresource))
-    return groups
+def groups_of(registry: Registry) -> Groups:
+    """What a registry serves, in its order."""
+    return {
+        group: {version: registry.of_version(group, version) for version in versions}
+        for group, versions in registry.groups.items()
+    }
 
 
-def legacy_documents(groups: dict[str, Versions], server_address: str) -> dict[str, bytes]:
+def legacy_documents(groups: Groups, server_address: str) -> dict[str, bytes]:
     """Each legacy document by its path, without a trailing slash."""
     documents: dict[str, bytes] = {}
     named = [_group(name, versions) for name, versions in groups.items() if name]
@@ -54,7 +51,7 @@ def _group(name: str, versions: Versions) -> JsonObject:
     return {"name": name, "versions": served, "preferredVersion": served[0]}
 
 
-def _resource_list(group: str, version: str, resources: list[Resource]) -> JsonObject:
+def _resource_list(group: str, version: str, resources: Sequence[Resource]) -> JsonObject:
     # the core group's list has no apiVersion on the wire
     head: JsonObject = {"kind": "APIResourceList", "apiVersion": "v1"} if group else {"kind": "APIResourceList"}
     group_version = f"{group}/{version}" if group else version
@@ -71,18 +68,13 @@ def _api_resource(resource: Resource) -> JsonObject:
     if _foreign_kind(resource):
         entry |= {key: value for key, value in _kind(resource).items() if key != "kind" and value}
     entry |= {"kind": resource.kind, "verbs": sorted(resource.verbs), **_names(resource)}
-    if resource.storage_version and not resource.subresource:
-        entry["storageVersionHash"] = storage_version_hash(resource.storage_version, resource.kind)
+    version_hash = storage_version_hash(resource)
+    if version_hash:
+        entry["storageVersionHash"] = version_hash
     return entry
 
 
-def storage_version_hash(storage_version: str, kind: str) -> str:
-    """The opaque hash that tells clients when the version in which etcd holds a kind has changed."""
-    qualified = storage_version if "/" in storage_version else f"/{storage_version}"
-    return b64encode(hashlib.sha256(f"{qualified}/{kind}".encode()).digest()[:8]).decode()
-
-
-def aggregated_documents(groups: dict[str, Versions]) -> dict[str, bytes]:
+def aggregated_documents(groups: Groups) -> dict[str, bytes]:
     """The aggregated documents of /api and /apis."""
     core = [_group_discovery(name, versions) for name, versions in groups.items() if not name]
     named = [_group_discovery(name, versions) for name, versions in groups.items() if name]
@@ -103,7 +95,7 @@ def _group_discovery(name: str, versions: Versions) -> JsonObject:
     }
 
 
-def _resources_discovery(resources: list[Resource]) -> list[JsonObject]:
+def _resources_discovery(resources: Sequence[Resource]) -> list[JsonObject]:
     entries: dict[str, JsonObject] = {}
     for resource in resources:
         if not resource.subresource:

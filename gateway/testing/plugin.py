@@ -1,0 +1,23 @@
+"""pytest fixtures. Use with `pytest_plugins = ["gateway.testing.plugin"]`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from gateway.testing.server import ApiServer, api_server
+
+
+@pytest.fixture(scope="session")
+def kubernetes_api() -> Iterator[ApiServer]:
+    """One throw-away server for all tests of a session; tests keep apart by namespaces of their own."""
+    with api_server() as server:
+        yield server
+
+
+@pytest.fixture
+def fresh_kubernetes_api() -> Iterator[ApiServer]:
+    """A server for one test alone."""
+    with api_server() as server:
+        yield server

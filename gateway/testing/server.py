@@ -1,0 +1,133 @@
+"""A real server in a child process, with an etcd, certificates and an admin's token of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+START_TIMEOUT = 30.0
+STOP_TIMEOUT = 20.0
+
+
+class ServerDidNotStart(Exception):
+    """The server ended, or said nothing in time; the message ends with what it logged."""
+
+
+class ApiServer:
+    """A server that can be started, stopped, killed and started again on the same port.
+
+    It ends with the process that started it, even when that is killed. `url`, `token`, `ca_file` and `kubeconfig` are
+    what a client needs; the token is an administrator's.
+    """
+
+    def __init__(self, directory: Path, flags: Sequence[str] = (), etcd_servers: str = "") -> None:
+        """`directory` takes certificates, kubeconfig and log. With `etcd_servers` it has no etcd of its own."""
+        self.directory = directory
+        self.url = ""
+        self.token = ""
+        self.ca_file = directory / "certificates" / "ca.crt"
+        self.kubeconfig = directory / "kubeconfig"
+        self.log_file = directory / "server.log"
+        self._flags = tuple(flags)
+        self._etcd = (f"--etcd-servers={etcd_servers}",) if etcd_servers else ("--embedded-etcd",)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self.start_seconds = 0.0  # how long the last start took
+
+    @property
+    def pid(self) -> int:
+        """The server's process id."""
+        assert self._process is not None, "not running"
+        return self._process.pid
+
+    @property
+    def port(self) -> int:
+        """The port it serves on; 0 before the first start."""
+        return int(self.url.rpartition(":")[2]) if self.url else 0
+
+    def start(self, timeout: float = START_TIMEOUT) -> None:
+        """Starts it and waits until it answers. Raises ServerDidNotStart."""
+        began = time.monotonic()
+        self._control, theirs = socket.socketpair()
+        with theirs, self.log_file.open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command(theirs.fileno()),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        self._control.settimeout(timeout)
+        try:
+            with self._control.makefile("r", encoding="utf-8") as words:
+                line = words.readline()
+        except TimeoutError:
+            line = ""
+        if not line:
+            self.kill()
+            raise ServerDidNotStart(f"no word of readiness:\n{self.log_file.read_text(errors='replace')[-4000:]}")
+        self.url, self.token = line.split()
+        self.start_seconds = time.monotonic() - began
+
+    def _command(self, control: int) -> list[str]:
+        token = (f"--admin-token={self.token}",) if self.token else ()
+        return [
+            *(sys.executable, "-m", "gateway", "serve"),
+            *self._etcd,
+            "--bind-address=127.0.0.1",
+            f"--secure-port={self.port}",
+            f"--cert-dir={self.ca_file.parent}",
+            f"--kubeconfig-out={self.kubeconfig}",
+            f"--control-fd={control}",
+            *token,
+            *self._flags,
+        ]
+
+    def stop(self) -> int:
+        """Has it finish what is under way and end; returns its exit status."""
+        return self._end(signal.SIGTERM)
+
+    def kill(self) -> int:
+        """Ends it as a crash would; returns its exit status."""
+        return self._end(signal.SIGKILL)
+
+    def _end(self, how: signal.Signals) -> int:
+        process, self._process = self._process, None
+        control, self._control = self._control, None
+        if process is None:
+            return 0
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, how)
+        try:
+            status = process.wait(STOP_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            status = process.wait()
+        if control is not None:
+            control.close()
+        return status
+
+
+@contextlib.contextmanager
+def api_server(*flags: str, etcd_servers: str = "") -> Iterator[ApiServer]:
+    """A running server that is gone, with all its data, when the block ends.
+
+    `flags` are those of `apiserver-gateway serve`; with `etcd_servers` it uses that etcd instead of its own. Raises
+    ServerDidNotStart.
+    """
+    with tempfile.TemporaryDirectory(prefix="api-server-") as directory:
+        server = ApiServer(Path(directory), flags, etcd_servers)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
