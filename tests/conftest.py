@@ -1,0 +1,69 @@
+"""An etcd for the tests: one for the session that all share, or one's own to kill, pause and compact."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from storage.embedded import EmbeddedEtcd, EmbeddedEtcdError, find_binary
+from storage.etcd import EtcdClient, EtcdSettings
+
+IMAGE = "quay.io/coreos/etcd:v3.6.0"
+
+
+@pytest.fixture(scope="session")
+def etcd_endpoint() -> Iterator[str]:
+    """The shared etcd: the local binary's, or a container's if APISERVER_GATEWAY_TEST_ETCD=container or there is none."""
+    if os.environ.get("APISERVER_GATEWAY_TEST_ETCD") == "container" or not _has_binary():
+        yield from _container()
+    else:
+        with EmbeddedEtcd() as etcd:
+            yield etcd.endpoint
+
+
+@pytest.fixture
+def own_etcd() -> Iterator[EmbeddedEtcd]:
+    """An etcd that no other test sees."""
+    with EmbeddedEtcd() as etcd:
+        yield etcd
+
+
+@pytest.fixture
+async def etcd_client(etcd_endpoint: str) -> AsyncIterator[EtcdClient]:
+    """A client of the shared etcd."""
+    async with EtcdClient(EtcdSettings((etcd_endpoint,))) as client:
+        yield client
+
+
+@pytest.fixture
+async def own_client(own_etcd: EmbeddedEtcd) -> AsyncIterator[EtcdClient]:
+    """A client of one's own etcd."""
+    async with EtcdClient(EtcdSettings((own_etcd.endpoint,))) as client:
+        yield client
+
+
+@pytest.fixture
+def prefix() -> bytes:
+    """A key prefix of one's own in the shared etcd."""
+    return f"/test/{uuid.uuid4().hex}/".encode()
+
+
+def _has_binary() -> bool:
+    try:
+        find_binary()
+    except EmbeddedEtcdError:
+        return False
+    return True
+
+
+def _container() -> Iterator[str]:
+    from testcontainers.core.container import DockerContainer
+    from testcontainers.core.wait_strategies import LogMessageWaitStrategy
+
+    command = "etcd --listen-client-urls=http://0.0.0.0:2379 --advertise-client-urls=http://127.0.0.1:2379"
+    container = DockerContainer(IMAGE).with_exposed_ports(2379).with_command(command)
+    with container.waiting_for(LogMessageWaitStrategy("ready to serve client requests")):
+        yield f"http://{container.get_container_host_ip()}:{container.get_exposed_port(2379)}"

@@ -1,0 +1,112 @@
+"""What a client sees of an etcd that dies, comes back, hangs or has a healthy neighbour."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+
+from storage.embedded import EmbeddedEtcd, free_ports
+from storage.errors import DeadlineExceeded, Unavailable
+from storage.etcd import EtcdClient, EtcdSettings, KeyValue, SwapResult
+
+
+@pytest.fixture
+async def dead_first(etcd_endpoint: str) -> AsyncIterator[EtcdClient]:
+    dead = f"http://127.0.0.1:{free_ports()[0]}"
+    async with EtcdClient(EtcdSettings((dead, etcd_endpoint))) as client:
+        yield client
+
+
+async def test_a_dead_endpoint_is_left_for_the_next_one(dead_first: EtcdClient, prefix: bytes) -> None:
+    assert (await dead_first.create(prefix, b"v")).succeeded
+    async with dead_first.watch(prefix, start_revision=1) as watch:
+        assert (await anext(watch)).events
+
+
+async def test_without_etcd_a_call_fails_at_its_deadline(prefix: bytes) -> None:
+    async with EtcdClient(EtcdSettings((f"http://127.0.0.1:{free_ports()[0]}",))) as client:
+        started = time.monotonic()
+        with pytest.raises(Unavailable):
+            await client.put(prefix, b"", timeout=0.5)
+        with pytest.raises(Unavailable):
+            await client.revision(timeout=0.5)
+        assert time.monotonic() - started < 2
+
+
+async def test_calls_wait_for_a_restart_and_acknowledged_writes_survive(
+    own_etcd: EmbeddedEtcd, own_client: EtcdClient
+) -> None:
+    written = (await own_client.put(b"k", b"v")).revision
+    own_etcd.kill()
+    calls = [asyncio.ensure_future(call) for call in (own_client.get(b"k"), own_client.create(b"other", b"v"))]
+    await asyncio.to_thread(own_etcd.start)
+    restarted = time.monotonic()
+    found, created = await asyncio.gather(*calls)
+    assert time.monotonic() - restarted < 1
+    assert isinstance(found, KeyValue) and found.mod_revision == written
+    assert isinstance(created, SwapResult) and created.succeeded
+
+
+async def test_a_broken_watch_raises_and_the_next_goes_on(own_etcd: EmbeddedEtcd, own_client: EtcdClient) -> None:
+    watch = own_client.watch(b"k")
+    await watch.start()
+    waiting = asyncio.ensure_future(anext(watch))
+    written = (await own_client.put(b"k", b"v")).revision
+    assert (await waiting).revision == written
+    waiting = asyncio.ensure_future(anext(watch))
+    await asyncio.sleep(0)
+    own_etcd.kill()
+    with pytest.raises(Unavailable):
+        async with asyncio.timeout(5):
+            await waiting
+    await asyncio.to_thread(own_etcd.start)
+    again = (await own_client.put(b"k", b"w")).revision
+    async with asyncio.timeout(5), own_client.watch(b"k", start_revision=written + 1) as resumed:
+        assert (await anext(resumed)).revision == again
+
+
+async def test_a_hanging_etcd_holds_nobody_over_the_deadline(own_etcd: EmbeddedEtcd) -> None:
+    async with EtcdClient(EtcdSettings((own_etcd.endpoint,), timeout=0.5)) as client:
+        revision = await client.revision()
+        own_etcd.pause()
+        started = time.monotonic()
+        for call in (client.get(b"k"), client.put(b"k", b""), client.leases.grant(5), client.watch(b"k").start()):
+            with pytest.raises(DeadlineExceeded):
+                await call
+        assert time.monotonic() - started < 3
+        own_etcd.resume()
+        assert await client.revision(timeout=5) >= revision
+
+
+async def test_reads_leave_a_hanging_endpoint_within_the_deadline(
+    own_etcd: EmbeddedEtcd, etcd_endpoint: str, prefix: bytes
+) -> None:
+    async with EtcdClient(EtcdSettings((own_etcd.endpoint, etcd_endpoint), timeout=1)) as client:
+        await client.revision()
+        own_etcd.pause()
+        assert await client.get(prefix) is None
+        assert (await client.create(prefix, b"v")).succeeded
+        own_etcd.resume()
+
+
+async def test_a_watch_outlives_a_pause(own_etcd: EmbeddedEtcd, own_client: EtcdClient) -> None:
+    async with own_client.watch(b"k") as watch:
+        own_etcd.pause()
+        writing = asyncio.ensure_future(own_client.put(b"k", b"v"))
+        own_etcd.resume()
+        async with asyncio.timeout(5):
+            assert (await anext(watch)).revision == (await writing).revision
+
+
+async def test_closing_the_client_ends_calls_under_way(own_etcd: EmbeddedEtcd) -> None:
+    client = EtcdClient(EtcdSettings((own_etcd.endpoint,)))
+    await client.revision()
+    own_etcd.pause()
+    waiting = asyncio.ensure_future(client.get(b"k"))
+    await asyncio.sleep(0.05)
+    await client.close()
+    with pytest.raises(Unavailable):
+        await waiting
