@@ -1,0 +1,40 @@
+# Everything that a person types here: `make run` and `make test` set up what they need themselves.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: run test lint types proto catalog bench check clean
+
+.venv/ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python >= 3.11 is needed; name one with PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -m venv .venv || { echo "Python's venv module is missing: on Debian, apt-get install python3-venv"; exit 1; }
+	@echo "installing what the server and its tests need into .venv ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+run: .venv/ready ## a server on an embedded etcd, data kept in .run/
+	@mkdir -p .run
+	@$(BIN)/apiserver-gateway serve --embedded-etcd --data-dir .run/etcd --cert-dir .run/certificates \
+		--bind-address 127.0.0.1 --kubeconfig-out .run/kubeconfig $(ARGS)
+
+test: .venv/ready ## all tests, on a real etcd and with real clients
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: .venv/ready
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+types: .venv/ready
+	@$(BIN)/mypy
+
+proto: .venv/ready ## storage/etcd/generated from proto/
+	@$(BIN)/python hack/proto.py
+
+catalog: .venv/ready ## the catalog of built-in types: make catalog FROM='--server https://... --token ...' or FROM='--saved DIR'
+	@$(BIN)/python hack/catalog.py $(FROM)
+
+bench: .venv/ready ## the table of tests/benchmarks
+	@$(BIN)/python -m tests.benchmarks $(ARGS)
+
+check: test lint types
+
+clean:
+	rm -rf .venv .run .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,324 @@
+"""make bench: the gateway beside a bare ASGI function and beside its own etcd client, as ratios within one run.
+
+    python -m tests.benchmarks [--objects 5000] [--seconds 4] [--rounds 3] [--only WORD]
+
+One worker, TLS, token authentication. "raw" returns the same bytes from a bare ASGI function under the same uvicorn
+settings; "direct" is the etcd client alone, doing the transaction that a create does with the same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks import load
+
+TARGETS = {
+    "GET rv=0 / raw": 0.45,
+    "GET consistent, 32 connections / raw": 0.35,
+    "LIST all, rv=0 / raw": 0.85,
+    "LIST limit=500 / raw": 0.6,
+    "CREATE pod, 32 connections / direct": 0.25,
+    "merge PATCH pod, 32 connections / direct": 0.2,
+    "apply unchanged deployment, 32 connections / direct": 0.3,
+    "WATCH 200 watchers x 200 events / raw": 0.5,
+}
+TOKEN = "bench"
+NAMESPACE = "bench"
+
+CREATE = """
+local c = 0
+function init(args) name = args[1] end
+request = function()
+  c = c + 1
+  return wrk.format("POST", nil, {["Authorization"]="Bearer %s", ["Content-Type"]="application/json"},
+    (string.gsub([==[%s]==], "NAME", name .. "-" .. c)))
+end
+"""
+PATCH = """
+local c = 0
+request = function()
+  c = c + 1
+  return wrk.format("PATCH", "/api/v1/namespaces/%s/pods/pod-" .. string.format("%%06d", c %% %d),
+    {["Authorization"]="Bearer %s", ["Content-Type"]="application/merge-patch+json"},
+    '{"metadata":{"annotations":{"tick":"' .. c .. '"}}}')
+end
+"""
+APPLY = """
+request = function()
+  return wrk.format("PATCH", nil, {["Authorization"]="Bearer %s", ["Content-Type"]="application/apply-patch+yaml"},
+    [==[%s]==])
+end
+"""
+
+
+def pod(name: str, index: int) -> dict[str, Any]:
+    """A pod of about 3 KB as stored."""
+    environment = [{"name": f"E{each}", "value": "v" * 20} for each in range(6)]
+    container = {"image": "nginx:1.25", "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"app": f"a{index % 10}"}, "annotations": {"note": "x" * 600}},
+        "spec": {
+            "containers": [
+                {**container, "name": f"c{n}", "ports": [{"containerPort": 80 + n}], "env": environment}
+                for n in range(2)
+            ]
+        },
+    }
+
+
+def deployment() -> dict[str, Any]:
+    """A deployment of about 4 KB as stored."""
+    template = pod("", 0)
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "applied", "annotations": {"note": "x" * 600}},
+        "spec": {
+            "selector": {"matchLabels": {"app": "a0"}},
+            "template": {"metadata": {"labels": {"app": "a0"}}, "spec": template["spec"]},
+        },
+    }
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass
+class Bench:
+    """The servers under load, and what was measured so far."""
+
+    options: argparse.Namespace
+    directory: Path
+    etcd: str = ""
+    ours: str = ""
+    raw: str = ""
+    results: dict[str, list[float]] = field(default_factory=dict)
+    pod_value: bytes = b""
+
+    def pods(self, query: str = "") -> str:
+        return f"{self.ours}/api/v1/namespaces/{NAMESPACE}/pods{query}"
+
+    def fetch(self, url: str) -> bytes:
+        request = urllib.request.Request(url, headers={"Authorization": f"Bearer {TOKEN}"})
+        context = load.ssl._create_unverified_context()
+        with urllib.request.urlopen(request, context=context, timeout=30) as answer:
+            return bytes(answer.read())
+
+    def record(self, case: str, ours: Callable[[], float], other: Callable[[], float]) -> None:
+        """Measures both in turn, round by round, and keeps the ratios' medians."""
+        if self.options.only and self.options.only not in case:
+            return
+        rounds = []
+        for _ in range(self.options.rounds):
+            theirs = other()
+            rounds.append((ours(), theirs))
+        ratio = statistics.median(mine / theirs for mine, theirs in rounds)
+        mine, theirs = (statistics.median(column) for column in zip(*rounds, strict=True))
+        target = TARGETS[case]
+        mark = "" if ratio >= target else "   below"
+        print(f"{case:54s}{mine:12.1f}{theirs:12.1f}{ratio:8.2f}{target:8.2f}{mark}", flush=True)
+
+
+def start(stack: ExitStack, *arguments: str) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen([sys.executable, "-m", *arguments])
+    stack.callback(process.wait)
+    stack.callback(process.terminate)
+    return process
+
+
+def wait_for(bench: Bench, url: str) -> None:
+    for _ in range(200):
+        try:
+            bench.fetch(url)
+            return
+        except OSError:
+            time.sleep(0.05)
+    raise SystemExit(f"{url} did not answer within 10 seconds")
+
+
+def fill(bench: Bench) -> None:
+    namespace = json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}).encode()
+    asyncio.run(load.send(bench.ours, TOKEN, [("POST", "/api/v1/namespaces", namespace)], 1))
+    path = f"/api/v1/namespaces/{NAMESPACE}/pods"
+    bodies = [("POST", path, json.dumps(pod(f"pod-{i:06d}", i)).encode()) for i in range(bench.options.objects)]
+    codes = asyncio.run(load.send(bench.ours, TOKEN, bodies))
+    assert set(codes) == {201}, f"creating pods answered {set(codes)}"
+
+
+def prepare(bench: Bench, stack: ExitStack) -> subprocess.Popen[bytes]:
+    """Starts etcd, the gateway and the raw server; the latter with the bytes that the gateway gives."""
+    from gateway.certificates import ensure_certificates
+    from storage.embedded import EmbeddedEtcd
+
+    bench.etcd = stack.enter_context(EmbeddedEtcd(None)).endpoint
+    tokens = bench.directory / "tokens.csv"
+    tokens.write_text(f"{TOKEN},admin,1,system:masters\n")
+    port = free_port()
+    gateway = start(
+        stack, "gateway.cli", "serve", f"--etcd-servers={bench.etcd}", f"--token-auth-file={tokens}",
+        f"--secure-port={port}", "--bind-address=127.0.0.1", f"--cert-dir={bench.directory / 'certificates'}",
+        "--disable-admission-plugins=ServiceAccount",
+    )  # fmt: skip
+    bench.ours = f"https://127.0.0.1:{port}"
+    wait_for(bench, f"{bench.ours}/readyz")
+    fill(bench)
+    served = bench.directory / "raw"
+    served.mkdir()
+    made = ensure_certificates(bench.directory / "certificates", ["127.0.0.1"])
+    shutil.copy(made.certificate, served / "tls.crt")
+    shutil.copy(made.key, served / "tls.key")
+    bench.pod_value = bench.fetch(bench.pods("/pod-000001"))
+    (served / "pod").write_bytes(bench.pod_value)
+    (served / "list").write_bytes(bench.fetch(bench.pods("?resourceVersion=0")))
+    (served / "list500").write_bytes(bench.fetch(bench.pods("?limit=500")))
+    line = b'{"type":"ADDED","object":' + bench.fetch(f"{bench.ours}/api/v1/namespaces/{NAMESPACE}") + b"}\n"
+    (served / "events").write_bytes((line[:-3] + b',"data":"%s"}}\n' % (b"x" * 500)) * 200)
+    port = free_port()
+    start(stack, "tests.benchmarks.raw", str(port), str(served))
+    bench.raw = f"https://127.0.0.1:{port}"
+    wait_for(bench, f"{bench.raw}/pod")
+    return gateway
+
+
+async def direct_creates(etcd: str, value: bytes, seconds: float, connections: int = 32) -> float:
+    """Create transactions a second with the etcd client alone."""
+    from storage.etcd import EtcdClient, EtcdSettings
+
+    prefix = f"/bench/{random.randrange(1 << 40)}/".encode()
+    count = 0
+    async with EtcdClient(EtcdSettings(endpoints=(etcd,))) as client:
+        end = time.monotonic() + seconds
+
+        async def worker(number: int) -> None:
+            nonlocal count
+            index = 0
+            while time.monotonic() < end:
+                await client.create(prefix + b"%d-%d" % (number, index), value)
+                index += 1
+                count += 1
+
+        await asyncio.gather(*(worker(number) for number in range(connections)))
+        await client.delete(prefix, prefix[:-1] + b"0")
+    return count / seconds
+
+
+def direct(bench: Bench) -> float:
+    import uvloop
+
+    return float(uvloop.run(direct_creates(bench.etcd, bench.pod_value, bench.options.seconds)))
+
+
+def reads(bench: Bench) -> None:
+    seconds = bench.options.seconds
+
+    def rate(url: str, connections: int) -> Callable[[], float]:
+        return lambda: load.wrk(url, TOKEN, seconds, connections)
+
+    bench.record("GET rv=0 / raw", rate(bench.pods("/pod-000001?resourceVersion=0"), 16), rate(f"{bench.raw}/pod", 16))
+    bench.record(
+        "GET consistent, 32 connections / raw", rate(bench.pods("/pod-000001"), 32), rate(f"{bench.raw}/pod", 32)
+    )
+    bench.record("LIST all, rv=0 / raw", rate(bench.pods("?resourceVersion=0"), 4), rate(f"{bench.raw}/list", 4))
+    bench.record("LIST limit=500 / raw", rate(bench.pods("?limit=500"), 8), rate(f"{bench.raw}/list500", 8))
+
+
+def writes(bench: Bench) -> None:
+    seconds = bench.options.seconds
+    create = CREATE % (TOKEN, json.dumps(pod("NAME", 1)))
+    patch = PATCH % (NAMESPACE, bench.options.objects, TOKEN)
+    apply = APPLY % (TOKEN, json.dumps(deployment()))
+    applied = f"{bench.ours}/apis/apps/v1/namespaces/{NAMESPACE}/deployments/applied?fieldManager=bench&force=true"
+
+    def creates() -> float:
+        return load.wrk(bench.pods(), TOKEN, seconds, 32, create, (f"r{random.randrange(1 << 30)}",))
+
+    bench.record("CREATE pod, 32 connections / direct", creates, lambda: direct(bench))
+    bench.record(
+        "merge PATCH pod, 32 connections / direct",
+        lambda: load.wrk(bench.ours, TOKEN, seconds, 32, patch),
+        lambda: direct(bench),
+    )
+    bench.record(
+        "apply unchanged deployment, 32 connections / direct",
+        lambda: load.wrk(applied, TOKEN, seconds, 32, apply),
+        lambda: direct(bench),
+    )
+
+
+def watches(bench: Bench) -> None:
+    watchers, events = 200, 200
+
+    def ours() -> float:
+        word = f"w{random.randrange(1 << 30)}"
+        bodies = [
+            ("POST", f"/api/v1/namespaces/{NAMESPACE}/configmaps", json.dumps({
+                "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"{word}-{i}", "labels": {"bench": word}},
+                "data": {"k": "x" * 500},
+            }).encode())
+            for i in range(events)
+        ]  # fmt: skip
+        path = f"/api/v1/namespaces/{NAMESPACE}/configmaps?watch=1&timeoutSeconds=120&labelSelector=bench%3D{word}"
+
+        async def write() -> None:
+            await load.send(bench.ours, TOKEN, bodies, 8)
+
+        return asyncio.run(load.fan_out(bench.ours, path, TOKEN, watchers, events, b'"type":"ADDED"', write))
+
+    def raw() -> float:
+        async def go() -> None:
+            await load.send(bench.raw, TOKEN, [("POST", "/go", b"")], 1)
+
+        return asyncio.run(load.fan_out(bench.raw, "/stream", TOKEN, watchers, events, b'"type":"ADDED"', go))
+
+    bench.options.rounds = 1  # the raw server streams once
+    bench.record("WATCH 200 watchers x 200 events / raw", ours, raw)
+
+
+def resident_megabytes(process: subprocess.Popen[bytes]) -> float:
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--objects", type=int, default=5000)
+    parser.add_argument("--seconds", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", default="")
+    options = parser.parse_args()
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        bench = Bench(options, directory)
+        gateway = prepare(bench, stack)
+        size = len(bench.fetch(bench.pods("?resourceVersion=0"))) / (1 << 20)
+        print(f"{options.objects} pods, {size:.1f} MB as a list; resident {resident_megabytes(gateway):.0f} MB")
+        print(f"{'':54s}{'ours':>12s}{'other':>12s}{'ratio':>8s}{'target':>8s}")
+        reads(bench)
+        writes(bench)
+        watches(bench)
+        print(f"resident in the end: {resident_megabytes(gateway):.0f} MB")
+
+
+if __name__ == "__main__":
+    main()

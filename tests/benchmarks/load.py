@@ -1,0 +1,91 @@
+"""Load: wrk for requests, asyncio for watches and for the etcd client alone."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import ssl
+import subprocess
+import tempfile
+import time
+import urllib.parse
+from collections.abc import Awaitable, Callable
+
+
+def wrk(url: str, token: str, seconds: int, connections: int, script: str = "", arguments: tuple[str, ...] = ()) -> float:
+    """Successful requests a second, as wrk counts them."""
+    program = shutil.which("wrk")
+    if program is None:
+        raise SystemExit("the benchmarks need wrk: on Debian, apt-get install wrk")
+    command = [program, "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "20s"]
+    command += ["-H", f"Authorization: Bearer {token}"]
+    with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
+        if script:
+            file.write(script)
+            file.flush()
+            command += ["-s", file.name]
+        shown = subprocess.run([*command, url, "--", *arguments], capture_output=True, text=True, check=True).stdout
+    rate, total = re.search(r"Requests/sec:\s+([\d.]+)", shown), re.search(r"(\d+) requests in", shown)
+    bad = re.search(r"Non-2xx or 3xx responses: (\d+)", shown)
+    assert rate and total, shown
+    return float(rate[1]) * (1 - (int(bad[1]) / int(total[1]) if bad else 0))
+
+
+async def connect(url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    parts = urllib.parse.urlsplit(url)
+    return await asyncio.open_connection(parts.hostname, parts.port, ssl=context, limit=1 << 24)
+
+
+async def fan_out(
+    url: str, path: str, token: str, watchers: int, events: int, marker: bytes, start: Callable[[], Awaitable[None]]
+) -> float:
+    """Delivered events a second: `watchers` connections read until each has seen `events` markers after `start`."""
+    seen, complete = 0, asyncio.Event()
+
+    async def watch() -> None:
+        nonlocal seen
+        reader, writer = await connect(url)
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
+        await reader.readuntil(b"\r\n\r\n")
+        while data := await reader.read(1 << 18):
+            seen += data.count(marker)
+            if seen >= watchers * events:
+                complete.set()
+
+    tasks = [asyncio.create_task(watch()) for _ in range(watchers)]
+    await asyncio.sleep(2)  # all are connected and idle
+    began = time.monotonic()
+    await start()
+    await asyncio.wait_for(complete.wait(), 60)
+    took = time.monotonic() - began
+    for task in tasks:
+        task.cancel()
+    return seen / took
+
+
+async def send(url: str, token: str, requests: list[tuple[str, str, bytes]], connections: int = 8) -> list[int]:
+    """Sends (method, path, body) over keep-alive connections; the status codes, in no order."""
+    queue, codes = list(requests), []
+
+    async def worker() -> None:
+        reader, writer = await connect(url)
+        while queue:
+            method, path, body = queue.pop()
+            kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+            head = (
+                f"{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
+                f"Content-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
+            )
+            writer.write(head.encode() + body)
+            answer = await reader.readuntil(b"\r\n\r\n")
+            codes.append(int(answer.split()[1]))
+            length = re.search(rb"content-length: (\d+)", answer, re.IGNORECASE)
+            assert length, answer
+            await reader.readexactly(int(length[1]))
+        writer.close()
+
+    await asyncio.gather(*(worker() for _ in range(connections)))
+    return codes
