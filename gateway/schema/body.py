@@ -65,12 +65,12 @@ def parse_body(data: bytes) -> tuple[Any, list[str]]:
         value = orjson.loads(data)
     except orjson.JSONDecodeError:
         return _parse_slowly(data)
-    if type(value) is not dict:
+    if type(value) is not dict and type(value) is not list:
         return value, []
     # Every string costs two quotation marks, and nothing but an escaped \u0022 makes them more when written anew: a
     # key that was dropped leaves the counts unequal.
     if data.count(b'"') == orjson.dumps(value).count(b'"') and b"\\u0022" not in data:
-        return Body(value, data, False), []
+        return Body(value, data, False) if type(value) is dict else value, []
     return _parse_slowly(data)
 
 
@@ -116,7 +116,7 @@ def plain(value: Any) -> Any:
         container, place = todo.pop()
         item = container[place]
         if type(item) is Number:
-            container[place] = _plain_number(item)
+            container[place] = float(item)
         elif isinstance(item, dict):
             item = container[place] = dict(item)
             todo += [(item, key) for key in item]
@@ -124,11 +124,6 @@ def plain(value: Any) -> Any:
             item = container[place] = list(item)
             todo += [(item, index) for index in range(len(item))]
     return holder[0]
-
-
-def _plain_number(number: Number) -> int | float:
-    value = float(number)
-    return int(value) if value.is_integer() and abs(value) < 1 << 63 and "." not in number.text else value
 
 
 def quoted(text: str) -> str:

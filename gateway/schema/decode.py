@@ -14,6 +14,7 @@ import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from typing import Any
 
 from gateway.jsontypes import JsonObject
@@ -137,7 +138,7 @@ def _struct(type_: Type) -> Decoder:
     plain: dict[str, type] = {}  # fields whose values need no decoding beyond being of one Python type
     kept: set[str] = set()  # fields whose empty values are written
     zeros: list[tuple[str, Any]] = []
-    structs: list[tuple[str, Type]] = []
+    structs: list[tuple[str, Callable[[], JsonObject]]] = []
     for each in type_.fields.values():
         decoders[each.name] = _decoder(each.type)
         if each.type.kind in (Kind.STRING, Kind.BOOL, Kind.DURATION):
@@ -146,7 +147,7 @@ def _struct(type_: Type) -> Decoder:
             kept.add(each.name)
         if each.omit is Omit.NEVER:
             if each.type.kind is Kind.STRUCT and not each.pointer:
-                structs.append((each.name, each.type))
+                structs.append((each.name, partial(zero, each.type) if zero(each.type) else dict))
             else:
                 zeros.append((each.name, _zero_field(each)))
             if each.type.kind is Kind.LIST:
@@ -154,7 +155,7 @@ def _struct(type_: Type) -> Decoder:
     plain_type, decoder_of = plain.get, decoders.get
 
     def decode_struct(value: Any, marks: list[None]) -> Any:
-        if not isinstance(value, dict):
+        if type(value) is not dict and not isinstance(value, dict):
             raise Mismatch
         out: JsonObject = {}
         for key, item in value.items():
@@ -171,9 +172,9 @@ def _struct(type_: Type) -> Decoder:
         for key, empty in zeros:
             if key not in out:
                 out[key] = empty
-        for key, inner in structs:
+        for key, make in structs:
             if key not in out:
-                out[key] = zero(inner)
+                out[key] = make()
         return out
 
     return decode_struct
@@ -326,9 +327,14 @@ def _quantity(value: Any, marks: list[None]) -> Any:
             raise Mismatch  # floats too: their text counts
         value = str(value)
     try:
-        return quantity.canonical(value.strip() if value.isascii() else value)
+        return _canonical_quantity(value)
     except quantity.QuantityError:
         raise Mismatch from None
+
+
+@lru_cache(maxsize=8192)
+def _canonical_quantity(text: str) -> str:
+    return quantity.canonical(text.strip())
 
 
 def _any(value: Any, marks: list[None]) -> Any:

@@ -24,6 +24,7 @@ _escape = re.compile(
     r'\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(["\\/bfnrt]))'
 ).sub
 _SHORT_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_INSIDE = ("in numeric", "in exponent", "in literal", "in string escape", "in \\u", "after decimal")
 _LITERALS = {"t": ("true", True), "f": ("false", False), "n": ("null", None)}
 
 
@@ -174,9 +175,9 @@ class _Parser:
         self.at = found.end()
 
     def _fail(self, where: str) -> NoReturn:
-        if self.at >= len(self.text):
+        if self.at >= len(self.text) and not where.startswith(_INSIDE):
             raise DecodeError(END_OF_INPUT)
-        character = self.text[self.at]
+        character = self.text[self.at : self.at + 1] or " "  # as Go's scanner sees the end there
         shown = "\\'" if character == "'" else '"' if character == '"' else quote(character)[1:-1]
         raise DecodeError(f"invalid character '{shown}' {where}")
 
