@@ -8,7 +8,7 @@ Object metadata is prepared and validated generically before these run (see `gat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gateway.jsontypes import JsonObject
@@ -29,6 +29,8 @@ class WriteContext:
     now: str = ""  # RFC 3339 time of the request, seconds
     dry_run: bool = False
     warnings: list[str] = field(default_factory=list)
+    uid: str = ""  # of the user
+    extra: Mapping[str, Sequence[str]] = field(default_factory=dict)  # of the user
 
 
 def _nothing(obj: JsonObject, context: WriteContext) -> None:

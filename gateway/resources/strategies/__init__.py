@@ -57,6 +57,15 @@ MODULES: dict[str, str] = {
     "storage.k8s.io/csistoragecapacities": "csistoragecapacities",
     "storage.k8s.io/volumeattributesclasses": "volumeattributesclasses",
     "node.k8s.io/runtimeclasses": "runtimeclasses",
+    "flowcontrol.apiserver.k8s.io/flowschemas": "flowschemas",
+    "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations": "prioritylevelconfigurations",
+    "certificates.k8s.io/certificatesigningrequests": "certificatesigningrequests",
+    "admissionregistration.k8s.io/validatingwebhookconfigurations": "validatingwebhookconfigurations",
+    "admissionregistration.k8s.io/mutatingwebhookconfigurations": "mutatingwebhookconfigurations",
+    "admissionregistration.k8s.io/validatingadmissionpolicies": "validatingadmissionpolicies",
+    "admissionregistration.k8s.io/validatingadmissionpolicybindings": "validatingadmissionpolicybindings",
+    "admissionregistration.k8s.io/mutatingadmissionpolicies": "mutatingadmissionpolicies",
+    "admissionregistration.k8s.io/mutatingadmissionpolicybindings": "mutatingadmissionpolicybindings",
 }
 
 DEFAULT = Strategy()

@@ -63,6 +63,16 @@ def keep_spec_and_metadata(obj: JsonObject, old: JsonObject, context: WriteConte
             meta.pop(key, None)
 
 
+def keep_spec_and_all_metadata(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
+    """As `keep_spec`, for kinds whose status subresource changes no metadata but managedFields."""
+    _keep(obj, old, "spec")
+    managed = obj["metadata"].get("managedFields")
+    obj["metadata"] = deepcopy(old["metadata"])
+    obj["metadata"].pop("managedFields", None)
+    if managed is not None:
+        obj["metadata"]["managedFields"] = managed
+
+
 def bump_generation(obj: JsonObject, old: JsonObject) -> None:
     """The desired state has changed."""
     obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1

@@ -1,0 +1,229 @@
+"""ValidatingAdmissionPolicies, MutatingAdmissionPolicies and their bindings (KEP-3488, KEP-3962)."""
+
+from __future__ import annotations
+
+import re
+
+from gateway.jsontypes import JsonObject
+from gateway.validation.admission_rules import (
+    FAILURE_POLICIES,
+    unmutable_operations,
+    validate_match_conditions,
+    validate_match_resources,
+    validate_param_kind,
+    validate_param_ref,
+    with_params,
+)
+from gateway.validation.checks import known, one_of, same, text
+from gateway.validation.expressions import check_expression
+from gateway.validation.field import FieldError, duplicate, invalid, not_supported, required
+from gateway.validation.formats import validate_qualified_name
+from gateway.validation.names import byte_length, is_dns1123_subdomain
+
+MAX_AUDIT_ANNOTATIONS, MAX_AUDIT_EXPRESSION = 20, 5 * 1024
+REASONS, ACTIONS = ("Forbidden", "Invalid", "RequestEntityTooLarge"), ("Audit", "Deny", "Warn")
+PATCH_TYPES, REINVOCATION = ("ApplyConfiguration", "JSONPatch"), ("IfNeeded", "Never")
+RESERVED = frozenset(
+    [
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    ]
+)
+_is_identifier = re.compile("[_a-zA-Z][_a-zA-Z0-9]*").fullmatch
+_NOTHING = "validations or auditAnnotations must contain at least one item"
+
+
+class _Expressions:
+    """The expressions of one policy: which variables they may use, and which of them were there before."""
+
+    def __init__(self, spec: JsonObject, before: JsonObject) -> None:
+        self.variables = with_params("paramKind" in spec)
+        if spec.get("variables"):
+            self.variables = (*self.variables, "variables")
+        self.known = {text for group in _texts(before) for text in group}
+
+    def check(self, expression: str, path: str, result: str = "bool") -> list[FieldError]:
+        if expression in self.known:
+            return []
+        return check_expression(expression, path, self.variables, result)
+
+
+def _texts(spec: JsonObject) -> list[list[str]]:
+    validations = spec.get("validations") or []
+    return [
+        [validation.get(key, "") for validation in validations for key in ("expression", "messageExpression")],
+        [annotation.get("valueExpression", "") for annotation in spec.get("auditAnnotations") or ()],
+        [variable.get("expression", "") for variable in spec.get("variables") or ()],
+    ]
+
+
+def _common(spec: JsonObject, before: JsonObject, expressions: _Expressions, *, mutating: bool) -> list[FieldError]:
+    policy, match, found = spec.get("failurePolicy"), spec.get("matchConstraints"), list[FieldError]()
+    found += (
+        [required("spec.failurePolicy")] if policy is None else known("spec.failurePolicy", policy, FAILURE_POLICIES)
+    )
+    if (kind := spec.get("paramKind")) is not None:
+        found += validate_param_kind(kind, "spec.paramKind")
+    if match is None:
+        found.append(required("spec.matchConstraints"))
+    else:
+        found += validate_match_resources(match, "spec.matchConstraints")
+        if not match.get("resourceRules"):
+            found.append(required("spec.matchConstraints.resourceRules"))
+        if mutating:
+            found += unmutable_operations(match, "spec.matchConstraints")
+    conditions, old_conditions = (either.get("matchConditions") or [] for either in (spec, before))
+    if not before or not same(spec.get("paramKind"), before.get("paramKind")) or not same(conditions, old_conditions):
+        known_texts = [condition.get("expression", "") for condition in old_conditions]
+        found += validate_match_conditions(
+            conditions, "spec.matchConditions", params="paramKind" in spec, preexisting=known_texts
+        )
+    for i, variable in enumerate(spec.get("variables") or ()):
+        found += _variable(variable, f"spec.variables[{i}]", expressions)
+    return found
+
+
+def _variable(variable: JsonObject, path: str, expressions: _Expressions) -> list[FieldError]:
+    name, expression, found = variable.get("name", ""), variable.get("expression", ""), list[FieldError]()
+    if not name.strip():
+        found.append(required(f"{path}.name", "name is not specified"))
+    elif not _is_identifier(name) or name in RESERVED:
+        found.append(invalid(f"{path}.name", name, "must be a valid CEL identifier"))
+    if not expression.strip():
+        found.append(required(f"{path}.expression", "expression is not specified"))
+    else:
+        found += expressions.check(expression, f"{path}.expression", "any")
+    return found
+
+
+def validate_validating_policy(policy: JsonObject, old: JsonObject | None) -> list[FieldError]:
+    spec, before = policy.get("spec", {}), (old or {}).get("spec", {})
+    expressions = _Expressions(spec, before)
+    found = _common(spec, before, expressions, mutating=False)
+    validations, annotations = spec.get("validations") or [], spec.get("auditAnnotations") or []
+    if not validations and not annotations:
+        return [*found, required("spec.validations", _NOTHING), required("spec.auditAnnotations", _NOTHING)]
+    for i, validation in enumerate(validations):
+        found += _validation(validation, f"spec.validations[{i}]", expressions)
+    if len(annotations) > MAX_AUDIT_ANNOTATIONS:
+        message = f"must not have more than {MAX_AUDIT_ANNOTATIONS} auditAnnotations"
+        found.append(invalid("spec.auditAnnotations", annotations, message))
+    keys: set[str] = set()
+    for i, annotation in enumerate(annotations):
+        path, key = f"spec.auditAnnotations[{i}]", annotation.get("key", "")
+        found += _audit_annotation(policy, annotation, path, expressions)
+        if key in keys:
+            found.append(duplicate(f"{path}.key", key))
+        keys.add(key)
+    return found
+
+
+def _validation(validation: JsonObject, path: str, expressions: _Expressions) -> list[FieldError]:
+    found, not_empty = list[FieldError](), "must be non-empty if specified"
+    expression, message_expression = validation.get("expression", ""), validation.get("messageExpression", "")
+    if not expression.strip():
+        found.append(required(f"{path}.expression", "expression is not specified"))
+    else:
+        found += expressions.check(expression, f"{path}.expression")
+    if message_expression.strip():
+        found += expressions.check(message_expression, f"{path}.messageExpression", "string")
+    elif message_expression:
+        found.append(invalid(f"{path}.messageExpression", message_expression, not_empty))
+    message = validation.get("message", "")
+    if message and not message.strip():
+        found.append(invalid(f"{path}.message", message, not_empty))
+    elif re.search(r"[\n\r]", message.strip()):
+        found.append(invalid(f"{path}.message", message, "must not contain line breaks"))
+    if (reason := validation.get("reason")) is not None:
+        found += known(f"{path}.reason", reason, REASONS)
+    return found
+
+
+def _audit_annotation(
+    policy: JsonObject, annotation: JsonObject, path: str, expressions: _Expressions
+) -> list[FieldError]:
+    name, key, found = policy["metadata"].get("name", ""), annotation.get("key", ""), list[FieldError]()
+    if name:
+        found += validate_qualified_name(f"{path}.key", f"{name}/{key}")
+    else:
+        found.append(invalid(f"{path}.key", key, "requires metadata.name be non-empty"))
+    expression, at = annotation.get("valueExpression", "").strip(), f"{path}.valueExpression"
+    if not expression:
+        found.append(required(at, "valueExpression is not specified"))
+    elif byte_length(expression) > MAX_AUDIT_EXPRESSION:
+        found.append(required(at, f"must not exceed {MAX_AUDIT_EXPRESSION} bytes in length"))
+    else:
+        found += expressions.check(expression, at, "string or null")
+    return found
+
+
+def validate_mutating_policy(policy: JsonObject, old: JsonObject | None) -> list[FieldError]:
+    spec, before = policy.get("spec", {}), (old or {}).get("spec", {})
+    expressions = _Expressions(spec, before)
+    found = _common(spec, before, expressions, mutating=True)
+    mutations = spec.get("mutations") or []
+    if not mutations:
+        found.append(required("spec.mutations", "mutations must contain at least one item"))
+    for i, mutation in enumerate(mutations):
+        found += _mutation(mutation, f"spec.mutations[{i}]", expressions)
+    return found + one_of("spec.reinvocationPolicy", spec.get("reinvocationPolicy"), REINVOCATION)
+
+
+def _mutation(mutation: JsonObject, path: str, expressions: _Expressions) -> list[FieldError]:
+    kind = mutation.get("patchType")
+    if not kind:
+        return [required(f"{path}.patchType")]
+    if kind not in PATCH_TYPES:
+        return [not_supported(f"{path}.patchType", kind, PATCH_TYPES)]
+    key, other = ("jsonPatch", "applyConfiguration")[:: 1 if kind == "JSONPatch" else -1]
+    found, patch = list[FieldError](), mutation.get(key)
+    if patch is None:
+        found.append(required(f"{path}.{key}", f"must be specified when patchType is {kind}"))
+    elif not (expression := patch.get("expression", "").strip()):
+        found.append(required(f"{path}.{key}.expression"))
+    else:
+        found += expressions.check(expression, f"{path}.{key}.expression", key)
+    if other in mutation:
+        message = f"must not be specified when patchType is {kind}"
+        found.append(invalid(f"{path}.{other}", f"{{{other}}}", message))
+    return found
+
+
+def validate_policy_binding(binding: JsonObject, *, mutating: bool) -> list[FieldError]:
+    spec = binding.get("spec", {})
+    found = text("spec.policyName", spec.get("policyName"), is_dns1123_subdomain)
+    found += validate_param_ref(spec.get("paramRef"), "spec.paramRef")
+    found += validate_match_resources(spec.get("matchResources"), "spec.matchResources")
+    if mutating:
+        return found + unmutable_operations(spec.get("matchResources"), "spec.matchResources")
+    actions, path = spec.get("validationActions") or [], "spec.validationActions"
+    for i, action in enumerate(actions):
+        found += known(f"{path}[{i}]", action, ACTIONS)
+        if action in actions[:i]:
+            found.append(duplicate(f"{path}[{i}]", action))
+    if "Deny" in actions and "Warn" in actions:
+        message = (
+            "must not contain both Deny and Warn (repeating the same validation failure information in the API response "
+            "and headers serves no purpose)"
+        )
+        found.append(invalid(path, actions, message))
+    return found if actions else [*found, required(path, "at least one validation action is required")]
