@@ -26,7 +26,7 @@ def go_kind(value: Any) -> str:
 
 
 def parse(body: bytes, expected: Any, go_type: str, prefix: str = "") -> tuple[Any, list[str]]:
-    """The value of `body` and the paths of its duplicate fields; raises 400 for what is no JSON or not `expected`.
+    """The value of `body` and the messages about its duplicate fields; raises 400 unless it is JSON and `expected`.
 
     `go_type` is what the error calls the expected type; null is accepted for any.
     """

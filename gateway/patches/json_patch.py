@@ -82,9 +82,8 @@ def _strict_errors(operations: list[JsonObject], duplicates: list[str]) -> list[
     """In the order of the operations, duplicates before unknown fields."""
     errors: list[str] = []
     for i, operation in enumerate(operations):
-        prefix = f"[{i}]"
-        errors += [f'json patch duplicate field "{path}"' for path in duplicates if path.startswith(prefix + ".")]
-        errors += [f'json patch unknown field "{prefix}.{key}"' for key in operation or () if key not in _MEMBERS]
+        errors += [f"json patch {message}" for message in duplicates if f'"[{i}].' in message]
+        errors += [f'json patch unknown field "[{i}].{key}"' for key in operation or () if key not in _MEMBERS]
     return errors
 
 

@@ -17,7 +17,7 @@ def parse(body: bytes, strict: bool) -> tuple[Any, list[str]]:
     value, duplicates = documents.parse(body, dict, "map[string]interface {}", "error decoding patch: ")
     if value is None:
         raise bad_request("Invalid JSON Patch")
-    return value, [f'duplicate field "{path}"' for path in duplicates]
+    return value, duplicates
 
 
 def apply(document: JsonObject, patch: Any, type_: Type) -> Any:

@@ -35,7 +35,7 @@ from gateway.schema.types import Type
 def parse(body: bytes, strict: bool) -> tuple[Any, list[str]]:
     """Reads a patch document: its value, and the strict errors if `strict`; raises StatusError 400."""
     value, duplicates = documents.parse(body, dict, "map[string]interface {}")
-    return value or {}, [f'duplicate field "{path}"' for path in duplicates] if strict else []
+    return value or {}, duplicates if strict else []
 
 
 def apply(document: JsonObject, patch: Any, type_: Type) -> JsonObject:
