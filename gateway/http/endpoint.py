@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gateway.access.authorization import forbidden
@@ -28,17 +29,27 @@ from gateway.verbs import verb_for
 if TYPE_CHECKING:
     from gateway.verbs import Verb
 
-    Route = tuple[RequestInfo, Resource, Verb]
-
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Any]]
 Fallback = Callable[[Scope, Receive, Send], Awaitable[None]]
 NO_SNIFF = (b"x-content-type-options", b"nosniff")
 PAGE_NOT_FOUND = Response(404, b"404 page not found\n", TEXT_TYPE, [NO_SNIFF])
 
-_ROUTES_LIMIT = 16384
+_ROUTES_LIMIT = 8192
+_MEMORABLE_QUERY = 48  # bytes; longer queries hardly come again
 _LONG_RUNNING_VERBS = frozenset({"watch", "proxy"})
 _LONG_RUNNING_SUBRESOURCES = frozenset({"attach", "exec", "proxy", "log", "portforward"})
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """What is known of a request from its path and query alone."""
+
+    info: RequestInfo
+    resource: Resource
+    verb: Verb
+    query: dict[str, list[str]]
+    timeout: float | None
 
 
 class Endpoint:
@@ -48,7 +59,7 @@ class Endpoint:
         self._gateway = gateway
         self._discovery = discovery
         self._fallback = fallback
-        self._routes: dict[str, Route] = {}  # of plain GETs, by path
+        self._routes: dict[tuple[str, bytes], Route] = {}  # of GETs, by path and query
 
     def forget_routes(self) -> None:
         """To be called when the served resources have changed."""
@@ -73,32 +84,32 @@ class Endpoint:
 
     async def _respond(self, request: Request, scope: Scope) -> Response | None:
         """The answer; None when it is the fallback's to give."""
-        route = self._routes.get(request.path) if request.method == "GET" and not request.query_string else None
+        headers = request.headers
+        route = self._routes.get((request.path, request.query_string)) if request.method == "GET" else None
+        request.human = is_human(headers.get(b"user-agent", b""))
         if route is None:
             refused = _read_request_info(request, scope["raw_path"])
             if refused is not None:
                 return refused
+            timeout = _timeout(request)
         else:
-            request.info = route[0]
-        timeout = None
-        request.human = is_human(request.headers.get(b"user-agent", b""))
+            request.info, timeout = route.info, route.timeout
+            request.adopt_query(route.query)
         if request.query_string:
             request.human = pretty_parameter(request.query, request.human)
-            timeout = _timeout(request)
         self._admit(request)
         if route is None:
             if not request.info.is_resource:
                 return self._discovery.respond(request)
             if not self._discovery.serves_group(request.info.group):
                 return PAGE_NOT_FOUND
-            route = self._route(request)
-        request.representation = negotiate(request.headers.get(b"accept", b""), route[0].verb)
-        _, resource, verb = route
+            route = self._route(request, timeout)
+        request.representation = negotiate(headers.get(b"accept", b""), route.info.verb)
         if timeout is None:
-            return await verb(self._gateway, request, resource)
+            return await route.verb(self._gateway, request, route.resource)
         try:
             async with asyncio.timeout(timeout):
-                return await verb(self._gateway, request, resource)
+                return await route.verb(self._gateway, request, route.resource)
         except TimeoutError:
             raise timed_out() from None
 
@@ -112,14 +123,16 @@ class Endpoint:
         if reason is not None:
             raise forbidden(user, request.info, reason)
 
-    def _route(self, request: Request) -> Route:
+    def _route(self, request: Request, timeout: float | None) -> Route:
+        """Finds what serves a resource request, and remembers it. Raises StatusError 404 or 405."""
         info = request.info
         resource = served_resource(self._gateway.resources, request.method, info)
-        route = info, resource, verb_for(info.verb, resource.qualified, resource.subresource)
-        if request.method == "GET" and not request.query_string:
+        verb = verb_for(info.verb, resource.qualified, resource.subresource)
+        route = Route(info, resource, verb, request.query, timeout)
+        if request.method == "GET" and len(request.query_string) <= _MEMORABLE_QUERY:
             if len(self._routes) >= _ROUTES_LIMIT:
                 self._routes.clear()
-            self._routes[request.path] = route
+            self._routes[request.path, request.query_string] = route
         return route
 
 

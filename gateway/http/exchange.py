@@ -72,6 +72,10 @@ class Request:
             self._query = parse_query(self.query_string)
         return self._query
 
+    def adopt_query(self, query: dict[str, list[str]]) -> None:
+        """Takes over the parameters of an earlier request with the same query; nobody may change them."""
+        self._query = query
+
     def parameter(self, name: str, default: str = "") -> str:
         """The first value of a query parameter."""
         values = self.query.get(name)

@@ -1,0 +1,73 @@
+"""Tokens come from kube-apiserver's CSV; who has none is anonymous where that is allowed."""
+
+import pytest
+
+from gateway.access.authentication import ANONYMOUS_USER, InvalidTokenFile, TokenAuthenticator, parse_tokens
+from gateway.access.authorization import AuthenticatedOnly, forbidden
+from gateway.access.user import User
+from gateway.http.request_info import request_info
+
+TOKENS = 'tok,admin,1,system:masters\nalice-token,alice,2,"team-a,team-b"\nbob-token,bob,3\n\n'
+USERS = parse_tokens(TOKENS)
+
+
+def test_the_token_file_gives_names_uids_and_groups() -> None:
+    assert USERS["alice-token"] == User("alice", ("team-a", "team-b", "system:authenticated"), "2")
+    assert USERS["bob-token"] == User("bob", ("system:authenticated",), "3")
+
+
+def test_a_short_line_is_named() -> None:
+    with pytest.raises(InvalidTokenFile, match=r"tokens\.csv:2"):
+        parse_tokens("a,b,c\nd,e\n", "tokens.csv")
+
+
+@pytest.mark.parametrize(
+    ("header", "name"),
+    [
+        (b"Bearer tok", "admin"),
+        (b"bearer bob-token", "bob"),
+        (b"Bearer bob-token extra", "bob"),
+        (b"Bearer ", "system:anonymous"),
+        (b"", "system:anonymous"),
+        (b"Basic Ym9iOmJvYg==", "system:anonymous"),
+        (b"Bearer wrong", None),
+    ],
+)
+def test_headers_name_users(header: bytes, name: str | None) -> None:
+    user = TokenAuthenticator(USERS, anonymous=True).authenticate({b"authorization": header})
+    assert (user.name if user else None) == name
+
+
+def test_nobody_is_let_in_without_credentials_unless_anonymous_is_on() -> None:
+    assert TokenAuthenticator(USERS, anonymous=True).authenticate({}) is ANONYMOUS_USER
+    assert TokenAuthenticator(USERS, anonymous=False).authenticate({}) is None
+
+
+def test_anonymous_may_read_what_is_public_only() -> None:
+    authorizer = AuthenticatedOnly()
+    for path, allowed in (("/readyz", True), ("/version", True), ("/readyz/etcd", False), ("/api", False)):
+        assert (authorizer.authorize(ANONYMOUS_USER, request_info("GET", path, {})) is None) is allowed
+    assert authorizer.authorize(ANONYMOUS_USER, request_info("POST", "/version", {})) is not None
+    assert authorizer.authorize(USERS["bob-token"], request_info("POST", "/api/v1/namespaces", {})) is None
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "message"),
+    [
+        ("GET", "/metrics", 'forbidden: User "bob" cannot get path "/metrics"'),
+        (
+            "PATCH",
+            "/apis/apps/v1/namespaces/x/deployments/d/scale",
+            'deployments.apps "d" is forbidden: User "bob" cannot patch resource "deployments/scale" '
+            'in API group "apps" in the namespace "x"',
+        ),
+        (
+            "GET",
+            "/api/v1/nodes",
+            'nodes is forbidden: User "bob" cannot list resource "nodes" in API group "" at the cluster scope',
+        ),
+    ],
+)
+def test_refusals_say_who_may_not_do_what(method: str, path: str, message: str) -> None:
+    error = forbidden(USERS["bob-token"], request_info(method, path, {}), "")
+    assert (error.code, error.message) == (403, message)

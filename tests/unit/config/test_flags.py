@@ -1,0 +1,69 @@
+"""Settings come from flags or their environment variables, flags first, and errors say what to do."""
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from gateway.config import InvalidSettings, Settings
+from gateway.flags import FLAGS, add_flags, settings_from
+
+
+def settings(*arguments: str, **environment: str) -> Settings:
+    parser = argparse.ArgumentParser()
+    add_flags(parser)
+    return settings_from(parser.parse_args(arguments), environment)
+
+
+def test_flags_become_settings() -> None:
+    found = settings(
+        "--etcd-servers=http://a:2379,http://b:2379",
+        "--secure-port=7443",
+        "--anonymous-auth=false",
+        "--service-node-port-range=30000-30100",
+        "--disable-admission-plugins=ServiceAccount,Priority",
+        "--etcd-compaction-interval=5m",
+    )
+    assert found.etcd_servers == ("http://a:2379", "http://b:2379")
+    assert (found.secure_port, found.anonymous_auth, found.etcd_compaction_interval) == (7443, False, 300.0)
+    assert found.service_node_port_range == (30000, 30100)
+    assert found.disable_admission_plugins == {"ServiceAccount", "Priority"}
+
+
+def test_variables_stand_in_for_flags_that_are_not_given() -> None:
+    variables = {"APISERVER_GATEWAY_EMBEDDED_ETCD": "true", "APISERVER_GATEWAY_SECURE_PORT": "1"}
+    assert settings(**variables).embedded_etcd
+    assert settings("--secure-port=2", **variables).secure_port == 2
+
+
+def test_a_boolean_flag_needs_no_value() -> None:
+    assert settings("--embedded-etcd").embedded_etcd
+
+
+def test_every_flag_has_a_setting() -> None:
+    names = {flag.setting for flag in FLAGS}
+    assert names == set(Settings.__dataclass_fields__)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "--etcd-servers=.*or give --embedded-etcd"),
+        (["--embedded-etcd", "--etcd-servers=x"], "exclude each other"),
+        (["--etcd-servers=x", "--data-dir=d"], "--data-dir"),
+        (["--embedded-etcd", "--secure-port=x"], "--secure-port=x"),
+        (["--embedded-etcd", "--workers=0"], "--workers"),
+        (["--embedded-etcd", "--token-auth-file=/no/such"], "--token-auth-file: there is no file"),
+        (["--embedded-etcd", "--tls-cert-file=x"], "belong together"),
+        (["--embedded-etcd", "--service-cluster-ip-range=x"], "--service-cluster-ip-range"),
+        (["--embedded-etcd", "--service-node-port-range=5"], "range of ports"),
+        (["--embedded-etcd", "--etcd-prefix=registry/"], "--etcd-prefix"),
+    ],
+)
+def test_what_cannot_work_is_said(arguments: list[str], message: str) -> None:
+    with pytest.raises(InvalidSettings, match=message):
+        settings(*arguments)
+
+
+def test_paths_are_paths(tmp_path: Path) -> None:
+    assert settings("--embedded-etcd", f"--data-dir={tmp_path}").data_dir == tmp_path

@@ -1,0 +1,81 @@
+"""The Accept header decides on the representation, by kube-apiserver's two rules."""
+
+import pytest
+
+from gateway.http.negotiation import body_media_type, is_human, negotiate, pretty_parameter
+from gateway.http.status import StatusError
+
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+
+@pytest.mark.parametrize(
+    ("accept", "content_type"),
+    [
+        ("", "application/json"),
+        ("*/*", "application/json"),
+        ("application/json", "application/json"),
+        ("application/json;charset=utf-8", "application/json"),
+        ("application/yaml", "application/yaml"),
+        ("application/yaml, application/json", "application/yaml"),
+        ("application/json;q=0.4, application/yaml;q=0.9", "application/yaml"),
+        ("application/json;q=0", "application/json"),
+        ("application/yaml;q=high, application/json", "application/json"),
+        ("text/html, application/xml;q=0.9, application/yaml;q=0.5, */*;q=0.1", "application/yaml"),
+        ("application/vnd.kubernetes.protobuf,application/json", "application/json"),
+        (f"{TABLE},{TABLE.replace('v1', 'v1beta1')},application/json", "application/json"),
+    ],
+)
+def test_the_best_clause_that_can_be_honoured_wins(accept: str, content_type: str) -> None:
+    assert negotiate(accept.encode(), "get").content_type == content_type.encode()
+
+
+@pytest.mark.parametrize("accept", ["text/html", "application/*", "Application/JSON", "image/png, text/*"])
+def test_no_literal_media_type_is_not_acceptable(accept: str) -> None:
+    with pytest.raises(StatusError, match="406: Not Acceptable") as caught:
+        negotiate(accept.encode(), "get")
+    assert (caught.value.code, caught.value.details) == (406, {})
+    assert "stream=watch" not in caught.value.message
+
+
+def test_collections_advertise_their_streams_too() -> None:
+    with pytest.raises(StatusError, match="application/json;stream=watch"):
+        negotiate(b"text/html", "list")
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "application/json;as=Chair;g=meta.k8s.io;v=v1",
+        "application/json;g=meta.k8s.io;v=v1",
+        "application/json;as=Table",
+        "application/json;sv=v2",
+        "application/yaml;stream=watch",
+    ],
+)
+def test_parameters_that_cannot_be_honoured_are_not_acceptable(accept: str) -> None:
+    with pytest.raises(StatusError, match="only the following media types are accepted: application/json, ") as caught:
+        negotiate(accept.encode(), "get")
+    assert (caught.value.code, caught.value.details) == (406, None)
+
+
+def test_a_watch_needs_a_format_that_streams() -> None:
+    assert negotiate(b"application/json;stream=watch", "watch").content_type == b"application/json"
+    with pytest.raises(StatusError, match="accepted: application/json;stream=watch, "):
+        negotiate(b"application/yaml", "watch")
+
+
+def test_indentation_is_for_people_unless_the_parameter_says_otherwise() -> None:
+    assert is_human(b"curl/8.0") and is_human(b"Mozilla/5.0 (X11)") and not is_human(b"kubectl/v1.36")
+    assert pretty_parameter({"pretty": ["1"]}, False)
+    assert not pretty_parameter({"pretty": ["false"]}, True)
+    assert not pretty_parameter({"pretty": ["maybe"]}, True)
+    assert pretty_parameter({"pretty": [""]}, True)
+    assert negotiate(b"application/json;pretty=1", "get").pretty
+
+
+def test_bodies_are_json_or_yaml() -> None:
+    assert body_media_type(b"") == "application/json"
+    assert body_media_type(b"application/yaml; charset=utf-8") == "application/yaml"
+    with pytest.raises(StatusError, match="the body of the request was in an unknown format") as caught:
+        body_media_type(b"text/plain")
+    assert caught.value.code == 415
