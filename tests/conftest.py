@@ -16,7 +16,7 @@ IMAGE = "quay.io/coreos/etcd:v3.6.0"
 
 @pytest.fixture(scope="session")
 def etcd_endpoint() -> Iterator[str]:
-    """The shared etcd: the local binary's, or a container's if APISERVER_GATEWAY_TEST_ETCD=container or there is none."""
+    """The shared etcd: the local binary's, or a container's if APISERVER_GATEWAY_TEST_ETCD=container or without one."""
     if os.environ.get("APISERVER_GATEWAY_TEST_ETCD") == "container" or not _has_binary():
         yield from _container()
     else:

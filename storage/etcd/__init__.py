@@ -1,8 +1,9 @@
 """An asyncio client of etcd's v3 API. Its errors are those of storage/errors.py."""
 
 from storage.etcd.client import EtcdClient
+from storage.etcd.errors import LeaseNotFound
 from storage.etcd.kv import KV, prefix_end
-from storage.etcd.lease import LeaseNotFound, Leases
+from storage.etcd.lease import Leases
 from storage.etcd.results import (
     DELETE,
     PUT,

@@ -100,6 +100,12 @@ class Endpoints:
             self._raise_if_closed()
             raise
 
+    async def connected(self, timeout: float) -> Endpoint:
+        """The endpoint in use, or the first that connects when that one is not connected. Raises Unavailable."""
+        if self.current.channel.get_state() is not ChannelConnectivity.READY and not await self._reconnected(timeout):
+            raise Unavailable("no etcd endpoint could be reached in time")
+        return self.current
+
     async def logged_in(self, endpoint: Endpoint, timeout: float, stale: Metadata | None = None) -> Metadata:
         """The metadata for a call, after a login if there is none yet or it is `stale`. Raises AioRpcError."""
         await self.login.renew(endpoint.auth, stale, timeout)
@@ -161,9 +167,14 @@ class Endpoints:
             if attempts >= len(self._all):
                 await asyncio.sleep(min(_PAUSE, remaining / 2))
             return True
+        return await self._reconnected(remaining)
+
+    async def _reconnected(self, timeout: float) -> bool:
+        """Whether within that time any endpoint gets connected; it is then the one in use."""
+        self._raise_if_closed()
         if self._ready is None or self._ready.done():
             self._ready = asyncio.create_task(self._wait_for_connection())
-        done, _ = await asyncio.wait((self._ready,), timeout=remaining)
+        done, _ = await asyncio.wait((self._ready,), timeout=timeout)
         self._raise_if_closed()
         return bool(done)
 

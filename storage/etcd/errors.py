@@ -20,9 +20,15 @@ from storage.errors import (
     Unavailable,
 )
 
+
+class LeaseNotFound(StorageError):
+    """The lease has expired or was revoked."""
+
+
 _BY_DETAILS: dict[str, type[StorageError]] = {
     "etcdserver: mvcc: required revision has been compacted": Compacted,
     "etcdserver: mvcc: required revision is a future revision": FutureRevision,
+    "etcdserver: requested lease not found": LeaseNotFound,
     "etcdserver: mvcc: database space exceeded": NoSpace,
     "etcdserver: request is too large": TooLarge,
     "etcdserver: too many operations in txn request": TooLarge,

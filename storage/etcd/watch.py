@@ -60,11 +60,11 @@ class Watches:
         return Watch(self, request, own_stream)
 
     async def stream(self, own: bool, timeout: float) -> WatchStream:
-        """A stream that works as far as is known. Raises StorageError when the user can't log in."""
+        """A stream over a connection. Raises StorageError when there is none in time or the user can't log in."""
         shared, login = self._shared, self.endpoints.login
         if not own and shared is not None and not shared.broken and shared.metadata is login.metadata:
             return shared
-        endpoint = self.endpoints.current
+        endpoint = await self.endpoints.connected(timeout)
         try:
             metadata = login.metadata or await self.endpoints.logged_in(endpoint, timeout)
         except AioRpcError as error:
