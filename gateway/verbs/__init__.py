@@ -1,7 +1,8 @@
 """The verbs, one module each, and the table that finds them.
 
 A verb is `async def VERB(gateway, request, resource) -> Response`. `VERBS` names the module and function that serve a
-verb on every resource; `SUBRESOURCE_VERBS` what serves it on one subresource where that differs. Modules are imported
+verb on every resource; `SUBRESOURCE_VERBS` what serves it on one subresource, or on a resource (then
+the subresource is empty), where that differs. Modules are imported
 when their verb is first asked for.
 """
 
@@ -31,13 +32,19 @@ VERBS = {
 }
 
 # (resource.group or resource, subresource) -> {verb: "module:function"}
-SUBRESOURCE_VERBS: dict[tuple[str, str], dict[str, str]] = {}
+SUBRESOURCE_VERBS: dict[tuple[str, str], dict[str, str]] = {
+    ("componentstatuses", ""): {
+        "get": "gateway.verbs.component_statuses:get",
+        "list": "gateway.verbs.component_statuses:list_",
+        "watch": "gateway.verbs.component_statuses:watch",
+    },
+}
 
 
 @cache
 def verb_for(verb: str, qualified: str, subresource: str) -> Verb:
     """What serves `verb` on a resource ("deployments.apps"); raises KeyError for a verb that nobody serves."""
-    special = SUBRESOURCE_VERBS.get((qualified, subresource), {}) if subresource else {}
+    special = SUBRESOURCE_VERBS.get((qualified, subresource), {})
     module, _, function = (special.get(verb) or VERBS[verb]).partition(":")
     verb_function: Verb = getattr(import_module(module), function)
     return verb_function

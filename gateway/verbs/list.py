@@ -11,6 +11,8 @@ Which state is served follows the table of resourceVersion, resourceVersionMatch
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gateway.http.exchange import Request, Response
 from gateway.http.status import bad_request, expired
 from gateway.jsontypes import dumps
@@ -59,6 +61,8 @@ async def read_page(reads: Reads, served: Served, prefix: bytes, options: ListOp
     try:
         if options.continuation:
             return await _continued(reads, served, prefix, options)
+        if options.name and (prefix != served.cache.spec.prefix or not served.resource.namespaced):
+            return await _one(reads, served, prefix + options.name.encode(), options)
         return await _first(reads, served, prefix, options)
     except TooLargeRevision as error:
         raise too_large(error) from None
@@ -82,6 +86,11 @@ async def _first(reads: Reads, served: Served, prefix: bytes, options: ListOptio
     elif not await reads.fresh():
         return await reads.page_direct(served.cache, prefix, prefix, limit, match)
     return reads.page(served.cache, prefix, prefix, limit, match)
+
+
+async def _one(reads: Reads, served: Served, key: bytes, options: ListOptions) -> Page:
+    """A collection narrowed to one name: a limit means nothing to it, not even that the version is meant exactly."""
+    return await _first(reads, served, key, replace(options, limit=0))
 
 
 async def _continued(reads: Reads, served: Served, prefix: bytes, options: ListOptions) -> Page:

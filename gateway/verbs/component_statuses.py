@@ -1,0 +1,45 @@
+"""componentstatuses: deprecated, not stored; tells whether the storage of this server answers."""
+
+from __future__ import annotations
+
+from gateway.http.exchange import Request, Response
+from gateway.http.status import method_not_supported, not_found
+from gateway.jsontypes import JsonObject, dumps
+from gateway.resources.resource import Resource
+from gateway.server import Gateway
+from storage.errors import StorageError
+
+
+async def list_(gateway: Gateway, request: Request, resource: Resource) -> Response:
+    """A list of the one component that an API server without a scheduler and controllers knows."""
+    component = {key: value for key, value in (await _etcd(gateway)).items() if key not in ("kind", "apiVersion")}
+    return Response(
+        200, dumps({"kind": "ComponentStatusList", "apiVersion": "v1", "metadata": {}, "items": [component]})
+    )
+
+
+async def get(gateway: Gateway, request: Request, resource: Resource) -> Response:
+    """One component. Raises StatusError 404."""
+    component = await _etcd(gateway)
+    if request.info.name != component["metadata"]["name"]:
+        raise not_found("", "componentstatuses", request.info.name)
+    return Response(200, dumps(component))
+
+
+async def watch(gateway: Gateway, request: Request, resource: Resource) -> Response:
+    """There is nothing to watch. Raises StatusError 405."""
+    raise method_not_supported("", "componentstatuses", "watch")
+
+
+async def _etcd(gateway: Gateway) -> JsonObject:
+    condition = {"type": "Healthy", "status": "True", "message": "ok"}
+    try:
+        await gateway.client.revision()
+    except StorageError as error:
+        condition = {"type": "Healthy", "status": "False", "message": str(error), "error": str(error)}
+    return {
+        "kind": "ComponentStatus",
+        "apiVersion": "v1",
+        "metadata": {"name": "etcd-0"},
+        "conditions": [condition],
+    }
