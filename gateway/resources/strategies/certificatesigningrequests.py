@@ -21,7 +21,7 @@ def any_name(name: str, prefix: bool) -> list[str]:
 
 def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
     spec = obj["spec"]
-    asks = {"username": context.user, "uid": context.uid, "groups": list(context.groups)}
+    asks: JsonObject = {"username": context.user, "uid": context.uid, "groups": list(context.groups)}
     asks["extra"] = {key: list(values) for key, values in context.extra.items()}
     for key, value in asks.items():
         spec.pop(key, None)

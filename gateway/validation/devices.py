@@ -1,0 +1,250 @@
+"""What the kinds of resource.k8s.io share: names, sizes of lists, selectors, configuration (KEP-4381, KEP-4817)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
+
+from gateway.jsontypes import JsonObject, dumps
+from gateway.validation.expressions import check_expression
+from gateway.validation.field import FieldError, duplicate, invalid, not_supported, required, too_long, too_many
+from gateway.validation.formats import is_c_identifier, validate_dns1123_label, validate_dns1123_subdomain
+from gateway.validation.labels import validate_label_name
+from gateway.validation.names import byte_length, is_label_value
+from gateway.validation.volume_sources import validate_csi_driver_name as validate_driver_name
+
+MAX_REQUESTS, MAX_CONSTRAINTS, MAX_CONFIG, MAX_SELECTORS, MAX_CHOICES, MAX_CONDITIONS = 32, 32, 32, 32, 8, 4
+MAX_EXPRESSION, MAX_PARAMETERS, MAX_POOL, MAX_IDENTIFIER = 10 * 1024, 10 * 1024, 253, 32
+EFFECTS, OPERATORS = ("NoExecute", "NoSchedule", "None"), ("Equal", "Exists")
+_NOT_A_REQUEST = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+_is_uuid = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").fullmatch
+
+Rule = Callable[[Any, str], list[FieldError]]
+RequestNames = dict[str, frozenset[str]]
+
+
+def validate_list(items: list[Any], most: int, path: str, rule: Rule) -> list[FieldError]:
+    """Too long a list is not looked into."""
+    if 0 <= most < len(items):
+        return [too_many(path, len(items), most)]
+    return [error for i, item in enumerate(items) for error in rule(item, f"{path}[{i}]")]
+
+
+def validate_set(
+    items: list[Any], most: int, path: str, rule: Rule, key: Callable[[Any], Hashable] = lambda item: item
+) -> list[FieldError]:
+    """As `validate_list`; then no two items may have the same key."""
+    found = validate_list(items, most, path, rule)
+    if 0 <= most < len(items):
+        return found
+    return found + duplicates(map(key, items), path)
+
+
+def duplicates(keys: Iterable[Hashable], path: str) -> list[FieldError]:
+    found, seen = list[FieldError](), set[Hashable]()
+    for i, key in enumerate(keys):
+        if key in seen:
+            found.append(duplicate(f"{path}[{i}]", key))
+        seen.add(key)
+    return found
+
+
+def name_of(item: JsonObject) -> str:
+    name: str = item.get("name", "")
+    return name
+
+
+def request_names(devices: JsonObject) -> RequestNames:
+    """The requests of a claim, each with its subrequests."""
+    requests = devices.get("requests") or ()
+    return {name_of(request): frozenset(map(name_of, request.get("firstAvailable") or ())) for request in requests}
+
+
+def request_reference(names: RequestNames) -> Rule:
+    """A rule for references to requests ("request" or "request/subrequest")."""
+
+    def rule(reference: str, path: str) -> list[FieldError]:
+        segments = reference.split("/")
+        if len(segments) > 2:
+            return [invalid(path, reference, _NOT_A_REQUEST)]
+        found = [error for segment in segments for error in validate_dns1123_label(path, segment)]
+        subrequests = names.get(segments[0])
+        if subrequests is None or (len(segments) == 2 and segments[1] not in subrequests):
+            found.append(invalid(path, reference, _NOT_A_REQUEST))
+        return found
+
+    return rule
+
+
+def validate_claim_devices(devices: JsonObject, path: str) -> list[FieldError]:
+    """The requests, constraints and configuration of a claim."""
+    reference = request_reference(request_names(devices))
+
+    def constraint(item: JsonObject, at: str) -> list[FieldError]:
+        found = validate_set(item.get("requests") or [], MAX_REQUESTS, f"{at}.requests", reference)
+        for key in ("matchAttribute", "distinctAttribute"):
+            if item.get(key) is not None:
+                return found + validate_fully_qualified_attribute(item[key], f"{at}.{key}")
+        text = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
+        return [*found, required(at, text)]
+
+    def config(item: JsonObject, at: str) -> list[FieldError]:
+        found = validate_set(item.get("requests") or [], MAX_REQUESTS, f"{at}.requests", reference)
+        return found + validate_configuration(item, at)
+
+    found = validate_set(devices.get("requests") or [], MAX_REQUESTS, f"{path}.requests", _request, name_of)
+    found += validate_list(devices.get("constraints") or [], MAX_CONSTRAINTS, f"{path}.constraints", constraint)
+    return found + validate_list(devices.get("config") or [], MAX_CONFIG, f"{path}.config", config)
+
+
+def _request(request: JsonObject, path: str) -> list[FieldError]:
+    found = validate_dns1123_label(f"{path}.name", name_of(request))
+    exactly, choices = request.get("exactly"), request.get("firstAvailable")
+    one_only = "exactly one of `exactly` or `firstAvailable` is required"
+    if choices and exactly is not None:
+        found.append(invalid(path, None, f"{one_only}, but multiple fields are set"))
+    elif choices:
+        found += validate_set(choices, MAX_CHOICES, f"{path}.firstAvailable", _subrequest, name_of)
+    elif exactly is not None:
+        found += _exact(exactly, f"{path}.exactly")
+    else:
+        found.append(required(path, one_only))
+    return found
+
+
+def _subrequest(request: JsonObject, path: str) -> list[FieldError]:
+    return validate_dns1123_label(f"{path}.name", name_of(request)) + _exact(request, path)
+
+
+def _exact(request: JsonObject, path: str) -> list[FieldError]:
+    name, mode, count = request.get("deviceClassName"), request.get("allocationMode", ""), request.get("count", 0)
+    at = f"{path}.deviceClassName"
+    found = validate_dns1123_subdomain(at, name) if name else [required(at)]
+    found += validate_list(request.get("selectors") or [], MAX_SELECTORS, f"{path}.selectors", validate_selector)
+    if mode == "All" and count:
+        found.append(invalid(f"{path}.count", count, "must not be specified when allocationMode is 'All'"))
+    elif mode == "ExactCount" and count <= 0:
+        found.append(invalid(f"{path}.count", count, "must be greater than zero"))
+    elif mode not in ("All", "ExactCount"):
+        found.append(not_supported(f"{path}.allocationMode", mode, ("All", "ExactCount")))
+    return found + validate_list(request.get("tolerations") or [], -1, f"{path}.tolerations", _toleration)
+
+
+def _toleration(toleration: JsonObject, path: str) -> list[FieldError]:
+    key, operator, value, effect = (toleration.get(name, "") for name in ("key", "operator", "value", "effect"))
+    found = validate_label_name(key, f"{path}.key") if key else []
+    if operator == "Exists":
+        if value:
+            found.append(invalid(f"{path}.value", value, "must be empty for operator `Exists`"))
+    elif operator == "Equal":
+        found += [invalid(f"{path}.value", value, message) for message in is_label_value(value)]
+    elif operator:
+        found.append(not_supported(f"{path}.operator", operator, OPERATORS))
+    else:
+        found.append(required(f"{path}.operator"))
+    if effect and effect not in EFFECTS:
+        found.append(not_supported(f"{path}.effect", effect, EFFECTS))
+    return found
+
+
+def validate_selector(selector: JsonObject, path: str) -> list[FieldError]:
+    cel, at = selector.get("cel"), f"{path}.cel.expression"
+    if cel is None:
+        return [required(f"{path}.cel")]
+    expression = cel.get("expression", "")
+    if byte_length(expression) > MAX_EXPRESSION:
+        return [too_long(at, MAX_EXPRESSION)]
+    return check_expression(expression, at, ("device",))
+
+
+def validate_configuration(config: JsonObject, path: str) -> list[FieldError]:
+    opaque = config.get("opaque")
+    if opaque is None:
+        return [required(f"{path}.opaque")]
+    found = validate_driver_name(opaque.get("driver", ""), f"{path}.opaque.driver")
+    return found + validate_raw(opaque.get("parameters"), f"{path}.opaque.parameters")
+
+
+def validate_raw(value: Any, path: str) -> list[FieldError]:
+    """An arbitrary JSON object."""
+    if value is None:
+        return [required(path)]
+    if len(dumps(value)) > MAX_PARAMETERS:
+        return [too_long(path, MAX_PARAMETERS)]
+    return [] if isinstance(value, dict) else [invalid(path, "<value omitted>", "must be a valid JSON object")]
+
+
+def validate_pool_name(name: str, path: str) -> list[FieldError]:
+    if not name:
+        return [required(path)]
+    found = [too_long(path, MAX_POOL)] if byte_length(name) > MAX_POOL else []
+    return found + [error for part in name.split("/") for error in validate_dns1123_subdomain(path, part)]
+
+
+def _identifier(name: str, path: str) -> list[FieldError]:
+    found = [too_long(path, MAX_IDENTIFIER)] if byte_length(name) > MAX_IDENTIFIER else []
+    return found + [invalid(path, name, message) for message in is_c_identifier(name)]
+
+
+def validate_attribute_name(name: str, path: str) -> list[FieldError]:
+    """An identifier, with the driver's domain before it or not."""
+    parts = name.split("/")
+    if len(parts) == 1:
+        return _identifier(name, path)
+    if len(parts) > 2:
+        return []
+    domain, identifier = parts
+    found = validate_driver_name(domain, path) if domain else [invalid(path, "", "the domain must not be empty")]
+    return found + (_identifier(identifier, path) if identifier else [invalid(path, "", "the name must not be empty")])
+
+
+def validate_fully_qualified_attribute(name: str, path: str) -> list[FieldError]:
+    found = validate_attribute_name(name, path)
+    if "/" not in name:
+        message = "a fully qualified name must be a domain and a name separated by a slash"
+        found.append(invalid(path, name, message))
+    return found
+
+
+def validate_uid(uid: str, path: str) -> list[FieldError]:
+    if _is_uuid(uid):
+        return []
+    if _is_uuid(uid.lower()):
+        message = (
+            "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase "
+            "hexadecimal characters"
+        )
+        return [invalid(path, uid, message)]
+    problem = f"invalid UUID length: {byte_length(uid)}" if byte_length(uid) != 36 else "invalid UUID format"
+    return [invalid(path, uid, f"error validating uid: {problem}")]
+
+
+def validate_binding_conditions(device: JsonObject, path: str) -> list[FieldError]:
+    keys = ("bindingConditions", "bindingFailureConditions")
+    wait, fail = (device.get(key) or [] for key in keys)
+    found: list[FieldError] = []
+    for key, names in zip(keys, (wait, fail), strict=True):
+        found += validate_list(names, MAX_CONDITIONS, f"{path}.{key}", validate_label_name)
+    found += duplicates(wait, f"{path}.bindingConditions")
+    for i, name in enumerate(fail):
+        at = f"{path}.bindingFailureConditions[{i}]"
+        if name in fail[:i]:
+            found.append(duplicate(at, name))
+        if name in wait:
+            found.append(invalid(at, name, "bindingFailureConditions must not overlap with bindingConditions"))
+    for key, other, missing in ((keys[0], keys[1], not wait and fail), (keys[1], keys[0], not fail and wait)):
+        if missing:
+            found.append(invalid(f"{path}.{key}", device.get(key), f"{key} are required to use {other}"))
+    return found
+
+
+def validate_taint(taint: JsonObject, path: str) -> list[FieldError]:
+    value, effect = taint.get("value", ""), taint.get("effect", "")
+    found = validate_label_name(taint.get("key", ""), f"{path}.key")
+    found += [invalid(f"{path}.value", value, message) for message in is_label_value(value)]
+    if not effect:
+        found.append(required(f"{path}.effect"))
+    elif effect not in EFFECTS:
+        found.append(not_supported(f"{path}.effect", effect, EFFECTS))
+    return found
