@@ -14,8 +14,6 @@ from gateway.resources.autoscaler_versions import autoscaler_to_v1, autoscaler_t
 from gateway.schema.catalog import type_for
 from gateway.schema.decode import DecodeReport, decode
 
-Convert = Callable[[JsonObject], JsonObject]
-
 _EVENT_NAMES = {  # core v1 -> events.k8s.io v1
     "involvedObject": "regarding",
     "message": "note",
@@ -32,23 +30,13 @@ def convert(obj: JsonObject, from_api_version: str, to_api_version: str, kind: s
 
     Raises ValueError for versions that don't share storage.
     """
-    convert_one = converter(kind, from_api_version, to_api_version)
-    return obj if convert_one is None else convert_one(obj)
-
-
-def converter(kind: str, from_api_version: str, to_api_version: str) -> Convert | None:
-    """What turns a kind's objects of one apiVersion into another's; None where they are the same. Raises ValueError."""
     if from_api_version == to_api_version:
-        return None
+        return obj
     change = _CHANGES.get((kind, from_api_version, to_api_version))
     if change is None:
         raise ValueError(f"{kind} of {from_api_version} cannot be converted to {to_api_version}")
-    return partial(_converted, change, to_api_version, kind)
-
-
-def _converted(change: Convert, api_version: str, kind: str, obj: JsonObject) -> JsonObject:
-    group, _, version = api_version.rpartition("/")
-    changed = change(obj) | {"kind": kind, "apiVersion": api_version}
+    group, _, version = to_api_version.rpartition("/")
+    changed = change(obj) | {"kind": kind, "apiVersion": to_api_version}
     return decode(type_for(group, version, kind), changed, DecodeReport())
 
 
@@ -56,7 +44,7 @@ def _renamed(names: dict[str, str], obj: JsonObject) -> JsonObject:
     return {names.get(key, key): value for key, value in obj.items()}
 
 
-_CHANGES: dict[tuple[str, str, str], Convert] = {
+_CHANGES: dict[tuple[str, str, str], Callable[[JsonObject], JsonObject]] = {
     ("Event", "v1", "events.k8s.io/v1"): partial(_renamed, _EVENT_NAMES),
     ("Event", "events.k8s.io/v1", "v1"): partial(_renamed, {new: old for old, new in _EVENT_NAMES.items()}),
     ("HorizontalPodAutoscaler", "autoscaling/v1", "autoscaling/v2"): autoscaler_to_v2,
