@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 from starlette.types import Receive, Scope, Send
@@ -45,10 +45,11 @@ class App(FastAPI):
     async def _lifespan(self, _app: FastAPI) -> AsyncIterator[None]:
         """Connects, loads the cache, puts the objects in place that every cluster has, and undoes it at the end."""
         gateway = self.gateway = build_gateway(self.settings)
-        feed = asyncio.create_task(gateway.feed.run(), name="feed")
+        tasks = [asyncio.create_task(gateway.feed.run(), name="feed")]
         try:
             await _loaded(gateway)
             await bootstrap(gateway)
+            tasks += _controllers(gateway)
             address = f"{self.settings.advertise_address or '127.0.0.1'}:{self.settings.secure_port}"
             discovery = Discovery(gateway.registry, address)
             self.include_router(operations(gateway, discovery.paths, list(BOOTSTRAP_HOOKS)))
@@ -56,10 +57,28 @@ class App(FastAPI):
             yield
         finally:
             gateway.stopping.set()
-            feed.cancel()
-            with suppress(asyncio.CancelledError):
-                await feed
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             await gateway.client.close()
+
+
+def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
+    """Starts what runs beside the requests; all of it is safe on several replicas at once."""
+    from gateway.allocation.repair import repair_until
+    from storage.compaction import Compactor
+
+    settings = gateway.settings
+    compactor = Compactor(
+        gateway.client,
+        settings.etcd_prefix.encode(),
+        interval=settings.etcd_compaction_interval,
+        retention=settings.etcd_compaction_retention,
+    )
+    return [
+        asyncio.create_task(compactor.run(), name="compaction"),
+        asyncio.create_task(repair_until(gateway, gateway.stopping), name="service-ip-repair"),
+    ]
 
 
 async def _loaded(gateway: Gateway) -> None:

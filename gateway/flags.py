@@ -90,7 +90,7 @@ FLAGS = (
     Flag("etcd-compaction-retention", _seconds, "how long etcd keeps old revisions", "DURATION"),
     Flag("embedded-etcd", _boolean, "run an etcd of its own, for development and tests", "BOOL"),
     Flag("data-dir", Path, "where the embedded etcd keeps its data; temporary if not given", "DIR"),
-    Flag("token-auth-file", Path, "CSV of bearer tokens: token,user,uid,\"group1,group2\"", "FILE"),
+    Flag("token-auth-file", Path, 'CSV of bearer tokens: token,user,uid,"group1,group2"', "FILE"),
     Flag("admin-token", str, "bearer token of an administrator; made up where one is needed", "TOKEN"),
     Flag("anonymous-auth", _boolean, "let requests without credentials in as system:anonymous", "BOOL"),
     Flag("authorization-mode", _names, "taken for compatibility; any authenticated user may do everything", "MODES"),
