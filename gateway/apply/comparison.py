@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from gateway.apply.field_set import LEAF, FieldSet, children_of, in_order
-from gateway.apply.shapes import FREE, Keyed, Shape, element_of, item_key, shape_of
+from gateway.apply.shapes import FREE, Shape, element_of, item_identity, item_key, shape_of
 from gateway.apply.walks import Walk, every_path
 from gateway.jsontypes import JsonObject
 from gateway.schema.types import Field, Kind, Omit, Type
@@ -101,7 +101,7 @@ def _object_comparer(member: Callable[[str], Member]) -> Compare:
         old, new = old or {}, new or {}
         changed: FieldSet = {}
         removed: FieldSet = {}
-        for name in sorted(old.keys() | new.keys()):
+        for name in sorted(old.keys() | new.keys() if old.keys() != new.keys() else old):
             if name not in old:
                 walk = member(name)[1]
                 changed["f:" + name] = LEAF if walk is None else walk(new[name])
@@ -145,19 +145,20 @@ _compare_free_objects = _object_comparer(lambda _: (_compare_free, every_path(FR
 
 
 def _list_comparer(type_: Type) -> Compare:
-    keyed, element = item_key(type_), element_of(type_)
+    keyed, identity, element = item_key(type_), item_identity(type_), element_of(type_)
 
     def differ(old: Any, new: Any) -> Comparison | None:
         if not old and not new:
             return None if old == new else _MODIFIED
-        before, after = _by_key(old or (), keyed), _by_key(new or (), keyed)
+        before, after = _grouped(old or (), identity), _grouped(new or (), identity)
         changed: FieldSet = {}
         removed: FieldSet = {}
         inner, walk = _comparer(element), every_path(element)
-        for key in before | after:
-            lefts, rights = before.get(key, ()), after.get(key, ())
+        for group in before | after:
+            lefts, rights = before.get(group, []), after.get(group, [])
             if lefts == rights:
                 continue
+            key = keyed((lefts or rights)[0])
             if len(lefts) == 1 and len(rights) == 1:
                 _note(inner(lefts[0], rights[0]) if inner else _MODIFIED, key, changed, removed)
                 continue
@@ -175,8 +176,8 @@ def _list_comparer(type_: Type) -> Compare:
     return differ
 
 
-def _by_key(items: Any, keyed: Keyed) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {}
+def _grouped(items: Any, identity: Callable[[Any], Any]) -> dict[Any, list[Any]]:
+    found: dict[Any, list[Any]] = {}
     for item in items:
-        found.setdefault(keyed(item), []).append(item)
+        found.setdefault(identity(item), []).append(item)
     return found

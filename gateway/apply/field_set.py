@@ -41,6 +41,12 @@ def in_order(fields: FieldSet) -> FieldSet:
     return {element: fields[element] for element in sorted(fields, key=order)}
 
 
+def ordered(fields: FieldSet) -> FieldSet:
+    """The same set in canonical order on all levels."""
+    result = {element: ordered(below) if below else LEAF for element, below in fields.items()}
+    return in_order(result) if len(result) > 1 else result
+
+
 def from_wire(value: Any) -> FieldSet:
     """A set read from somebody's fieldsV1, in canonical form; elements of unknown kinds are dropped.
 

@@ -168,7 +168,7 @@ def _remaining(known: list[JsonObject], differences: Differences, type_: Type, a
             continue
         fields: FieldSet = entry.get("fieldsV1") or {}
         if version == api_version:
-            fields = reconciled(fields, type_)
+            fields = reconciled(reconciled(fields, type_, found.changed), type_, found.removed)
         fields = difference(difference(fields, found.changed), found.removed)
         if fields:
             left.append(entry if fields is entry.get("fieldsV1") else {**entry, "fieldsV1": fields})

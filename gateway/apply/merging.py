@@ -8,25 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from operator import is_
 from typing import Any
 
-from gateway.apply.shapes import FREE, Shape, element_of, item_key, shape_of
+from gateway.apply.shapes import FREE, Shape, element_of, item_identity, shape_of
 from gateway.schema.types import Type
 
 Merge = Callable[[Any, Any], Any]
 
 
+def merged(live: Any, config: Any, type_: Type) -> Any:
+    """`live` with `config` merged into it, both of the type."""
+    merge = _merger(type_)
+    return (merge or _merge_leaf)(live, config)
+
+
 @cache
-def merger(type_: Type) -> Merge:
-    """A function of a live and an applied value, both of the type, that returns the merged one."""
+def _merger(type_: Type) -> Merge | None:
+    """A function of a live and an applied value; None for leaves."""
     match shape_of(type_):
         case Shape.LEAF:
-            return _merge_leaf
+            return None
         case Shape.STRUCT:
             return _struct_merger(type_)
         case Shape.MAP:
             element = element_of(type_)
-            return _object_merger(lambda _: merger(element))
+            return _object_merger(lambda _: _merger(element))
         case Shape.FREE:
             return _merge_free
     return _list_merger(type_)
@@ -37,19 +44,18 @@ def _merge_leaf(live: Any, config: Any) -> Any:
 
 
 def _struct_merger(type_: Type) -> Merge:
-    known: dict[str, Merge] = {}
+    known: dict[str, Merge | None] = {}
 
-    def member(name: str) -> Merge:
-        found = known.get(name)
-        if found is None:
+    def member(name: str) -> Merge | None:
+        if name not in known:
             field = type_.fields.get(name)
-            found = known[name] = merger(field.type if field else FREE)
-        return found
+            known[name] = _merger(field.type if field else FREE)
+        return known[name]
 
     return _object_merger(member)
 
 
-def _object_merger(member: Callable[[str], Merge]) -> Merge:
+def _object_merger(member: Callable[[str], Merge | None]) -> Merge:
     def merge(live: Any, config: Any) -> Any:
         if not live:
             return _merge_leaf(live, config)
@@ -57,9 +63,13 @@ def _object_merger(member: Callable[[str], Merge]) -> Merge:
         for name, value in (config or {}).items():
             if name in live:
                 old = live[name]
-                value = old if old is None and value is None else member(name)(old, value)
-                if value is old:
+                if old == value and type(old) is type(value):
                     continue
+                inner = member(name)
+                if inner is not None:
+                    value = inner(old, value)
+                    if value is old:
+                        continue
             if result is None:
                 result = dict(live)
             result[name] = value
@@ -78,44 +88,43 @@ _merge_free_objects = _object_merger(lambda _: _merge_free)
 
 
 def _list_merger(type_: Type) -> Merge:
-    keyed, element = item_key(type_), element_of(type_)
+    identity, element = item_identity(type_), element_of(type_)
 
     def merge(live: Any, config: Any) -> Any:
         if not live:
             return _merge_leaf(live, config)
         if not config:
             return live
-        merged = _merged_items(live, config, list(map(keyed, live)), list(map(keyed, config)), element)
-        if len(merged) == len(live) and all(map(_is, merged, live)):
-            return live
-        return merged
+        live_keys, keys = [identity(item) for item in live], [identity(item) for item in config]
+        if live_keys == keys and len(set(keys)) == len(keys):
+            inner = _merger(element) or _merge_leaf
+            result = [inner(old, new) for old, new in zip(live, config, strict=True)]
+        else:
+            result = _merged_items(live, config, live_keys, keys, element)
+        return live if len(result) == len(live) and all(map(is_, result, live)) else result
 
     return merge
 
 
-def _is(a: Any, b: Any) -> bool:
-    return a is b
-
-
 def _merged_items(
-    live: list[Any], config: list[Any], live_keys: list[str], keys: list[str], element: Type
+    live: list[Any], config: list[Any], live_keys: list[Any], keys: list[Any], element: Type
 ) -> list[Any]:
     """Items of both lists: the applied ones in the order applied, the others keeping their places among them."""
-    merge = merger(element)
-    by_key: dict[str, Any] = {}
+    merge = _merger(element) or _merge_leaf
+    by_key: dict[Any, Any] = {}
     for key, item in zip(live_keys, live, strict=True):
         by_key[key] = None if key in by_key else item  # an item that stands twice is not merged with
     applied = set(keys)
     shared = iter([key for key in keys if key in by_key])
     next_shared = next(shared, None)
-    done: set[str] = set()
-    merged: list[Any] = []
+    done: set[Any] = set()
+    result: list[Any] = []
 
     def take(at: int) -> None:
         key = keys[at]
         done.add(key)
         old = by_key.get(key)
-        merged.append(config[at] if old is None else merge(old, config[at]))
+        result.append(config[at] if old is None else merge(old, config[at]))
 
     left, right = 0, 0
     while left < len(live) or right < len(config):
@@ -131,7 +140,7 @@ def _merged_items(
         if left < len(live):
             key = live_keys[left]
             if key not in applied:
-                merged.append(live[left])
+                result.append(live[left])
                 left += 1
                 continue
             if key in done:
@@ -141,4 +150,4 @@ def _merged_items(
             if next_shared == keys[right]:
                 next_shared = next(shared, None)
             right += 1
-    return merged
+    return result

@@ -11,10 +11,14 @@ from gateway.apply.shapes import FREE, Shape, element_of, shape_of
 from gateway.schema.types import Kind, Type
 
 
-def reconciled(fields: FieldSet, type_: Type) -> FieldSet:
-    """`fields` as a manager's of an object of the type; the same object when nothing has to change."""
+def reconciled(fields: FieldSet, type_: Type, touched: FieldSet | None = None) -> FieldSet:
+    """`fields` as a manager's of an object of the type; the same object when nothing has to change.
+
+    With `touched`, only what that set also leads to is looked at.
+    """
     result: FieldSet | None = None
-    for element, below in fields.items():
+    for element in fields if touched is None else [element for element in touched if element in fields]:
+        below = fields[element]
         if not below or element == ".":
             continue
         member = _type_at(type_, element)
@@ -23,7 +27,10 @@ def reconciled(fields: FieldSet, type_: Type) -> FieldSet:
         shape = shape_of(member)
         if shape is Shape.FREE:
             continue
-        fitting = reconciled(below, member) if shape is not Shape.LEAF else _whole(below, member)
+        if shape is Shape.LEAF:
+            fitting = _whole(below, member)
+        else:
+            fitting = reconciled(below, member, None if touched is None else touched[element])
         if fitting is not below:
             if result is None:
                 result = dict(fields)

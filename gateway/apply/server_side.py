@@ -11,9 +11,9 @@ from gateway.apply import last_applied
 from gateway.apply.conflicts import Conflict, conflict_error
 from gateway.apply.conformity import nonconformity
 from gateway.apply.entries import Identity, identity_of, new_entry
-from gateway.apply.field_set import FieldSet, difference, has, intersection, paths, recursive_difference
+from gateway.apply.field_set import FieldSet, difference, has, intersection, ordered, paths, recursive_difference
 from gateway.apply.managed_fields import NOBODYS, Convert, Differences, reset_set, update_managed
-from gateway.apply.merging import merger
+from gateway.apply.merging import merged
 from gateway.apply.pruning import pruned
 from gateway.apply.reconcile import reconciled
 from gateway.apply.walks import applied_paths
@@ -103,7 +103,7 @@ def _created(config: JsonObject, request: _Apply) -> JsonObject:
     metadata = {name: value for name, value in (config.get("metadata") or {}).items() if name != "managedFields"}
     fields = difference(_claims(config, request), NOBODYS)
     if fields:
-        metadata["managedFields"] = [new_entry(request.identity, request.api_version, request.now, fields)]
+        metadata["managedFields"] = [new_entry(request.identity, request.api_version, request.now, ordered(fields))]
     return {**config, "metadata": metadata}
 
 
@@ -131,20 +131,20 @@ def _applied(live: JsonObject, config: JsonObject, request: _Apply) -> JsonObjec
     previous = entries.pop(request.identity, None)
     named = _claims(config, request)
     fields = difference(named, NOBODYS)
-    merged: JsonObject = merger(request.type_)(live, config)
-    if merged is live and previous and _is_same(previous, request.api_version, fields):
+    result: JsonObject = merged(live, config, request.type_)
+    if result is live and previous and _is_same(previous, request.api_version, fields):
         return live
     entries = {identity: _reconciled(entry, request) for identity, entry in entries.items()}
     if previous:
         before, others = _reconciled(previous, request), _by_version(entries.values())
-        merged = pruned(merged, before, named, others, request.type_, request.api_version, request.convert)
+        result = pruned(result, before, named, others, request.type_, request.api_version, request.convert)
     time = previous.get("time") if previous else None
-    if merged is not live and merged != live:
-        _take_over(entries, live, merged, request)
+    if result is not live and result != live:
+        _take_over(entries, live, result, request)
         time = request.now
     if fields:
-        entries[request.identity] = new_entry(request.identity, request.api_version, time, fields)
-    result: JsonObject = {**merged, "metadata": dict(merged["metadata"])}
+        entries[request.identity] = new_entry(request.identity, request.api_version, time, ordered(fields))
+    result = {**result, "metadata": dict(result["metadata"])}
     result["metadata"].pop("managedFields", None)
     if entries:
         result["metadata"]["managedFields"] = managers.in_order(list(entries.values()))
@@ -170,9 +170,9 @@ def _reconciled(entry: JsonObject, request: _Apply) -> JsonObject:
     return entry if fitting is fields else {**entry, "fieldsV1": fitting}
 
 
-def _take_over(entries: dict[Identity, JsonObject], live: JsonObject, merged: JsonObject, request: _Apply) -> None:
+def _take_over(entries: dict[Identity, JsonObject], live: JsonObject, result: JsonObject, request: _Apply) -> None:
     """Takes from the other managers, in place, the fields that the apply changes; raises Conflict unless it may."""
-    differences = Differences(live, merged, request.type_, request.api_version, request.reset, request.convert)
+    differences = Differences(live, result, request.type_, request.api_version, request.reset, request.convert)
     conflicts: list[tuple[Identity, tuple[str, ...]]] = []
     left: dict[Identity, JsonObject] = {}
     for identity, entry in entries.items():

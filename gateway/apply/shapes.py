@@ -10,7 +10,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-from gateway.apply.path_element import key_element, quoted, value_element, value_order
+from gateway.apply.path_element import key_element, quoted, value_element
 from gateway.schema.types import Kind, Type
 
 
@@ -119,18 +119,21 @@ def _without_keys(keys: tuple[str, ...]) -> ValueError:
     )
 
 
-def item_order(type_: Type) -> Callable[[Any], Any]:
-    """A sort key that puts items into the canonical order of their path elements."""
+def item_identity(type_: Type) -> Callable[[Any], Any]:
+    """A function that makes equal values of items with the same path element, quicker than the element itself.
+
+    Items in the order of these values are in the canonical order, if they can be compared. Raises AttributeError for
+    items that are no objects.
+    """
     if type_.list_type == "set":
-        return value_order
+        return _itself
     names = sorted(type_.list_map_keys)
-    defaults = {name: _default(type_, name) for name in names}
+    if len(names) == 1:
+        name, default = names[0], _default(type_, names[0])
+        return lambda item: item.get(name, default)
+    defaults = [(name, _default(type_, name)) for name in names]
+    return lambda item: tuple([item.get(name, default) for name, default in defaults])
 
-    def order(item: Any) -> Any:
-        return [
-            (name, value_order(item.get(name, defaults[name])))
-            for name in names
-            if name in item or defaults[name] is not None
-        ]
 
-    return order
+def _itself(item: Any) -> Any:
+    return item

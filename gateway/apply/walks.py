@@ -3,6 +3,9 @@
 `every_path` has each path in a value, structs, maps and lists included: what a write that adds or removes the value
 changes. `applied_paths` has what an applied configuration claims: leaves, list items and map entries, but neither
 structs nor lists nor maps with something in them (structured-merge-diff's ToFieldSet).
+
+Structs with the same members set have much of their field sets in common: it is made once for each combination of
+members, in canonical order. The sets of `applied_paths` are in the order of the value.
 """
 
 from __future__ import annotations
@@ -11,11 +14,14 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from gateway.apply.field_set import LEAF, FieldSet
-from gateway.apply.shapes import FREE, Shape, element_of, item_key, item_order, shape_of
+from gateway.apply.field_set import LEAF, FieldSet, in_order
+from gateway.apply.shapes import FREE, Shape, element_of, item_identity, item_key, shape_of
 from gateway.schema.types import Type
 
 Walk = Callable[[Any], FieldSet]
+
+_MAX_PLANS = 1024
+"""So many combinations of members are kept for a type; clients choose them, so there is no natural limit."""
 
 
 @cache
@@ -34,20 +40,30 @@ def every_path(type_: Type) -> Walk | None:
 
 
 def _every_path_of_struct(type_: Type) -> Walk:
-    known: dict[str, tuple[str, Walk | None]] = {}
+    plans: dict[tuple[str, ...], tuple[FieldSet, list[tuple[str, str, Walk]]]] = {}
 
-    def learn(name: str) -> tuple[str, Walk | None]:
-        field = type_.fields.get(name)
-        known[name] = learned = (f"f:{name}", every_path(field.type if field else FREE))
-        return learned
+    def planned(names: tuple[str, ...]) -> tuple[FieldSet, list[tuple[str, str, Walk]]]:
+        if len(plans) > _MAX_PLANS:
+            plans.clear()
+        template: FieldSet = {".": LEAF} if names else {}
+        inner = []
+        for name in sorted(names):
+            element = f"f:{name}"
+            template[element] = LEAF
+            walk = every_path(type_.fields[name].type if name in type_.fields else FREE)
+            if walk is not None:
+                inner.append((name, element, walk))
+        plans[names] = template, inner
+        return template, inner
 
     def walk(value: Any) -> FieldSet:
-        if not value:
-            return LEAF
-        below: FieldSet = {".": LEAF}
-        for name in sorted(value):
-            element, child = known.get(name) or learn(name)
-            below[element] = LEAF if child is None else child(value[name])
+        names = tuple(value or ())
+        template, inner = plans.get(names) or planned(names)
+        if not inner:
+            return template
+        below = template.copy()
+        for name, element, child in inner:
+            below[element] = child(value[name])
         return below
 
     return walk
@@ -77,16 +93,22 @@ def _every_path_of_free(value: Any) -> FieldSet:
 
 
 def _every_path_of_list(type_: Type) -> Walk:
-    child, keyed, order = every_path(element_of(type_)), item_key(type_), item_order(type_)
+    child, keyed, identity = every_path(element_of(type_)), item_key(type_), item_identity(type_)
 
     def walk(value: Any) -> FieldSet:
         if not value:
             return LEAF
         below: FieldSet = {".": LEAF}
-        for item in value if len(value) == 1 else sorted(value, key=order):
+        sortable = True
+        if len(value) > 1:
+            try:
+                value = sorted(value, key=identity)
+            except TypeError:
+                sortable = False
+        for item in value:
             element = keyed(item)
             below[element] = LEAF if child is None or element in below else child(item)
-        return below
+        return below if sortable else in_order(below)
 
     return walk
 
@@ -119,28 +141,34 @@ def _claimed(child: AppliedWalk | None, value: Any) -> FieldSet:
 
 
 def _applied_struct(type_: Type) -> AppliedWalk:
-    known: dict[str, tuple[str, AppliedWalk | None, bool]] = {}
+    plans: dict[tuple[str, ...], tuple[FieldSet, list[tuple[str, str, AppliedWalk]]]] = {}
 
-    def learn(name: str) -> tuple[str, AppliedWalk | None, bool]:
-        field = type_.fields.get(name)
-        known[name] = learned = (f"f:{name}", applied_paths(field.type if field else FREE), field is not None)
-        return learned
+    def planned(names: tuple[str, ...]) -> tuple[FieldSet, list[tuple[str, str, AppliedWalk]]]:
+        if len(plans) > _MAX_PLANS:
+            plans.clear()
+        leaves: FieldSet = {}
+        inner: list[tuple[str, str, AppliedWalk]] = []
+        for name in names:
+            declared = name in type_.fields
+            walk = applied_paths(type_.fields[name].type if declared else FREE)
+            if walk is None:
+                leaves[f"f:{name}"] = LEAF
+            else:
+                inner.append((name, f"f:{name}", walk if declared else _claimed_free))
+        plans[names] = leaves, inner
+        return leaves, inner
 
     def walk(value: Any) -> FieldSet | None:
-        if not value:
-            return LEAF
-        below: FieldSet = {}
-        for name in sorted(value):
-            element, child, declared = known.get(name) or learn(name)
+        names = tuple(value or ())
+        leaves, inner = plans.get(names) or planned(names)
+        if not inner:
+            return leaves
+        below = leaves.copy()
+        for name, element, child in inner:
             member = value[name]
-            if child is None or member is None:
-                below[element] = LEAF
-            elif not declared:
-                below[element] = _claimed(child, member)
-            else:
-                fields = child(member)
-                if fields is not None:
-                    below[element] = fields
+            fields = LEAF if member is None else child(member)
+            if fields is not None:
+                below[element] = fields
         return below or None
 
     return walk
@@ -150,7 +178,9 @@ def _applied_map(type_: Type) -> AppliedWalk:
     child = applied_paths(element_of(type_))
 
     def walk(value: Any) -> FieldSet | None:
-        return {"f:" + name: _claimed(child, value[name]) for name in sorted(value)}
+        if child is None:
+            return {"f:" + name: LEAF for name in value}
+        return {"f:" + name: _claimed(child, member) for name, member in value.items()}
 
     return walk
 
@@ -158,15 +188,19 @@ def _applied_map(type_: Type) -> AppliedWalk:
 def _applied_free(value: Any) -> FieldSet | None:
     if not value or not isinstance(value, dict):
         return LEAF
-    return {"f:" + name: _claimed(_applied_free, value[name]) for name in sorted(value)}
+    return {"f:" + name: _claimed_free(member) for name, member in value.items()}
+
+
+def _claimed_free(value: Any) -> FieldSet:
+    return _claimed(_applied_free, value)
 
 
 def _applied_list(type_: Type) -> AppliedWalk:
-    child, keyed, order = applied_paths(element_of(type_)), item_key(type_), item_order(type_)
+    child, keyed = applied_paths(element_of(type_)), item_key(type_)
 
     def walk(value: Any) -> FieldSet | None:
         below: FieldSet = {}
-        for item in value if len(value) < 2 else sorted(value, key=order):
+        for item in value:
             element = keyed(item)
             below[element] = LEAF if element in below else _claimed(child, item)
         return below or None
