@@ -1,0 +1,29 @@
+"""Numbers that may be percentages, as rolling updates and disruption budgets have them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gateway.validation.field import FieldError, invalid
+from gateway.validation.formats import NOT_NEGATIVE, is_percent
+
+
+def validate_int_or_percent(value: Any, path: str) -> list[FieldError]:
+    """Not negative; a string has to be a percentage."""
+    if isinstance(value, str):
+        return [invalid(path, value, message) for message in is_percent(value)]
+    return [invalid(path, value, NOT_NEGATIVE)] if value < 0 else []
+
+
+def validate_at_most_100_percent(value: Any, path: str) -> list[FieldError]:
+    if isinstance(value, str) and not is_percent(value) and int(value[:-1]) > 100:
+        return [invalid(path, value, "must not be greater than 100%")]
+    return []
+
+
+def number_of(value: Any) -> int:
+    """The number, or that of the percentage; of another string what it begins with if that is a number, else 0."""
+    if isinstance(value, str):
+        text = value[:-1] if not is_percent(value) else value
+        return int(text) if text.removeprefix("-").isascii() and text.removeprefix("-").isdigit() else 0
+    return int(value)

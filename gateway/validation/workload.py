@@ -1,0 +1,111 @@
+"""What workloads have in common: selectors that match their template, templates of pods that always restart."""
+
+from __future__ import annotations
+
+from gateway.jsontypes import JsonObject
+from gateway.validation.field import FieldError, forbidden, go_value, invalid, not_supported, required
+from gateway.validation.formats import NOT_NEGATIVE
+from gateway.validation.internal_form import go_json, selector_json
+from gateway.validation.labels import selector_is_empty, selector_matches, validate_label_selector
+from gateway.validation.names import is_label_value, is_qualified_name
+from gateway.validation.objectmeta import IMMUTABLE
+from gateway.validation.pod_options import PodOptions
+from gateway.validation.pod_template import validate_pod_template
+
+NO_MATCH = "`selector` does not match template `labels`"
+
+
+def validate_counts(holder: JsonObject, keys: tuple[str, ...], path: str, errors: list[FieldError]) -> None:
+    """None of these fields is negative."""
+    for key in keys:
+        if (value := holder.get(key)) is not None and value < 0:
+            errors.append(invalid(f"{path}.{key}", value, NOT_NEGATIVE))
+
+
+def validate_not_above(
+    status: JsonObject, keys: tuple[str, ...], limit: str, path: str, errors: list[FieldError], text: str
+) -> None:
+    """None of these counters is greater than the one called `limit`."""
+    most = status.get(limit, 0)
+    for key in keys:
+        if (value := status.get(key, 0)) > most:
+            errors.append(invalid(f"{path}.{key}", value, f"cannot be greater than {text}"))
+
+
+def validate_collision_count(new: JsonObject, old: JsonObject, errors: list[FieldError]) -> None:
+    """`new` and `old` are statuses. The count may not go down."""
+    count, before = new.get("collisionCount"), old.get("collisionCount")
+    if before is not None and (count is None or count < before):
+        errors.append(invalid("status.collisionCount", count or 0, "cannot be decremented"))
+
+
+def selector_is_usable(selector: JsonObject | None) -> bool:
+    """Whether a selector can be turned into one that matches labels: keys, values and operators have to be valid."""
+    if not selector:
+        return True
+    for key, value in (selector.get("matchLabels") or {}).items():
+        if is_qualified_name(key) or is_label_value(value):
+            return False
+    for requirement in selector.get("matchExpressions") or ():
+        operator, values = requirement.get("operator", ""), requirement.get("values") or ()
+        if is_qualified_name(requirement.get("key", "")) or any(is_label_value(value) for value in values):
+            return False
+        if operator not in ("In", "NotIn", "Exists", "DoesNotExist") or (operator in ("In", "NotIn")) != bool(values):
+            return False
+    return True
+
+
+def validate_selector(
+    selector: JsonObject | None, path: str, errors: list[FieldError], kind: str, *, any_values: bool = False
+) -> None:
+    """Present, valid and not empty. `kind` is what the message says the selector is for."""
+    if selector is None:
+        errors.append(required(path))
+        return
+    errors += validate_label_selector(selector, path, allow_invalid_values=any_values)
+    if selector_is_empty(selector):
+        errors.append(invalid(path, selector_json(selector), f"empty selector is invalid for {kind}"))
+
+
+def template_labels(template: JsonObject) -> dict[str, str]:
+    labels: dict[str, str] = (template.get("metadata") or {}).get("labels") or {}
+    return labels
+
+
+def validate_match(selector: JsonObject | None, template: JsonObject, path: str, errors: list[FieldError]) -> None:
+    """`path` is the template's. No selector at all matches nothing."""
+    labels = template_labels(template)
+    if selector is None or not selector_matches(selector, labels):
+        shown = go_json(dict(sorted(labels.items())) or None)
+        errors.append(invalid(f"{path}.metadata.labels", shown, NO_MATCH))
+
+
+def validate_always_restarts(template: JsonObject, path: str, errors: list[FieldError], kind: str) -> None:
+    spec = template.get("spec") or {}
+    policy = spec.get("restartPolicy", "")
+    if policy != "Always":
+        errors.append(not_supported(f"{path}.spec.restartPolicy", policy, ("Always",)))
+    if "activeDeadlineSeconds" in spec:
+        text = f"activeDeadlineSeconds in {kind} is not Supported"
+        errors.append(forbidden(f"{path}.spec.activeDeadlineSeconds", text))
+
+
+def validate_replica_template(
+    selector: JsonObject | None, template: JsonObject, path: str, errors: list[FieldError], options: PodOptions
+) -> None:
+    """The template of a Deployment or ReplicaSet."""
+    if selector is None or not selector_is_empty(selector):
+        validate_match(selector, template, path, errors)
+    validate_pod_template(template, path, errors, options)
+    validate_always_restarts(template, path, errors, "ReplicaSet")
+
+
+def validate_immutable_selector(new: JsonObject, old: JsonObject, errors: list[FieldError]) -> None:
+    """`new` and `old` are specifications."""
+    if new.get("selector") != old.get("selector"):
+        errors.append(invalid("spec.selector", selector_json(new.get("selector")), IMMUTABLE))
+
+
+def list_of(values: tuple[str, ...]) -> str:
+    """A list as Go's %q shows it."""
+    return "[" + " ".join(go_value(value) for value in values) + "]"
