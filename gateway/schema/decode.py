@@ -79,11 +79,14 @@ def decode(type_: Type, value: Any, report: DecodeReport) -> JsonObject:
 
 def _second_look(type_: Type, source: Any, report: DecodeReport) -> JsonObject:
     """Raises what is wrong with a value; a number that is spelt in its own way may be right once its text is known."""
-    from gateway.schema.problems import examine, merged
+    from gateway.schema.problems import examine, merged, spelt
 
-    exact = parse_exactly(source.raw) if type(source) is Body else source
+    exact = parse_exactly(source.raw) if type(source) is Body else spelt(source)
     examine(type_, exact, report.problems)
-    result: JsonObject = _decoder(type_)(merged(type_, exact), [])
+    try:
+        result: JsonObject = _decoder(type_)(merged(type_, exact), [])
+    except Mismatch:
+        raise DecodeError(f"json: cannot unmarshal object into Go value of type {type_.name}") from None
     return result
 
 

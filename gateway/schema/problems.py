@@ -191,6 +191,15 @@ def number_text(value: Any) -> str:
     return f"{mantissa.removesuffix('.0')}e{'-' if number < 0 else '+'}{abs(number):02d}".replace("e-0", "e-")
 
 
+def spelt(value: Any) -> Any:
+    """A plain JSON value with its fractional numbers as texts, as Go writes them."""
+    if isinstance(value, dict):
+        return {key: spelt(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [spelt(item) for item in value]
+    return Number(number_text(value)) if type(value) is float else value
+
+
 def _bad_base64(text: str) -> int | None:
     """The offset that Go's decoder complains of."""
     data = text.encode("utf-8", "surrogatepass").decode("latin-1")

@@ -9,6 +9,8 @@ from __future__ import annotations
 import base64
 import math
 import re
+import struct
+from decimal import Decimal
 from typing import Any
 
 import yaml
@@ -21,6 +23,9 @@ _MAX_NODES = 1_000_000  # constructed ones: an alias counts each time that it is
 _WORDS: dict[str, Any] = {"": None, "~": None, "null": None, "Null": None, "NULL": None}
 _WORDS |= {word: True for base in ("y", "yes", "true", "on") for word in (base, base.capitalize(), base.upper())}
 _WORDS |= {word: False for base in ("n", "no", "false", "off") for word in (base, base.capitalize(), base.upper())}
+_WORDS |= dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan)
+_WORDS |= {sign + word: math.inf for sign in ("", "+") for word in (".inf", ".Inf", ".INF")}
+_WORDS |= dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf)
 _INTEGER = re.compile(r"[-+]?(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+|0[0-7]*|[1-9][0-9]*)")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 
@@ -47,8 +52,10 @@ def parse_yaml(data: bytes) -> tuple[Any, list[str]]:
         if not loader.check_node():
             return None, []
         node = loader.get_node()
+    except yaml.reader.ReaderError:
+        raise YamlError("yaml: control characters are not allowed") from None
     except yaml.MarkedYAMLError as error:
-        raise YamlError(_message(error)) from error
+        raise YamlError(_message(error, data)) from error
     except yaml.YAMLError as error:
         raise YamlError(f"yaml: {error}") from error
     finally:
@@ -60,8 +67,11 @@ def parse_yaml(data: bytes) -> tuple[Any, list[str]]:
         raise YamlError("yaml: document is nested too deeply") from None
 
 
-def _message(error: yaml.MarkedYAMLError) -> str:
+def _message(error: yaml.MarkedYAMLError, data: bytes) -> str:
     mark = error.problem_mark or error.context_mark
+    if mark is not None and str(error.problem).startswith("found undefined alias"):
+        name = re.match(r"\*([\w-]*)", data.decode("utf-8", "replace")[mark.index :], re.ASCII)
+        return f"yaml: unknown anchor '{name[1] if name else ''}' referenced"
     line = 0 if mark is None else mark.line
     if line and isinstance(error, yaml.scanner.ScannerError):
         line += 1
@@ -96,12 +106,12 @@ class _Builder:
             if not isinstance(key_node, yaml.ScalarNode):
                 raise YamlError("yaml: invalid map key")
             raw = _scalar(key_node)
-            key = _key(raw)
+            key = _key(raw, value_node)
             if key in result:
                 shown = f'"{key}"' if isinstance(raw, str) else key
-                self.duplicates.append(f"line {key_node.start_mark.line + 1}: key {shown} already set in map")
+                self.duplicates.append(f"line {value_node.start_mark.line + 1}: key {shown} already set in map")
             result[key] = self.build(value_node)
-        return result
+        return dict(sorted(result.items()))
 
     def _merge(self, result: dict[str, Any], node: yaml.Node) -> None:
         sources = reversed(node.value) if isinstance(node, yaml.SequenceNode) else [node]
@@ -116,8 +126,12 @@ def _scalar(node: yaml.ScalarNode) -> Any:
     if tag == _PLAIN:
         return _plain(text)
     match tag.removeprefix(_TAG):
-        case "int" | "float" | "bool" | "null":
-            return _plain(text)
+        case "int" | "float" | "bool" | "null" as wanted:
+            value = _plain(text)
+            found = _GO_TAGS[type(value)]
+            if found != wanted and (found, wanted) != ("int", "float"):
+                raise YamlError(f"yaml: cannot decode !!{found} `{text}` as a !!{wanted}")
+            return value
         case "binary":
             try:
                 return base64.b64decode("".join(text.split()), validate=True).decode("utf-8", "replace")
@@ -138,6 +152,7 @@ def _plain(text: str) -> Any:
         value = _integer(digits)
         if -(2**63) <= value < 2**64:
             return value
+        digits = str(value) if _FLOAT.fullmatch(digits) else digits
     if _FLOAT.fullmatch(digits):
         number = float(digits)
         return text if math.isinf(number) else number
@@ -152,20 +167,45 @@ def _integer(digits: str) -> int:
     return sign * int(body, 0)
 
 
-def _key(value: Any) -> str:
+_GO_TAGS: dict[type, str] = {str: "str", bool: "bool", int: "int", float: "float", type(None): "null"}
+
+
+def _key(value: Any, of: yaml.Node) -> str:
     match value:
         case str():
             return value
         case bool():
             return "true" if value else "false"
-        case None:
-            return "null"
-        case _:
-            return str(_json_number(value))
+        case int() if value < 2**63:
+            return str(value)
+        case float():
+            return _short_float(value)
+    shown = of.value if isinstance(of, yaml.ScalarNode) else "..."
+    kind = "%!s(<nil>), key: <nil>" if value is None else f"uint64, key: {value:#x}"
+    raise YamlError(f"unsupported map key of type: {kind}, value: {shown}")
+
+
+def _short_float(value: float) -> str:
+    """A key that is a float, as Go writes it with 32 bits."""
+    try:
+        narrow = struct.unpack("f", struct.pack("f", value))[0]
+    except OverflowError:
+        return ".inf" if value > 0 else "-.inf"
+    if not math.isfinite(narrow):
+        return ".nan" if math.isnan(narrow) else ".inf" if narrow > 0 else "-.inf"
+    texts = (f"{narrow:.{digits}e}" for digits in range(9))
+    shortest = next(text for text in texts if struct.unpack("f", struct.pack("f", float(text)))[0] == narrow)
+    exponent = int(shortest.partition("e")[2])
+    return format(Decimal(shortest), "f") if -4 <= exponent < 21 else shortest
 
 
 def _json_number(value: Any) -> Any:
-    """Go writes a whole float without a fraction."""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
-        return int(value)
+    """Go writes a whole float without a fraction, in its shortest digits."""
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise YamlError(
+                f"json: unsupported value: {'NaN' if math.isnan(value) else '+Inf' if value > 0 else '-Inf'}"
+            )
+        if value.is_integer() and abs(value) < 1e21:
+            return int(Decimal(repr(value)))
     return value
