@@ -92,14 +92,14 @@ def _completion_time(change: _Change, errors: list[FieldError]) -> None:
 
 
 def _targets(change: _Change, errors: list[FieldError]) -> None:
-    if change.condition("Failed") or change.of("failedIndexes"):
-        if _has(change.new, "Failed") and not _has(change.new, "FailureTarget"):
-            text = "cannot set Failed=True condition without the FailureTarget=true condition"
-            errors.append(valueless(_CONDITIONS, text))
-    if change.condition("Complete", "SuccessCriteriaMet"):
-        if _has(change.new, "Complete") and not _has(change.new, "SuccessCriteriaMet"):
-            text = "cannot set Complete=True condition without the SuccessCriteriaMet=true condition"
-            errors.append(valueless(_CONDITIONS, text))
+    untargeted = _has(change.new, "Failed") and not _has(change.new, "FailureTarget")
+    if untargeted and (change.condition("Failed") or change.of("failedIndexes")):
+        text = "cannot set Failed=True condition without the FailureTarget=true condition"
+        errors.append(valueless(_CONDITIONS, text))
+    unmet = _has(change.new, "Complete") and not _has(change.new, "SuccessCriteriaMet")
+    if unmet and change.condition("Complete", "SuccessCriteriaMet"):
+        text = "cannot set Complete=True condition without the SuccessCriteriaMet=true condition"
+        errors.append(valueless(_CONDITIONS, text))
 
 
 def _finished_job(change: _Change, errors: list[FieldError]) -> None:
@@ -112,10 +112,10 @@ def _finished_job(change: _Change, errors: list[FieldError]) -> None:
     empty = change.spec.get("suspend") is True and change.spec.get("completions") == 0
     if (turned or change.of("startTime")) and not empty and change.new.get("startTime") is None:
         errors.append(required("status.startTime", "startTime is required for finished job"))
-    if turned or change.of("uncountedTerminatedPods"):
-        if uncounted and (uncounted.get("failed") or uncounted.get("succeeded")):
-            shown = internal_json("UncountedTerminatedPods", uncounted)
-            errors.append(invalid(_UNCOUNTED, shown, "must be empty for finished job"))
+    some = uncounted and (uncounted.get("failed") or uncounted.get("succeeded"))
+    if some and (turned or change.of("uncountedTerminatedPods")):
+        shown = internal_json("UncountedTerminatedPods", uncounted)
+        errors.append(invalid(_UNCOUNTED, shown, "must be empty for finished job"))
 
 
 def _indexes(change: _Change, errors: list[FieldError]) -> None:

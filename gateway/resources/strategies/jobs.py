@@ -193,9 +193,9 @@ def _take_resources(pod: JsonObject, old_pod: JsonObject) -> None:
 def job_warnings(spec: JsonObject, path: str) -> list[str]:
     """About a Job's specification at `path`."""
     found = []
-    if spec.get("completionMode") == "Indexed":
-        if spec.get("completions", 0) > _MANY_COMPLETIONS and spec.get("parallelism", 0) > _MANY_PODS:
-            found.append(f"{path}: {_MANY}")
+    many = spec.get("completions", 0) > _MANY_COMPLETIONS and spec.get("parallelism", 0) > _MANY_PODS
+    if many and spec.get("completionMode") == "Indexed":
+        found.append(f"{path}: {_MANY}")
     return found + templates.warnings_about(spec.get("template") or {}, f"{path}.template")
 
 
