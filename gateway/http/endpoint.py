@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gateway.access.authorization import forbidden
+from gateway.http.compression import compressed
 from gateway.http.deadline import request_timeout, timed_out
 from gateway.http.discovery import Discovery
 from gateway.http.exchange import TEXT_TYPE, ClientDisconnected, Request, Response, valid_escapes
@@ -76,6 +77,8 @@ class Endpoint:
                 return
             if request.representation is not JSON or request.human:
                 response = await represented(request, response)
+            if b"accept-encoding" in request.headers:
+                response = await compressed(request, response)
         except ClientDisconnected:
             return
         except Exception as error:

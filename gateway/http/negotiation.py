@@ -181,10 +181,21 @@ def body_media_type(content_type: bytes) -> str:
 
     Only formats that are read are let through: "application/json" and "application/yaml".
     """
-    media_type = content_type.decode("latin-1").partition(";")[0].strip().lower() or MEDIA_TYPES[0]
-    if media_type not in _FORMATS:
+    if content_type in (b"", b"application/json"):
+        return MEDIA_TYPES[0]
+    media, _, parameters = content_type.decode("latin-1").partition(";")
+    media_type = media.strip().lower()
+    if media_type not in _FORMATS or not _well_formed(parameters):
         raise unsupported_body(MEDIA_TYPES)
     return media_type
+
+
+def _well_formed(parameters: str) -> bool:
+    """Whether all that follows a media type's first semicolon is `name=value`, but for white space."""
+    if not parameters.strip():
+        return True
+    pairs = [parameter.strip().partition("=") for parameter in parameters.split(";")]
+    return all(name and value for name, _, value in pairs)
 
 
 def unsupported_body(accepted: Iterable[str]) -> StatusError:

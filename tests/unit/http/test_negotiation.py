@@ -79,3 +79,9 @@ def test_bodies_are_json_or_yaml() -> None:
     with pytest.raises(StatusError, match="the body of the request was in an unknown format") as caught:
         body_media_type(b"text/plain")
     assert caught.value.code == 415
+
+
+@pytest.mark.parametrize("content_type", [b"application/json;;=", b"application/json; charset", b"application/json;=x"])
+def test_malformed_content_types_are_refused(content_type: bytes) -> None:
+    with pytest.raises(StatusError):
+        body_media_type(content_type)
