@@ -13,6 +13,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from gateway.subresources import VERBS as SUBRESOURCES
+
 if TYPE_CHECKING:
     from gateway.http.exchange import Request, Response
     from gateway.resources.resource import Resource
@@ -38,6 +40,7 @@ SUBRESOURCE_VERBS: dict[tuple[str, str], dict[str, str]] = {
         "list": "gateway.verbs.component_statuses:list_",
         "watch": "gateway.verbs.component_statuses:watch",
     },
+    **SUBRESOURCES,
 }
 
 

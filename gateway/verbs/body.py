@@ -51,7 +51,18 @@ async def read_object(request: Request, type_: Type, api_version: str, kind: str
         if validation == "Strict":
             raise _cannot_handle(named, version, kind, f"strict decoding error: {', '.join(problems)}")
         request.warnings += warning_lines(problems)
+    return complete(obj, value, api_version, kind)
+
+
+def complete(obj: JsonObject, sent: Any, api_version: str, kind: str) -> JsonObject:
+    """Defaults a decoded object, in place.
+
+    Decoding drops empty lists, but managedFields sent as one asks for them to be cleared.
+    """
     obj["kind"], obj["apiVersion"] = kind, api_version
+    meta = obj.setdefault("metadata", {})
+    if isinstance(sent, dict) and (sent.get("metadata") or {}).get("managedFields") == []:
+        meta["managedFields"] = []
     apply_defaults(api_version, kind, obj)
     return obj
 

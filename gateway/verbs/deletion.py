@@ -13,6 +13,7 @@ from enum import Enum
 
 from gateway.jsontypes import JsonObject
 from gateway.resources.resource import Resource
+from gateway.verbs.metadata import time_text
 from gateway.verbs.options import DeleteOptions
 
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
@@ -101,7 +102,7 @@ def _pod_grace(pod: JsonObject, asked: int | None) -> int:
 
 
 def _mark(meta: JsonObject, grace: int) -> None:
-    meta["deletionTimestamp"] = _time_text(int(time.time()) + grace)
+    meta["deletionTimestamp"] = time_text(int(time.time()) + grace)
     meta["deletionGracePeriodSeconds"] = grace
     if meta.get("generation"):
         meta["generation"] += 1
@@ -114,7 +115,7 @@ def _shorten(meta: JsonObject, grace: int) -> int:
     if moment < now:
         moment = now
         grace = 1 if grace else 0
-    meta["deletionTimestamp"] = _time_text(moment)
+    meta["deletionTimestamp"] = time_text(moment)
     meta["deletionGracePeriodSeconds"] = grace
     return grace
 
@@ -126,7 +127,7 @@ def _mark_finalizing(meta: JsonObject) -> None:
     if not marked and meta.get("generation"):
         meta["generation"] += 1
     if not marked or _seconds(marked) > now:
-        meta["deletionTimestamp"] = _time_text(now)
+        meta["deletionTimestamp"] = time_text(now)
     meta["deletionGracePeriodSeconds"] = 0
 
 
@@ -164,7 +165,3 @@ def mark_namespace(namespace: JsonObject, now: str) -> None:
 
 def _seconds(text: str) -> int:
     return timegm(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S"))
-
-
-def _time_text(seconds: int) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))

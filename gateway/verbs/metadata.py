@@ -29,8 +29,13 @@ def now_text() -> str:
     global _clock
     second = int(time.time())
     if _clock[0] != second:
-        _clock = second, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(second))
+        _clock = second, time_text(second)
     return _clock[1]
+
+
+def time_text(seconds: int) -> str:
+    """A Unix time as RFC 3339 in seconds."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def wipe_system_fields(meta: JsonObject) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gateway.defaults import apply_defaults
 from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.jsontypes import JsonObject
 from gateway.resources.resource import Resource
 from gateway.schema.decode import DecodeError, DecodeReport, decode
 from gateway.verbs import metadata
-from gateway.verbs.body import warning_lines
+from gateway.verbs.body import complete, warning_lines
 from gateway.verbs.options import WriteOptions, write_options
 from gateway.verbs.write import MakeObject, Write, begin, respond, track_fields, update_object
 
@@ -29,16 +28,24 @@ Fail = Callable[[str, bool], status.StatusError]  # (message, whether it is abou
 
 async def patch(gateway: Gateway, request: Request, resource: Resource) -> Response:
     """Changes an object as the body says; an apply may create it. Raises StatusError 400, 404, 409, 413, 415, 422."""
+    media_type, body, options = await read_patch(request)
+    write = begin(gateway, request, resource, options)
+    may_create = media_type == APPLY and not resource.subresource
+    return respond(write, await update_object(write, maker_of(write, media_type, body), allow_create=may_create))
+
+
+async def read_patch(request: Request) -> tuple[bytes, bytes, WriteOptions]:
+    """The media type, the body and the options of a patch; raises StatusError 413, 415, 422."""
     media_type = request.headers.get(b"content-type", b"").partition(b";")[0]
-    maker = _MAKERS.get(media_type)
-    if maker is None:
+    if media_type not in _MAKERS:
         raise status.StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
     body = await request.body()
-    apply = media_type == APPLY
-    options = write_options(request.query, "PatchOptions", apply=apply)
-    write = begin(gateway, request, resource, options)
-    make = _checked(write, maker(write, body))
-    return respond(write, await update_object(write, make, allow_create=apply and not resource.subresource))
+    return media_type, body, write_options(request.query, "PatchOptions", apply=media_type == APPLY)
+
+
+def maker_of(write: Write, media_type: bytes, body: bytes) -> MakeObject:
+    """What makes the patched object of the present one; it raises StatusError."""
+    return _checked(write, _MAKERS[media_type](write, body))
 
 
 def _checked(write: Write, make: MakeObject) -> MakeObject:
@@ -141,8 +148,7 @@ def _by_apply(write: Write, body: bytes) -> MakeObject:
         if merged is old:
             return merged
         new = decode(scope.type, merged, DecodeReport())
-        _finish(resource, new)
-        return new
+        return complete(new, None, resource.api_version, resource.kind)
 
     return make
 
@@ -170,7 +176,7 @@ def _decoded(
     except DecodeError as error:
         raise fail(str(error), False) from None
     _strictness(write, options, [*strict, *report.problems], fail)
-    _finish(resource, new)
+    complete(new, result, resource.api_version, resource.kind)
     track_fields(write, new, old)
     return new
 
@@ -183,12 +189,6 @@ def _strictness(
     if options.validation == "Strict":
         raise fail(f"strict decoding error: {', '.join(problems)}", True)
     write.context.warnings += problems
-
-
-def _finish(resource: Resource, obj: JsonObject) -> None:
-    obj["kind"], obj["apiVersion"] = resource.kind, resource.api_version
-    obj.setdefault("metadata", {})
-    apply_defaults(resource.api_version, resource.kind, obj)
 
 
 def check_type_meta(result: Any, resource: Resource) -> None:

@@ -74,6 +74,8 @@ def _compile(gateway: Gateway, resource: Resource) -> Scope:
     from gateway.schema.catalog import type_of
 
     kind, stored, served = resource.kind, resource.storage_version, resource.api_version
+    if (resource.kind_group, resource.kind_version) != (resource.group, resource.version):
+        stored = served  # a subresource with a kind of its own, like Scale: never stored as such
     group = stored.rpartition("/")[0]
     settings = gateway.settings
     return Scope(

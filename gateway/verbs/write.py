@@ -79,6 +79,8 @@ def begin(gateway: Gateway, request: Request, resource: Resource, options: Write
         metadata.now_text(),
         options.dry_run,
         request.warnings,
+        user.uid,
+        user.extra,
     )
     manager = manager_of(options.manager, request.headers.get(b"user-agent", b""))
     return Write(gateway, scope_of(gateway, resource), options, manager, context)
@@ -245,7 +247,7 @@ async def prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None
     strategy.prepare_for_update(obj, old, context)
     metadata.carry_over(meta, old_meta)
     errors = validate_object_meta(meta, scope.resource.namespaced, _any_name, standard_finalizers=False)
-    errors += validate_object_meta_update(meta, old_meta) * 2  # kinds check it again, and both are reported
+    errors += validate_object_meta_update(meta, old_meta)
     errors += strategy.validate_update(obj, old, context)
     if errors:
         raise _invalid(write, errors)

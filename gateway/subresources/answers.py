@@ -1,0 +1,24 @@
+"""Answers that several subresources share."""
+
+from __future__ import annotations
+
+from gateway.http.exchange import Response
+from gateway.jsontypes import JsonObject, dumps
+
+
+def created_status() -> Response:
+    """The Status that a create answers which leaves no object behind."""
+    body: JsonObject = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+    return Response(201, dumps(body))
+
+
+def set_condition(status: JsonObject, condition: JsonObject, now: str) -> None:
+    """Adds or replaces the condition of a type; its lastTransitionTime moves only when its status changes."""
+    conditions = status.setdefault("conditions", [])
+    for index, present in enumerate(conditions):
+        if present.get("type") == condition["type"]:
+            moved = present.get("status") != condition["status"]
+            since = now if moved else present.get("lastTransitionTime")
+            conditions[index] = {**condition, "lastProbeTime": None, "lastTransitionTime": since}
+            return
+    conditions.append({**condition, "lastProbeTime": None, "lastTransitionTime": now})

@@ -1,0 +1,210 @@
+"""pods/eviction: a deletion that respects PodDisruptionBudgets (page "API-initiated Eviction")."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gateway.admission.chain import Operation, review
+from gateway.http import status
+from gateway.http.exchange import Request, Response
+from gateway.http.status import StatusError
+from gateway.jsontypes import JsonObject, loads
+from gateway.resources.resource import Resource
+from gateway.resources.strategy import WriteContext
+from gateway.selectors.labels import parse
+from gateway.subresources.answers import created_status, set_condition
+from gateway.subresources.selector_text import selector_text
+from gateway.verbs import metadata
+from gateway.verbs.body import read_object
+from gateway.verbs.delete import delete_object
+from gateway.verbs.direct import change_stored
+from gateway.verbs.options import DeleteOptions, WriteOptions, validated_delete_options, write_options
+from gateway.verbs.scope import Scope, scope_of
+from gateway.verbs.write import Write, begin
+from storage.errors import StoredObject
+
+if TYPE_CHECKING:
+    from gateway.server import Gateway
+
+MAX_DISRUPTED_PODS = 2000
+_VIOLATION = "Cannot evict pod as it would violate the pod's disruption budget."
+_GONE_ANYWAY = ("Succeeded", "Failed", "Pending")
+
+
+async def create(gateway: Gateway, request: Request, resource: Resource) -> Response:
+    """Evicts a pod; answers a Status. Raises StatusError 404, 409, 429 when a budget does not allow it, 500."""
+    options = write_options(request.query, "CreateOptions")
+    write = begin(gateway, request, resource, options)
+    context, scope = write.context, write.scope
+    eviction = await read_object(request, scope.type, resource.api_version, resource.kind, options.validation)
+    meta = eviction["metadata"]
+    metadata.match_namespace(meta, context.namespace)
+    if meta.get("name", "") != context.name:
+        raise status.bad_request("name in URL does not match name in Eviction object")
+    deletion = _delete_options(eviction, options)
+    for reviews in (scope.chain.mutating, scope.chain.validating):
+        await review(reviews[Operation.CREATE], eviction, None, context, scope.lookup)
+    pods = scope_of(gateway, gateway.resources["", "v1", "pods", ""])
+    stored = await gateway.store.get(pods.key(context.namespace, context.name))
+    if stored is None:
+        raise status.not_found("", "pods", context.name)
+    pod = pods.parse(stored.value)
+    guard = "" if _unguarded(pod) else await _pass_budgets(gateway, pod, context, deletion)
+    if (guard or _may_become_healthy(pod)) and deletion.resource_version is None:
+        deletion = replace(deletion, resource_version=str(stored.revision))
+    await _delete(gateway, pods, replace(write, scope=pods), deletion, stored)
+    return created_status()
+
+
+def _delete_options(eviction: JsonObject, options: WriteOptions) -> DeleteOptions:
+    given = validated_delete_options(eviction.get("deleteOptions") or {})
+    return replace(given, dry_run=given.dry_run or options.dry_run)
+
+
+def _unguarded(pod: JsonObject) -> bool:
+    """Whether a pod is disrupted already, or not running yet, so that budgets don't matter."""
+    phase = (pod.get("status") or {}).get("phase")
+    return phase in _GONE_ANYWAY or bool(pod["metadata"].get("deletionTimestamp"))
+
+
+def _may_become_healthy(pod: JsonObject) -> bool:
+    phase = (pod.get("status") or {}).get("phase")
+    return phase == "Pending" and not pod["metadata"].get("deletionTimestamp")
+
+
+async def _pass_budgets(gateway: Gateway, pod: JsonObject, context: WriteContext, deletion: DeleteOptions) -> str:
+    """Takes one disruption from the pod's budget. Returns the budget's name if the pod must stay as it is till then."""
+    scope = scope_of(gateway, gateway.resources["policy", "v1", "poddisruptionbudgets", ""])
+    prefix = scope.key_prefix + f"{context.namespace}/".encode()
+    budgets = [loads(stored.value) for stored in await gateway.store.list(prefix)]
+    labels = pod["metadata"].get("labels") or {}
+    mine = [each for each in budgets if _selects(each, labels)]
+    if len(mine) > 1:
+        text = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+        raise StatusError(500, "", text)
+    if not mine:
+        return ""
+    budget = mine[0]
+    name = budget["metadata"]["name"]
+    if not _is_ready(pod) and _unhealthy_may_go(budget):
+        return str(name)
+
+    def decrement(current: JsonObject) -> None:
+        _take_one(current, context.name, context.now, record=not deletion.dry_run)
+
+    await change_stored(gateway.store, scope, context.namespace, name, decrement, dry_run=deletion.dry_run)
+    return ""
+
+
+def _selects(budget: JsonObject, labels: dict[str, str]) -> bool:
+    selector = (budget.get("spec") or {}).get("selector")
+    if selector is None:
+        return False
+    matcher = parse(selector_text(selector, plain=False))
+    return matcher is None or bool(matcher(labels))
+
+
+def _is_ready(pod: JsonObject) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
+
+
+def _unhealthy_may_go(budget: JsonObject) -> bool:
+    if (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return True
+    state = budget.get("status") or {}
+    desired = state.get("desiredHealthy", 0)
+    return desired > 0 and state.get("currentHealthy", 0) >= desired
+
+
+def _take_one(budget: JsonObject, pod: str, now: str, *, record: bool) -> None:
+    """Counts one disruption; raises StatusError 429 or 403 when there is none left."""
+    meta, state = budget["metadata"], budget.setdefault("status", {})
+    name, allowed = meta["name"], state.get("disruptionsAllowed", 0)
+    if state.get("observedGeneration", 0) < meta.get("generation", 0):
+        raise too_many(f"The disruption budget {name} is still being processed by the server.", 10)
+    if allowed < 0:
+        raise status.forbidden("policy", "poddisruptionbudget", name, "pdb disruptions allowed is negative")
+    if len(state.get("disruptedPods") or ()) > MAX_DISRUPTED_PODS:
+        text = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+        raise status.forbidden("policy", "poddisruptionbudget", name, text)
+    if allowed == 0:
+        raise too_many(_why_none(name, state), 0)
+    state["disruptionsAllowed"] = allowed - 1
+    if allowed == 1:
+        set_allowed_condition(state, meta.get("generation", 0), now)
+    if record:
+        state["disruptedPods"] = {**(state.get("disruptedPods") or {}), pod: now}
+
+
+def _why_none(name: str, state: JsonObject) -> str:
+    conditions = state.get("conditions") or ()
+    found: JsonObject = next((each for each in conditions if each.get("type") == "DisruptionAllowed"), {})
+    refused = found.get("status") == "False" and found.get("message")
+    subject = f"The disruption budget {name}"
+    if refused and found.get("reason") == "SyncFailed":
+        return f"{subject} does not allow evicting pods currently because it failed sync: {found['message']}"
+    desired, healthy = state.get("desiredHealthy", 0), state.get("currentHealthy", 0)
+    if healthy <= desired:
+        return f"{subject} needs {desired} healthy pods and has {healthy} currently"
+    if refused:
+        return f"{subject} does not allow evicting pods currently ({found.get('reason', '')}): {found['message']}"
+    return f"{subject} does not allow evicting pods currently"
+
+
+def set_allowed_condition(state: JsonObject, generation: int, now: str) -> None:
+    """Says in the budget's conditions that no disruption is allowed any more."""
+    condition = {
+        "type": "DisruptionAllowed",
+        "status": "False",
+        "observedGeneration": generation,
+        "lastTransitionTime": now,
+        "reason": "InsufficientPods",
+        "message": "",
+    }
+    conditions = [each for each in state.get("conditions") or () if each.get("type") != condition["type"]]
+    state["conditions"] = [*conditions, condition]
+
+
+def too_many(cause: str, seconds: int) -> StatusError:
+    """429: the eviction may succeed later."""
+    details: JsonObject = {"causes": [{"reason": "DisruptionBudget", "message": cause}]}
+    headers: list[tuple[bytes, bytes]] = []
+    if seconds:
+        details["retryAfterSeconds"] = seconds
+        headers.append((b"retry-after", str(seconds).encode()))
+    return StatusError(429, "TooManyRequests", _VIOLATION, details, headers)
+
+
+async def _delete(gateway: Gateway, pods: Scope, write: Write, options: DeleteOptions, stored: StoredObject) -> None:
+    """Marks the pod as disrupted and deletes it, if it still is what the preconditions say."""
+    context = replace(write.context, resource=pods.resource, subresource="", dry_run=options.dry_run)
+    write = replace(write, context=context, options=replace(write.options, dry_run=options.dry_run))
+
+    def mark(pod: JsonObject) -> None:
+        meta = pod["metadata"]
+        for wanted, key, what, guess in (
+            (options.uid, "uid", "UID", "deleted and then recreated"),
+            (options.resource_version, "resourceVersion", "ResourceVersion", "modified"),
+        ):
+            if wanted and wanted != meta.get(key):
+                actual = meta.get(key)
+                cause = f"the {what} in the precondition ({wanted}) does not match the {what} in record ({actual})"
+                text = f"{cause}. The object might have been {guess}"
+                raise status.conflict("", "Pod", meta["name"], text)
+        condition = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "EvictionByEvictionAPI",
+            "message": "Eviction API: evicting",
+        }
+        set_condition(pod.setdefault("status", {}), condition, context.now)
+
+    if not options.dry_run:
+        marked = await change_stored(
+            gateway.store, pods, context.namespace, context.name, mark, dry_run=False
+        )
+        if options.resource_version is not None:
+            options = replace(options, resource_version=str(marked.revision))
+    await delete_object(write, options)

@@ -1,0 +1,152 @@
+"""The review kinds: questions about who one is and what one may do, posted and answered, never stored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gateway.access.user import User
+from gateway.http import status
+from gateway.http.exchange import Request, Response
+from gateway.http.request_info import RequestInfo
+from gateway.jsontypes import JsonObject, dumps
+from gateway.resources.resource import Resource
+from gateway.validation.field import FieldError, invalid
+from gateway.verbs import metadata
+from gateway.verbs.body import read_object
+from gateway.verbs.options import write_options
+from gateway.verbs.write import Write, begin, track_fields
+
+if TYPE_CHECKING:
+    from gateway.server import Gateway
+
+AUTHORIZATION = "authorization.k8s.io"
+
+
+async def self_subject_review(gateway: Gateway, request: Request, resource: Resource) -> Response:
+    """Answers who the user is."""
+    await _read(gateway, request, resource)
+    answer: JsonObject = {
+        "kind": resource.kind,
+        "apiVersion": resource.api_version,
+        "metadata": {"creationTimestamp": metadata.now_text()},
+        "status": {"userInfo": _user_info(request.user)},
+    }
+    return Response(201, dumps(answer))
+
+
+async def token_review(gateway: Gateway, request: Request, resource: Resource) -> Response:
+    """Answers whose a token is. Raises StatusError 400 without a token."""
+    _, review = await _read(gateway, request, resource)
+    token = (review.get("spec") or {}).get("token", "")
+    if not token:
+        raise status.bad_request("token is required for TokenReview in authentication")
+    user = gateway.authenticator.authenticate({b"authorization": b"Bearer " + token.encode()})
+    review["status"] = {"user": {}, "error": "invalid bearer token"}
+    if user is not None and user.name != "system:anonymous":
+        review["status"] = {"authenticated": True, "user": _user_info(user)}
+    return Response(201, dumps(review))
+
+
+async def subject_access_review(gateway: Gateway, request: Request, resource: Resource) -> Response:
+    """Answers whether somebody may do something. Raises StatusError 422."""
+    write, review = await _read(gateway, request, resource)
+    spec = review.get("spec") or {}
+    errors = _attribute_errors(spec)
+    if not spec.get("user") and not spec.get("groups"):
+        errors.append(invalid("spec.user", spec.get("user", ""), "at least one of user or group must be specified"))
+    _refuse(errors)
+    if resource.resource == "localsubjectaccessreviews":
+        _check_local(spec, write.context.namespace)
+    user = User(spec.get("user", ""), tuple(spec.get("groups") or ()), spec.get("uid", ""), spec.get("extra") or {})
+    return _decided(gateway, review, user, spec)
+
+
+async def self_subject_access_review(gateway: Gateway, request: Request, resource: Resource) -> Response:
+    """Answers whether the user may do something. Raises StatusError 422."""
+    _, review = await _read(gateway, request, resource)
+    spec = review.get("spec") or {}
+    _refuse(_attribute_errors(spec))
+    return _decided(gateway, review, request.user, spec)
+
+
+async def self_subject_rules_review(gateway: Gateway, request: Request, resource: Resource) -> Response:
+    """Answers what the user may do in a namespace. Raises StatusError 400 without one."""
+    _, review = await _read(gateway, request, resource)
+    namespace = (review.get("spec") or {}).get("namespace", "")
+    if not namespace:
+        raise status.bad_request("no namespace on request")
+    info = RequestInfo("get", "/", True, namespace=namespace, resource="*", group="*", version="*")
+    allowed = gateway.authorizer.authorize(request.user, info) is None
+    everything = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
+    paths = [{"verbs": ["*"], "nonResourceURLs": ["*"]}]
+    review["spec"] = {}
+    review["status"] = {
+        "resourceRules": everything if allowed else [],
+        "nonResourceRules": paths if allowed else [],
+        "incomplete": False,
+    }
+    return Response(201, dumps(review))
+
+
+async def _read(gateway: Gateway, request: Request, resource: Resource) -> tuple[Write, JsonObject]:
+    options = write_options(request.query, "CreateOptions")
+    write = begin(gateway, request, resource, options)
+    review = await read_object(request, write.scope.type, resource.api_version, resource.kind, options.validation)
+    meta = review["metadata"]
+    metadata.wipe_system_fields(meta)
+    metadata.match_namespace(meta, metadata.expected_namespace(resource, write.context.namespace))
+    track_fields(write, review, None)
+    named = sorted(set(meta) - {"namespace", "managedFields"})
+    if named and resource.group == AUTHORIZATION:
+        _refuse([invalid("metadata", meta, "must be empty except for namespace")])
+    return write, review
+
+
+def _decided(gateway: Gateway, review: JsonObject, user: User, spec: JsonObject) -> Response:
+    allowed = gateway.authorizer.authorize(user, _request(spec)) is None
+    review["status"] = {"allowed": allowed}
+    return Response(201, dumps(review))
+
+
+def _request(spec: JsonObject) -> RequestInfo:
+    path = spec.get("nonResourceAttributes")
+    if path is not None:
+        return RequestInfo(path.get("verb", ""), path.get("path", ""))
+    asked = spec.get("resourceAttributes") or {}
+    names = ("group", "version", "resource", "subresource", "namespace", "name")
+    return RequestInfo(asked.get("verb", ""), "", True, **{name: asked.get(name, "") for name in names})
+
+
+def _attribute_errors(spec: JsonObject) -> list[FieldError]:
+    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    if resource is not None and path is not None:
+        text = "cannot be specified in combination with resourceAttributes"
+        return [invalid("spec.nonResourceAttributes", _as_go(path), text)]
+    if resource is None and path is None:
+        text = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        return [invalid("spec.resourceAttributes", None, text)]
+    return []
+
+
+def _check_local(spec: JsonObject, namespace: str) -> None:
+    path = spec.get("nonResourceAttributes")
+    if path is not None:
+        _refuse([invalid("spec.nonResourceAttributes", _as_go(path), "disallowed on this kind of request")])
+    given = (spec.get("resourceAttributes") or {}).get("namespace", "")
+    if given != namespace:
+        _refuse([invalid("spec.resourceAttributes.namespace", given, "must match metadata.namespace")])
+
+
+def _as_go(path: JsonObject) -> JsonObject:
+    return {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
+
+
+def _refuse(errors: list[FieldError]) -> None:
+    if errors:
+        raise status.invalid(AUTHORIZATION, "", "", errors)
+
+
+def _user_info(user: User) -> JsonObject:
+    shown: JsonObject = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
+    shown["extra"] = {key: list(values) for key, values in user.extra.items()}
+    return {key: value for key, value in shown.items() if value}

@@ -1,0 +1,132 @@
+"""scale: the number of replicas of a workload, seen and set as an autoscaling/v1 Scale.
+
+A write to it is a write to the workload: the strategy of the workload runs, and its managedFields record who set the
+replicas (under the subresource's name).
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING
+
+from gateway.apply.scale import to_parent, to_scale
+from gateway.http import status
+from gateway.http.exchange import Request, Response
+from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.resources.resource import Resource
+from gateway.subresources.selector_text import selector_text
+from gateway.validation.field import invalid
+from gateway.validation.objectmeta import validate_object_meta
+from gateway.verbs import metadata
+from gateway.verbs.body import read_object
+from gateway.verbs.options import WriteOptions, write_options
+from gateway.verbs.patch import maker_of, read_patch
+from gateway.verbs.write import MakeObject, Write, begin, body_of, track_fields, update_object
+
+if TYPE_CHECKING:
+    from gateway.server import Gateway
+
+_PATH = ("spec", "replicas")
+
+
+async def get(gateway: Gateway, request: Request, resource: Resource) -> Response:
+    """Answers the Scale of a workload. Raises StatusError 404."""
+    from gateway.verbs.get import get as get_object
+
+    answer = await get_object(gateway, request, _parent(gateway, resource))
+    assert isinstance(answer.body, bytes)
+    return Response(200, dumps(scale_of(loads(answer.body))))
+
+
+async def update(gateway: Gateway, request: Request, resource: Resource) -> Response:
+    """Sets the replicas by a whole Scale. Raises StatusError 400, 404, 409, 415, 422."""
+    options = write_options(request.query, "UpdateOptions")
+    write = begin(gateway, request, resource, options)
+    given = await read_object(request, write.scope.type, resource.api_version, resource.kind, options.validation)
+    meta = given["metadata"]
+    metadata.match_namespace(meta, write.context.namespace)
+    metadata.match_name(meta, write.context.name)
+
+    def make(old: JsonObject | None) -> JsonObject:
+        new = deepcopy(given)
+        track_fields(write, new, old)
+        return new
+
+    return await _write(gateway, request, write, options, make, uid=meta.get("uid", ""))
+
+
+async def patch(gateway: Gateway, request: Request, resource: Resource) -> Response:
+    """Sets the replicas by a patch of the Scale. Raises StatusError 400, 404, 409, 415, 422."""
+    media_type, body, options = await read_patch(request)
+    write = begin(gateway, request, resource, options)
+    return await _write(gateway, request, write, options, maker_of(write, media_type, body))
+
+
+async def _write(
+    gateway: Gateway, request: Request, write: Write, options: WriteOptions, make: MakeObject, uid: str = ""
+) -> Response:
+    parent = begin(gateway, request, _parent(gateway, write.resource), options)
+    written = await update_object(parent, _through_scale(parent, make), uid=uid)
+    return Response(200, dumps(scale_of(loads(body_of(parent, written)))))
+
+
+def _through_scale(parent: Write, make: MakeObject) -> MakeObject:
+    """Makes the new workload of the old one: by way of its old and its new Scale."""
+    version = parent.resource.api_version
+    paths = {version: _PATH}
+
+    def through(old: JsonObject | None) -> JsonObject:
+        assert old is not None
+        entries = old["metadata"].get("managedFields") or []
+        before = scale_of(old)
+        before["metadata"]["managedFields"] = to_scale(entries, paths)
+        after = make(before)
+        _validate(parent, after, old)
+        new = deepcopy(old)
+        new["spec"]["replicas"] = (after.get("spec") or {}).get("replicas", 0)
+        meta = new["metadata"]
+        meta["resourceVersion"] = after["metadata"].get("resourceVersion", "")
+        owned = to_parent(entries, after["metadata"].get("managedFields") or [], version, paths)
+        if owned:
+            meta["managedFields"] = owned
+        else:
+            meta.pop("managedFields", None)
+        return new
+
+    return through
+
+
+def _validate(parent: Write, scale: JsonObject, old: JsonObject) -> None:
+    name, resource = parent.context.name, parent.resource
+    errors = validate_object_meta(scale["metadata"], True)
+    replicas = (scale.get("spec") or {}).get("replicas", 0)
+    if replicas < 0:
+        errors.append(invalid("spec.replicas", replicas, "must be greater than or equal to 0"))
+    if errors:
+        raise status.invalid("autoscaling", "Scale", name, errors)
+    wanted, actual = scale["metadata"].get("uid"), old["metadata"].get("uid", "")
+    if wanted and wanted != actual:
+        cause = f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {actual}"
+        raise status.conflict(resource.group, f"{resource.resource}/scale", name, cause)
+
+
+def scale_of(workload: JsonObject) -> JsonObject:
+    """The Scale that a workload shows."""
+    meta, spec, state = workload["metadata"], workload.get("spec") or {}, workload.get("status") or {}
+    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    replicas = spec.get("replicas", 1)
+    shown: JsonObject = {"replicas": state.get("replicas", 0)}
+    selector = selector_text(spec.get("selector"), plain=workload["kind"] == "ReplicationController")
+    if selector:
+        shown["selector"] = selector
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {key: meta[key] for key in kept if key in meta},
+        "spec": {"replicas": replicas} if replicas else {},
+        "status": shown,
+    }
+
+
+def _parent(gateway: Gateway, resource: Resource) -> Resource:
+    return gateway.resources[resource.group, resource.version, resource.resource, ""]

@@ -1,0 +1,147 @@
+"""serviceaccounts/token: signs a token that says to be a service account (page "Managing Service Accounts")."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from gateway.access.service_account_tokens import signer_of
+from gateway.admission.chain import Operation, review
+from gateway.admission.lookup import Lookup
+from gateway.http import status
+from gateway.http.exchange import Request, Response
+from gateway.jsontypes import JsonObject, dumps
+from gateway.resources.resource import Resource
+from gateway.resources.strategy import WriteContext
+from gateway.validation.field import FieldError, go_quote, invalid
+from gateway.verbs.body import read_object
+from gateway.verbs.metadata import time_text
+from gateway.verbs.options import write_options
+from gateway.verbs.write import begin, track_fields
+
+if TYPE_CHECKING:
+    from gateway.server import Gateway
+
+GROUP = "authentication.k8s.io"
+MIN_SECONDS, MAX_SECONDS = 600, 1 << 32
+# what the tokens that pods get by themselves ask for: they live longer than they say, and warn when used after that
+WARN_AFTER_SECONDS, EXTENDED_SECONDS = 3607, 365 * 24 * 3600
+_BOUND_KINDS = {"Pod": ("pods", "pods"), "Secret": ("secrets", "secrets"), "Node": ("nodes", "minions")}
+
+
+async def create(gateway: Gateway, request: Request, resource: Resource) -> Response:
+    """Answers the TokenRequest with a token in its status. Raises StatusError 400, 404, 409, 422."""
+    options = write_options(request.query, "CreateOptions")
+    write = begin(gateway, request, resource, options)
+    context, lookup = write.context, write.scope.lookup
+    asked = await read_object(request, write.scope.type, resource.api_version, resource.kind, options.validation)
+    _check_place(asked["metadata"], context)
+    account = await lookup.get("serviceaccounts", context.namespace, context.name)
+    if account is None:
+        raise status.not_found("", "serviceaccounts", context.name)
+    _check_uid(asked["metadata"], account["metadata"], context.name)
+    track_fields(write, asked, None)
+    signer = signer_of(gateway.settings)
+    now = int(time.time())
+    _complete(asked, account["metadata"], now, signer.issuer)
+    errors = _errors(asked["spec"])
+    if errors:
+        raise status.invalid(GROUP, "TokenRequest", "", errors)
+    await review(write.scope.chain.validating[Operation.CREATE], asked, None, context, lookup)
+    spec = asked["spec"]
+    bound = await _bound(spec.get("boundObjectRef"), context, lookup)
+    seconds = spec["expirationSeconds"]
+    claims = _claims(account["metadata"], bound, spec["audiences"], seconds, now, signer.issuer)
+    asked["status"] = {"token": signer.sign(claims), "expirationTimestamp": time_text(now + seconds)}
+    return Response(201, dumps(asked))
+
+
+def _check_place(meta: JsonObject, context: WriteContext) -> None:
+    for key, actual, what in (("name", context.name, "name"), ("namespace", context.namespace, "namespace")):
+        given = meta.get(key)
+        if given and given != actual:
+            error = invalid(f"metadata.{key}", given, f"must match the service account {what} if specified")
+            raise status.invalid(GROUP, "TokenRequest", context.name, [error])
+
+
+def _check_uid(meta: JsonObject, account: JsonObject, name: str) -> None:
+    given, actual = meta.get("uid"), account.get("uid", "")
+    if given and given != actual:
+        cause = f"the UID in the token request ({given}) does not match the UID of the service account ({actual})"
+        raise status.conflict(GROUP, "TokenRequest", name, cause)
+
+
+def _complete(asked: JsonObject, account: JsonObject, now: int, issuer: str) -> None:
+    meta, spec = asked["metadata"], asked.setdefault("spec", {})
+    meta.update(name=account["name"], namespace=account["namespace"], uid=account["uid"])
+    meta["creationTimestamp"] = time_text(now)
+    if not spec.get("audiences"):
+        spec["audiences"] = [issuer]
+
+
+def _errors(spec: JsonObject) -> list[FieldError]:
+    seconds = spec.get("expirationSeconds", 3600)
+    if seconds < MIN_SECONDS:
+        return [invalid("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")]
+    if seconds > MAX_SECONDS:
+        return [invalid("spec.expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds")]
+    return []
+
+
+async def _bound(reference: JsonObject | None, context: WriteContext, lookup: Lookup) -> dict[str, JsonObject]:
+    """The objects that the token's life is bound to: what is referred to and, for a pod, its node too."""
+    if not reference:
+        return {}
+    kind, version = reference.get("kind", ""), reference.get("apiVersion", "")
+    if kind not in _BOUND_KINDS or version not in ("v1", ""):
+        group, _, number = version.rpartition("/")
+        raise status.bad_request(f"cannot bind token to object of type {group}/{number}, Kind={kind}")
+    name = reference.get("name", "")
+    resource, prefix = _BOUND_KINDS[kind]
+    found = await lookup.get(prefix, "" if kind == "Node" else context.namespace, name)
+    if found is None:
+        raise status.not_found("", resource, name)
+    if kind == "Pod" and found["spec"].get("serviceAccountName") != context.name:
+        account = go_quote(context.name)
+        text = f"cannot bind token for serviceaccount {account} to pod running with different serviceaccount name."
+        raise status.bad_request(text)
+    uid = found["metadata"]["uid"]
+    if reference.get("uid") and reference["uid"] != uid:
+        cause = (
+            f"the UID in the bound object reference ({reference['uid']}) does not match the UID in record. "
+            "The object might have been deleted and then recreated"
+        )
+        raise status.conflict("", kind, name, cause)
+    bound: dict[str, JsonObject] = {kind.lower(): {"name": name, "uid": uid}}
+    if kind == "Pod" and found["spec"].get("nodeName"):
+        node = await lookup.get("minions", "", found["spec"]["nodeName"])
+        bound["node"] = {"name": found["spec"]["nodeName"]}
+        if node is not None:
+            bound["node"]["uid"] = node["metadata"]["uid"]
+    return bound
+
+
+def _claims(
+    account: JsonObject, bound: dict[str, JsonObject], audiences: list[str], seconds: int, now: int, issuer: str
+) -> JsonObject:
+    namespace, name = account["namespace"], account["name"]
+    private: JsonObject = {
+        "namespace": namespace,
+        "serviceaccount": {"name": name, "uid": account["uid"]},
+        **bound,
+    }
+    expires = now + seconds
+    if "pod" in bound and seconds == WARN_AFTER_SECONDS and audiences == [issuer]:
+        private["warnafter"] = expires
+        expires = now + EXTENDED_SECONDS
+    return {
+        "aud": audiences,
+        "exp": expires,
+        "iat": now,
+        "iss": issuer,
+        "jti": str(uuid4()),
+        "kubernetes.io": private,
+        "nbf": now,
+        "sub": f"system:serviceaccount:{namespace}:{name}",
+    }
