@@ -85,27 +85,27 @@ def parse_exactly(data: bytes) -> Any:
 def _parse_slowly(data: bytes) -> tuple[Any, list[str]]:
     exact = parse_exactly(data)
     found: list[str] = []
-    _find_duplicates(exact, "", found)
+    _find_duplicates(exact, found)
     value = plain(exact)
     return (Body(value, data, bool(found)) if isinstance(value, dict) else value), found
 
 
-def _find_duplicates(value: Any, path: str, found: list[str]) -> None:
-    todo = [(value, path)]
+def _find_duplicates(value: Any, found: list[str]) -> None:
+    """Adds the keys that an object has twice to `found`, in the order of the document."""
+    todo = [(value, "", False)]
     while todo:
-        value, path = todo.pop()
-        inner: list[tuple[Any, str]] = []
+        value, path, repeated = todo.pop()
+        text = f"duplicate field {quoted(path)}" if repeated else ""
+        if repeated and text not in found and len(found) < MAX_PROBLEMS:
+            found.append(text)
+        inner: list[tuple[Any, str, bool]] = []
         if isinstance(value, list):
-            inner = [(item, f"{path}[{index}]") for index, item in enumerate(value)]
+            inner = [(item, f"{path}[{index}]", False) for index, item in enumerate(value)]
         elif isinstance(value, PairsObject):
             seen: set[str] = set()
             for key, item in value.pairs:
-                below = f"{path}.{key}" if path else key
-                text = f"duplicate field {quoted(below)}"
-                if key in seen and text not in found and len(found) < MAX_PROBLEMS:
-                    found.append(text)
+                inner.append((item, f"{path}.{key}" if path else key, key in seen))
                 seen.add(key)
-                inner.append((item, below))
         todo += reversed(inner)
 
 

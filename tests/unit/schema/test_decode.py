@@ -1,0 +1,132 @@
+"""Decoding by schema, as sigs.k8s.io/json decodes into Go types and encoding/json writes them."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.schema.catalog import type_for
+from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
+from gateway.schema.encode import encode_stored, in_go_order
+from gateway.schema.types import Kind, Type
+
+POD = type_for("", "v1", "Pod")
+DEPLOYMENT = type_for("apps", "v1", "Deployment")
+SECRET = type_for("", "v1", "Secret")
+KINDS = [
+    POD,
+    DEPLOYMENT,
+    SECRET,
+    type_for("apiextensions.k8s.io", "v1", "CustomResourceDefinition"),
+]
+SCALARS: dict[Kind, st.SearchStrategy[Any]] = {
+    Kind.STRING: st.text(max_size=3),
+    Kind.INT32: st.integers(-(2**31), 2**31 - 1),
+    Kind.INT64: st.integers(-(2**63), 2**63 - 1),
+    Kind.FLOAT: st.integers(-5, 5) | st.floats(-5, 5),
+    Kind.BOOL: st.booleans(),
+    Kind.BYTES: st.sampled_from(["", "YQ==", "YR==", "YW\nJj"]),
+    Kind.QUANTITY: st.sampled_from(["1", "0.5", "1.5Gi", 3]),
+    Kind.TIME: st.sampled_from(["2020-01-01T00:00:00Z", "2020-01-01T00:00:00.5+01:00"]),
+    Kind.MICROTIME: st.just("2020-01-01T00:00:00.000001+01:00"),
+    Kind.INT_OR_STRING: st.sampled_from([1, "50%"]),
+    Kind.ANY: st.sampled_from([{"a": [1]}, {}]),
+}
+
+
+@st.composite
+def values(draw: st.DrawFn, type_: Type, depth: int = 0) -> Any:
+    """JSON values that fit a type, with nulls, empties and unknown fields among them."""
+    if type_.kind is Kind.STRUCT:
+        names = draw(st.lists(st.sampled_from([*type_.fields, "unknown"]), max_size=4 if depth < 5 else 0, unique=True))
+        members = {name: type_.fields.get(name) for name in names}
+        return {n: draw(st.none() | values(f.type, depth + 1)) if f else {"x": 1} for n, f in members.items()}
+    if type_.kind is Kind.LIST and type_.elem:
+        return draw(st.lists(st.none() | values(type_.elem, depth + 1), max_size=2 if depth < 6 else 0))
+    if type_.kind is Kind.MAP and type_.elem:
+        return draw(st.dictionaries(st.text(max_size=2), st.none() | values(type_.elem, depth + 1), max_size=2))
+    return draw(SCALARS[type_.kind])
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.sampled_from(KINDS).flatmap(lambda type_: st.tuples(st.just(type_), values(type_))))
+def test_decoding_once_is_enough(case: tuple[Type, JsonObject]) -> None:
+    type_, value = case
+    before = deepcopy(value)
+    decoded = decode(type_, value, DecodeReport())
+    assert value == before
+    report = DecodeReport()
+    assert decode(type_, loads(dumps(decoded)), report) == decoded
+    assert report.problems == []
+    assert in_go_order(type_, decoded) == decoded
+    stored = encode_stored(decoded | {"kind": "K", "apiVersion": "v1"})
+    assert stored.startswith(b'{"kind":"K","apiVersion":"v1","metadata":{"uid":')
+    again = decode(type_, loads(stored), DecodeReport())
+    again["metadata"].pop("uid", None)
+    decoded["metadata"] = {
+        k: v for k, v in decoded["metadata"].items() if k not in ("uid", "resourceVersion", "selfLink")
+    }
+    assert again == decoded | {"kind": "K", "apiVersion": "v1"}
+
+
+def test_zero_values_are_written_where_go_writes_them() -> None:
+    assert decode(POD, {"spec": {}}, DecodeReport()) == {"metadata": {}, "spec": {"containers": None}, "status": {}}
+    written = decode(DEPLOYMENT, {"spec": {"replicas": 0, "paused": False, "template": None}}, DecodeReport())
+    template = {"metadata": {}, "spec": {"containers": None}}
+    assert written["spec"] == {"replicas": 0, "selector": None, "template": template, "strategy": {}}
+
+
+def test_nulls_and_empties_count_as_absent() -> None:
+    metadata: JsonObject = {
+        "name": "x",
+        "labels": {},
+        "annotations": None,
+        "finalizers": [None],
+        "creationTimestamp": None,
+    }
+    assert decode(POD, {"metadata": metadata}, DecodeReport())["metadata"] == {"name": "x", "finalizers": [""]}
+
+
+@pytest.mark.parametrize(
+    ("type_", "body", "message"),
+    [
+        (POD, "[]", "json: cannot unmarshal array into Go value of type v1.Pod"),
+        (POD, '{"spec":{"volumes":[{"emptyDir":5}]}}',
+         "json: cannot unmarshal number into Go struct field Volume.spec.volumes.VolumeSource.emptyDir of type "
+         "v1.EmptyDirVolumeSource"),
+        (POD, '{"kind":5}', "json: cannot unmarshal number into Go struct field Pod.TypeMeta.kind of type string"),
+        (POD, '{"metadata":{"labels":{"a":1}}}',
+         "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string"),
+        (DEPLOYMENT, '{"spec":{"replicas":1.0}}',
+         "json: cannot unmarshal number 1.0 into Go struct field DeploymentSpec.spec.replicas of type int32"),
+        (DEPLOYMENT, '{"spec":{"replicas":"x","paused":1}}',
+         "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32"),
+        (DEPLOYMENT, '{"spec":{"paused":1,"strategy":{"rollingUpdate":{"maxSurge":true}}}}',
+         "json: cannot unmarshal bool into Go struct field RollingUpdateDeployment.spec.strategy.rollingUpdate."
+         "maxSurge of type int32"),
+        (SECRET, '{"data":{"a":"YQ="}}', "illegal base64 data at input byte 3"),
+        (POD, '{"metadata":{"creationTimestamp":"soon"}}',
+         'parsing time "soon" as "2006-01-02T15:04:05Z07:00": cannot parse "soon" as "2006"'),
+    ],
+)  # fmt: skip
+def test_wrong_types_are_refused_in_the_words_of_go(type_: Type, body: str, message: str) -> None:
+    with pytest.raises(DecodeError) as caught:
+        decode(type_, parse_body(body.encode())[0], DecodeReport())
+    assert str(caught.value) == message
+
+
+def test_strict_problems_come_in_the_order_of_the_document() -> None:
+    body = b'{"bogus":1,"spec":{"containers":[{"name":"a","nam":1,"name":"b"}],"x":1},"spec":{},"bogus":2}'
+    report = DecodeReport()
+    decoded = decode(POD, parse_body(body)[0], report)
+    assert report.problems == [
+        'unknown field "bogus"',
+        'unknown field "spec.containers[0].nam"',
+        'duplicate field "spec.containers[0].name"',
+        'unknown field "spec.x"',
+        'duplicate field "spec"',
+    ]
+    assert decoded["spec"]["containers"][0]["name"] == "b"

@@ -1,0 +1,81 @@
+"""Quantities: Kubernetes API reference, "Quantity"."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.schema.quantity import WRONG_FORMAT, WRONG_SUFFIX, QuantityError, canonical, parse_quantity
+
+SCALES = {
+    **{suffix: Fraction(1000) ** power for power, suffix in enumerate(("n", "u", "m", "", "k", "M", "G", "T"), -3)},
+    **{suffix: Fraction(1024) ** power for power, suffix in enumerate(("Ki", "Mi", "Gi"), 1)},
+    "e3": Fraction(1000),
+    "E-2": Fraction(1, 100),
+}
+NUMBERS = st.tuples(
+    st.sampled_from(["", "+", "-"]),
+    st.integers(0, 10**8).map(str),
+    st.integers(0, 10**6).map(lambda places: f".{places}") | st.just(""),
+    st.sampled_from(sorted(SCALES)),
+)
+
+
+def exact(text: str) -> Fraction:
+    suffix = next(
+        each for each in sorted(SCALES, key=len, reverse=True) if (each and text.endswith(each)) or each == ""
+    )
+    value = Fraction(text.removesuffix(suffix) or "0") * SCALES[suffix] * 10**9
+    size = -(-abs(value.numerator) // value.denominator)
+    return Fraction(size if value > 0 else -size, 10**9)
+
+
+@given(NUMBERS.map("".join))
+def test_the_value_is_kept_to_a_billionth_rounded_away_from_zero(text: str) -> None:
+    quantity = parse_quantity(text)
+    assert Fraction(quantity.unscaled) * Fraction(10) ** quantity.scale == exact(text)
+    assert parse_quantity(canonical(text)) == quantity
+
+
+@given(NUMBERS.map("".join), NUMBERS.map("".join))
+def test_order_and_arithmetic_are_those_of_the_exact_numbers(one: str, other: str) -> None:
+    left, right = parse_quantity(one), parse_quantity(other)
+    assert (left < right, left == right) == (exact(one) < exact(other), exact(one) == exact(other))
+    assert exact(str(left + right)) == exact(one) + exact(other)
+    assert exact(str(left - right)) == exact(one) - exact(other)
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("0.5", "500m"), ("1.5Gi", "1536Mi"), ("1000000", "1M"), ("1e3", "1e3"), ("1024Gi", "1Ti"), ("0.5Ki", "512"),
+        ("0.1Ki", "102400m"), ("9223372036854775808", "9223372036854775808"), ("8Ei", "9223372036854775807"),
+        ("0.0000000001", "1n"), ("+5", "+5"), ("0100", "0100"), ("1.", "1."), (".5", "500m"), ("0.000", "0"),
+        ("-0", "0"), ("1000E", "1"),
+    ],
+)  # fmt: skip
+def test_texts_are_written_back_in_canonical_form(text: str, written: str) -> None:
+    assert canonical(text) == written
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("", WRONG_FORMAT), ("1 core", WRONG_FORMAT), ("1KB", WRONG_FORMAT), ("1e", WRONG_SUFFIX), ("--1", WRONG_SUFFIX)],
+)
+def test_refusals_say_which_part_is_wrong(text: str, message: str) -> None:
+    with pytest.raises(QuantityError, match=r".*") as caught:
+        parse_quantity(text)
+    assert str(caught.value) == message
+
+
+def test_huge_exponents_are_compared_without_writing_them_out() -> None:
+    assert parse_quantity("1e2000000000") > parse_quantity("9e1999999999")
+
+
+def test_values_in_other_units_are_rounded_up() -> None:
+    assert (parse_quantity("1500m").value, parse_quantity("1").milli_value, parse_quantity("-1500m").value) == (
+        2,
+        1000,
+        -2,
+    )
