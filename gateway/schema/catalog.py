@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from gateway.jsontypes import JsonObject, loads
 from gateway.schema.types import Field, Kind, Omit, Type
@@ -45,7 +45,7 @@ _OMITTED_WHEN_EMPTY = frozenset(
 @cache
 def document() -> JsonObject:
     """The whole catalog as JSON."""
-    content: JsonObject = loads(files("gateway.schema").joinpath("catalog.json").read_bytes())
+    content: JsonObject = loads(Path(__file__).with_name("catalog.json").read_bytes())
     return content
 
 
