@@ -102,8 +102,11 @@ class EmbeddedEtcd:
         self._end(signal.SIGKILL)
 
     def pause(self) -> None:
-        """Have it hang: connections stay open, nothing is answered."""
+        """Have it hang: connections stay open, nothing is answered. Returns when (on Linux) no thread runs any more."""
         os.kill(self.pid, signal.SIGSTOP)
+        threads = Path(f"/proc/{self.pid}/task")
+        while not all(map(_is_stopped, threads.glob("*/stat"))):
+            time.sleep(0.001)
 
     def resume(self) -> None:
         """Go on after `pause`."""
@@ -242,6 +245,13 @@ def find_binary() -> Path:
         if binary_version(candidate) >= OLDEST:
             return candidate
     raise EmbeddedEtcdError(_GUIDE)
+
+
+def _is_stopped(stat: Path) -> bool:
+    try:
+        return stat.read_text().rpartition(") ")[2].startswith("T")
+    except OSError:
+        return True
 
 
 @functools.cache

@@ -14,7 +14,7 @@ from storage.etcd.errors import translate
 from storage.etcd.generated import kv_pb2, rpc_pb2
 from storage.etcd.results import Event, KeyValue, WatchBatch
 
-_EVERY_WATCH = -1
+_NO_WATCH = -1
 
 
 class Receiver(Protocol):
@@ -33,6 +33,7 @@ class WatchStream:
         self.broken = False
         self._call = endpoint.watch.Watch(None, metadata=metadata)
         self._receivers: dict[int, Receiver] = {}
+        self._asked: deque[int] = deque()
         self._fragments: dict[int, list[Event]] = {}
         self._last_id = 0
         self._outgoing: deque[rpc_pb2.WatchRequest] = deque()
@@ -44,6 +45,7 @@ class WatchStream:
         self._last_id += 1
         request.watch_id = self._last_id
         self._receivers[self._last_id] = receiver
+        self._asked.append(self._last_id)
         self._send(rpc_pb2.WatchRequest(create_request=request))
         return self._last_id
 
@@ -101,6 +103,9 @@ class WatchStream:
 
     def _dispatch(self, response: rpc_pb2.WatchResponse) -> None:
         watch_id = response.watch_id
+        if response.created:
+            # Creations are answered in their order, and newer etcds name no watch when they refuse one.
+            watch_id = self._asked.popleft()
         receiver = self._receivers.get(watch_id)
         if response.events:
             if receiver is not None:
@@ -114,8 +119,9 @@ class WatchStream:
             if receiver is not None:
                 receiver.created(response.header.revision)
         else:
+            # What was asked for is told to all watches at once, what etcd tells by itself to one.
             progress = WatchBatch(response.header.revision, [], True)
-            for each in self._receivers.values() if watch_id == _EVERY_WATCH else (receiver,):
+            for each in list(self._receivers.values()) if watch_id == _NO_WATCH else (receiver,):
                 if each is not None:
                     each.received(progress)
 

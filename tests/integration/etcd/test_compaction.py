@@ -96,7 +96,7 @@ async def test_an_outage_only_delays_it(own_etcd: EmbeddedEtcd, own_client: Etcd
             await one.step()
         running = asyncio.create_task(one.run())
         await asyncio.to_thread(own_etcd.start)
-        async with asyncio.timeout(5), own_client.watch(ROUND_KEY, start_revision=1) as rounds:
+        async with asyncio.timeout(5), own_client.watch(ROUND_KEY) as rounds:
             await anext(rounds)
             await anext(rounds)
         running.cancel()
