@@ -239,7 +239,10 @@ def _elem(type_: Type) -> Type:
 
 
 def _zero_elem(type_: Type) -> Any:
-    return None if type_.elem_pointer else zero(_elem(type_))
+    elem = _elem(type_)
+    if elem.kind is Kind.BYTES:
+        return ""  # storage does not tell absent bytes from empty ones
+    return None if type_.elem_pointer else zero(elem)
 
 
 def _string(value: Any, marks: list[None]) -> Any:
