@@ -62,7 +62,5 @@ def _as_annotation(config: JsonObject) -> str:
     metadata: JsonObject = dict(config.get("metadata") or {})
     if ANNOTATION in (metadata.get("annotations") or {}):
         metadata["annotations"] = {key: v for key, v in metadata["annotations"].items() if key != ANNOTATION}
-        if not metadata["annotations"]:
-            del metadata["annotations"]
     encoded = orjson.dumps({**config, "metadata": metadata}, option=orjson.OPT_SORT_KEYS).decode()
     return encoded.translate(_HTML) + "\n"

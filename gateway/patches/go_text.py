@@ -23,15 +23,13 @@ def go_print(value: Any) -> str:
 
 
 def go_float(value: float) -> str:
-    """A float64 as Go's %v has it: the shortest form, with an exponent below 1e-4 and from 1e21 on."""
-    text = repr(value)
-    exponent = 0 if value == 0 else int(f"{value:e}".partition("e")[2])
-    if -4 <= exponent < 21:
-        return f"{value:.0f}" if value.is_integer() else (text if "e" not in text else f"{value:.{16 - exponent}g}")
-    mantissa, _, power = text.partition("e") if "e" in text else f"{value:e}".partition("e")
-    mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
-    sign = "-" if int(power) < 0 else "+"
-    return f"{mantissa}e{sign}{abs(int(power)):02d}"
+    """A float64 as Go's %v has it: the shortest form, with an exponent below 1e-4 and from 1e6 on."""
+    digits, _, power = f"{value:.17e}".partition("e")
+    digits = next(text for n in range(18) if float(text := f"{value:.{n}e}") == value).partition("e")[0]
+    exponent = int(power)
+    if -4 <= exponent < 6:
+        return f"{value:.{max(len(digits.lstrip('-').replace('.', '')) - 1 - exponent, 0)}f}"
+    return f"{digits}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
 
 
 def go_type(value: Any) -> str:
