@@ -14,6 +14,7 @@ from gateway.config import Settings
 from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS, bootstrap
 from gateway.http.discovery import Discovery
 from gateway.http.endpoint import Endpoint
+from gateway.openapi.routes import openapi
 from gateway.operations import answer_strays, operations
 from gateway.server import Gateway, build_gateway
 
@@ -53,6 +54,7 @@ class App(FastAPI):
             address = f"{self.settings.advertise_address or '127.0.0.1'}:{self.settings.secure_port}"
             discovery = Discovery(gateway.registry, address)
             self.include_router(operations(gateway, discovery.paths, list(BOOTSTRAP_HOOKS)))
+            self.include_router(openapi(gateway.registry))
             self._endpoint = Endpoint(gateway, discovery, self._super_call)
             yield
         finally:
@@ -78,7 +80,15 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
     return [
         asyncio.create_task(compactor.run(), name="compaction"),
         asyncio.create_task(repair_until(gateway, gateway.stopping), name="service-ip-repair"),
+        asyncio.create_task(_end_watches(gateway), name="end-watches"),
     ]
+
+
+async def _end_watches(gateway: Gateway) -> None:
+    """Wakes all watchers when the server stops, so that they see it and end."""
+    await gateway.stopping.wait()
+    for resource in gateway.store.cache:
+        resource.wake()
 
 
 async def _loaded(gateway: Gateway) -> None:

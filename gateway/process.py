@@ -38,10 +38,13 @@ class Server(uvicorn.Server):
             self._ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begins the shutdown; uvicorn's own would let the signal end the process once that is done."""
         gateway = getattr(self._app, "gateway", None)
         if gateway is not None:
             gateway.stopping.set()
-        super().handle_exit(sig, frame)
+        if self.should_exit and sig == signal.SIGINT:
+            self.force_exit = True
+        self.should_exit = True
 
 
 def serve(settings: Settings, context: ssl.SSLContext, listener: socket.socket, ready: Callable[[], None]) -> int:
@@ -55,6 +58,7 @@ def serve(settings: Settings, context: ssl.SSLContext, listener: socket.socket, 
         lifespan="on",
         log_config=None,
         access_log=False,
+        proxy_headers=False,
         server_header=False,
         backlog=BACKLOG,
         timeout_keep_alive=KEEP_ALIVE,
@@ -94,5 +98,3 @@ def milliseconds_since_start() -> int:
 
 
 _IMPORTED = time.monotonic()
-
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)

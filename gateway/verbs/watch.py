@@ -24,7 +24,7 @@ from gateway.verbs.too_large import too_large
 from gateway.verbs.watch_view import View
 from storage.entry import Change, ChangeType, Entry
 from storage.errors import Compacted, StorageError
-from storage.etcd import Event
+from storage.etcd import Event, Watch, WatchBatch
 from storage.etcd.results import DELETE
 from storage.history import Overrun
 from storage.reads import TooLargeRevision
@@ -211,19 +211,29 @@ class _Stream:
                 await source.start()
             if trusted:
                 await source.request_progress()
-            while True:
-                async with asyncio.timeout(max(0.0, self.deadline - time.monotonic())):
-                    batch = await anext(source)
+            while (batch := await self._next(source)) is not None:
                 if batch.events:
                     yield self.view.encode([_change(self.served, event) for event in batch.events]), -1
                 if batch.revision >= history.start and (batch.events or trusted):
                     await self.gateway.store.reads.not_older_than(batch.revision)
                     yield b"", history.position_after(batch.revision)
                     return
-        except (TooLargeRevision, StopAsyncIteration):
+        except TooLargeRevision:
             return
         finally:
             await source.cancel()
+
+    async def _next(self, source: Watch) -> WatchBatch | None:
+        """The next batch; None when the time is over or the server stops."""
+        step = asyncio.ensure_future(anext(source))
+        stop = asyncio.ensure_future(self.gateway.stopping.wait())
+        try:
+            timeout = max(0.0, self.deadline - time.monotonic())
+            await asyncio.wait((step, stop), timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+            return step.result() if step.done() else None
+        finally:
+            step.cancel()
+            stop.cancel()
 
 
 def _change(served: Served, event: Event) -> Change:

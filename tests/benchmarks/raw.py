@@ -69,7 +69,7 @@ class Raw:
 def main() -> None:
     port, directory = int(sys.argv[1]), Path(sys.argv[2])
     config = uvicorn.Config(
-        Raw(directory), loop="uvloop", http="httptools", ws="none", lifespan="on", log_config=None, access_log=False,
+        Raw(directory), loop="uvloop", http="httptools", ws="none", lifespan="on", log_config=None, access_log=False, proxy_headers=False,
         server_header=False, backlog=BACKLOG, timeout_keep_alive=KEEP_ALIVE,
     )  # fmt: skip
     config.load()
