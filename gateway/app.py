@@ -58,7 +58,7 @@ class App(FastAPI):
             self._endpoint = Endpoint(gateway, discovery, self._super_call)
             yield
         finally:
-            gateway.stopping.set()
+            gateway.stop()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)

@@ -96,7 +96,9 @@ def with_standard_headers(request: Request, send: Send) -> Send:
     async def wrapped(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
             headers = list(message.get("headers", ()))
-            message["headers"] = [*headers, (b"cache-control", NO_CACHE), (b"audit-id", audit_id(request.headers))]
+            if not any(name == b"cache-control" for name, _ in headers):
+                headers.append((b"cache-control", NO_CACHE))
+            message["headers"] = [*headers, (b"audit-id", audit_id(request.headers))]
         await send(message)
 
     return wrapped

@@ -1,0 +1,67 @@
+"""The documents by group version, each made when it is first asked for, and the index that leads to them."""
+
+from __future__ import annotations
+
+import hashlib
+from importlib.resources import files
+
+from gateway.jsontypes import JsonObject, dumps
+from gateway.openapi.paths import paths_of
+from gateway.openapi.schemas import PATCH, schemas_of
+from gateway.resources.registry import Registry
+from gateway.schema.catalog import META, document
+from gateway.version import version_info
+
+ROOT = "/openapi/v3"
+
+
+class Documents:
+    """The OpenAPI v3 documents of a registry."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._made: dict[str, bytes] = {}
+        self._places = {
+            f"apis/{group}/{version}" if group else f"api/{version}": (group, version)
+            for group, versions in registry.groups.items()
+            for version in versions
+        }
+        source = files("gateway.schema").joinpath("catalog.json").read_bytes() + dumps(version_info())
+        self._digest = hashlib.sha512(source)
+
+    def index(self) -> bytes:
+        """Where each document is; the address changes with its content, so that clients may keep it forever."""
+        places = {place: {"serverRelativeURL": f"{ROOT}/{place}?hash={self.hash_of(place)}"} for place in self._places}
+        return dumps({"paths": places})
+
+    def hash_of(self, place: str) -> str:
+        """What tells this document from others and from that of another release."""
+        digest = self._digest.copy()
+        digest.update(place.encode())
+        return digest.hexdigest().upper()
+
+    def document(self, place: str) -> bytes | None:
+        """The document of "api/v1" or "apis/apps/v1"; None for what is not served. Takes tens of milliseconds once."""
+        made = self._made.get(place)
+        if made is None and place in self._places:
+            made = self._made[place] = dumps(self._make(*self._places[place]))
+        return made
+
+    def _make(self, group: str, version: str) -> JsonObject:
+        resources = self._registry.of_version(group, version)
+        roots = [META + "Status", META + "DeleteOptions", META + "WatchEvent", PATCH]
+        for resource in resources:
+            if resource.kind.endswith("Options"):
+                continue
+            roots.append(resource.type_name)
+            if "list" in resource.verbs:
+                roots.append(f"{resource.type_name}List")
+        return {
+            "openapi": "3.0.0",
+            "info": {"title": "Kubernetes", "version": document()["version"]},
+            "paths": paths_of(resources),
+            "components": {
+                "schemas": schemas_of(roots, group, version),
+                "securitySchemes": {"BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"}},
+            },
+        }

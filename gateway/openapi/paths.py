@@ -1,0 +1,176 @@
+"""The paths of a group version: which requests each resource takes, with their parameters, bodies and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from gateway.jsontypes import JsonObject
+from gateway.openapi.schemas import PATCH, REFERENCE
+from gateway.resources.resource import Resource
+from gateway.schema.catalog import META
+
+_JSON_TYPES = ("application/json", "application/vnd.kubernetes.protobuf", "application/yaml")
+_STREAM_TYPES = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
+_PATCH_TYPES = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")
+_STRATEGIC = "application/strategic-merge-patch+json"
+_DELETE_OPTIONS, _STATUS = META + "DeleteOptions", META + "Status"
+
+_PARAMETER_TYPES = {
+    "allowWatchBookmarks": "boolean",
+    "force": "boolean",
+    "gracePeriodSeconds": "integer",
+    "ignoreStoreReadErrorWithClusterBreakingPotential": "boolean",
+    "limit": "integer",
+    "orphanDependents": "boolean",
+    "sendInitialEvents": "boolean",
+    "timeoutSeconds": "integer",
+    "watch": "boolean",
+}
+_WRITE = ("dryRun", "fieldManager", "fieldValidation")
+_DELETE = (
+    "dryRun",
+    "gracePeriodSeconds",
+    "ignoreStoreReadErrorWithClusterBreakingPotential",
+    "orphanDependents",
+    "propagationPolicy",
+)
+_SELECT = (
+    "continue",
+    "fieldSelector",
+    "labelSelector",
+    "limit",
+    "resourceVersion",
+    "resourceVersionMatch",
+    "sendInitialEvents",
+    "timeoutSeconds",
+)
+_LIST = ("allowWatchBookmarks", *_SELECT, "watch")
+
+# verb -> HTTP method, word in operation ids, x-kubernetes-action, parameters, statuses of success
+_ONE = {
+    "get": ("get", "read", "get", (), ("200",)),
+    "update": ("put", "replace", "put", _WRITE, ("200", "201")),
+    "patch": ("patch", "patch", "patch", (*_WRITE, "force"), ("200", "201")),
+    "delete": ("delete", "delete", "delete", _DELETE, ("200", "202")),
+}
+_MANY = {
+    "list": ("get", "list", "list", _LIST, ("200",)),
+    "create": ("post", "create", "post", _WRITE, ("200", "201", "202")),
+    "deletecollection": ("delete", "delete", "deletecollection", (*_DELETE, *_SELECT), ("200",)),
+}
+
+
+def paths_of(resources: Iterable[Resource]) -> JsonObject:
+    """The paths of a group version's resources. Connections (exec, proxy) are left out: they carry no objects."""
+    found: JsonObject = {}
+    noun = ""
+    for resource in resources:
+        if not resource.subresource:
+            noun = resource.kind
+        if not resource.kind.endswith("Options"):
+            for path, item in _items(resource, noun):
+                found.setdefault(path, {}).update(item)
+    return dict(sorted(found.items()))
+
+
+def _items(resource: Resource, noun: str) -> Iterator[tuple[str, JsonObject]]:
+    root = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
+    place = f"{root}/namespaces/{{namespace}}" if resource.namespaced else root
+    scope = ("namespace",) if resource.namespaced else ()
+    if resource.subresource:
+        verbs = {**_ONE, "create": _MANY["create"]}
+        path = f"{place}/{resource.resource}/{{name}}/{resource.subresource}"
+        yield path, _item(resource, noun, verbs, ("name", *scope))
+        return
+    yield f"{place}/{resource.resource}", _item(resource, noun, _MANY, scope)
+    yield f"{place}/{resource.resource}/{{name}}", _item(resource, noun, _ONE, ("name", *scope))
+    if resource.namespaced and "list" in resource.verbs:
+        everywhere = {"list": _MANY["list"]}
+        yield f"{root}/{resource.resource}", _item(resource, noun, everywhere, (), "ForAllNamespaces")
+
+
+def _item(
+    resource: Resource,
+    noun: str,
+    verbs: dict[str, tuple[str, str, str, tuple[str, ...], tuple[str, ...]]],
+    variables: tuple[str, ...],
+    suffix: str = "",
+) -> JsonObject:
+    item: JsonObject = {}
+    for verb, (method, word, action, parameters, statuses) in verbs.items():
+        if verb not in resource.verbs:
+            continue
+        item[method] = {
+            "tags": [_tag(resource)],
+            "operationId": _operation_id(resource, word, noun, verb == "deletecollection", suffix),
+            "parameters": [_parameter(name) for name in parameters],
+            "responses": _answers(resource, verb, statuses),
+            "x-kubernetes-action": action,
+            "x-kubernetes-group-version-kind": {
+                "group": resource.kind_group,
+                "kind": resource.kind,
+                "version": resource.kind_version,
+            },
+        }
+        body = _body(resource, verb)
+        if body:
+            item[method]["requestBody"] = body
+    if item:
+        given = [{**_parameter(name), "in": "path", "required": True} for name in variables]
+        item["parameters"] = [*given, _parameter("pretty")]
+    return item
+
+
+def _parameter(name: str) -> JsonObject:
+    return {"name": name, "in": "query", "schema": {"type": _PARAMETER_TYPES.get(name, "string"), "uniqueItems": True}}
+
+
+def _answers(resource: Resource, verb: str, statuses: tuple[str, ...]) -> JsonObject:
+    types: tuple[str, ...] = _JSON_TYPES
+    name = resource.type_name
+    if verb == "list":
+        name, types = f"{name}List", (*_JSON_TYPES, *_STREAM_TYPES)
+    elif verb == "deletecollection" or (verb == "delete" and "list" in resource.verbs):
+        name = _STATUS
+    content = _content(types, name)
+    answers: JsonObject = {status: {"description": _REASONS[status], "content": content} for status in statuses}
+    answers["401"] = {"description": "Unauthorized"}
+    return answers
+
+
+_REASONS = {"200": "OK", "201": "Created", "202": "Accepted"}
+
+
+def _body(resource: Resource, verb: str) -> JsonObject:
+    if verb == "patch":
+        return {"content": _content((*_PATCH_TYPES, _STRATEGIC), PATCH), "required": True}
+    if verb in ("create", "update"):
+        return {"content": _content(("*/*",), resource.type_name), "required": True}
+    if verb in ("delete", "deletecollection"):
+        return {"content": _content(("*/*",), _DELETE_OPTIONS)}
+    return {}
+
+
+def _content(media_types: Iterable[str], name: str) -> JsonObject:
+    return {media_type: {"schema": {"$ref": REFERENCE + name}} for media_type in media_types}
+
+
+def _tag(resource: Resource) -> str:
+    words = _words(resource.group)
+    return f"{words[0].lower()}{words[1:]}_{resource.version}"
+
+
+def _operation_id(resource: Resource, word: str, noun: str, collection: bool, suffix: str) -> str:
+    version = _capital(resource.version)
+    scope = "Namespaced" if resource.namespaced and not suffix else ""
+    what = f"{'Collection' if collection else ''}{scope}{noun}{_capital(resource.subresource)}{suffix}"
+    return f"{word}{_words(resource.group)}{version}{what}"
+
+
+def _words(group: str) -> str:
+    """ "rbac.authorization.k8s.io" as "RbacAuthorization"; the core group as "Core"."""
+    return "".join(map(_capital, group.removesuffix(".k8s.io").split("."))) or "Core"
+
+
+def _capital(word: str) -> str:
+    return word[:1].upper() + word[1:]

@@ -1,0 +1,160 @@
+"""The catalog's types as OpenAPI v3 schemas, without descriptions.
+
+What a schema says beyond JSON types are Kubernetes' extensions: list types and map keys, patch strategies, and the
+group, version and kind of what stands at the top of a document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+
+from gateway.jsontypes import JsonObject
+from gateway.schema.catalog import META, document
+
+REFERENCE = "#/components/schemas/"
+PATCH = META + "Patch"
+
+_SCALARS: dict[str, JsonObject] = {
+    "string": {"type": "string"},
+    "int32": {"type": "integer", "format": "int32"},
+    "int64": {"type": "integer", "format": "int64"},
+    "float64": {"type": "number", "format": "double"},
+    "bool": {"type": "boolean"},
+    "[]uint8": {"type": "string", "format": "byte"},
+    "interface {}": {"type": "object"},
+}
+_ZERO = {"string": "", "int32": 0, "int64": 0, "float64": 0, "bool": False}
+_EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+_OWN: dict[str, JsonObject] = {
+    META + "Time": {"type": "string", "format": "date-time"},
+    META + "MicroTime": {"type": "string", "format": "date-time"},
+    META + "Duration": {"type": "string"},
+    META + "FieldsV1": {"type": "object"},
+    PATCH: {"type": "object"},
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": {"oneOf": [{"type": "string"}, {"type": "number"}]},
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {
+        "oneOf": [{"type": "integer"}, {"type": "string"}],
+        "format": "int-or-string",
+    },
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": {"type": "object"},
+    _EXTENSIONS + "JSON": {},
+    _EXTENSIONS + "JSONSchemaPropsOrArray": {},
+    _EXTENSIONS + "JSONSchemaPropsOrBool": {},
+    _EXTENSIONS + "JSONSchemaPropsOrStringArray": {},
+}
+
+
+def schemas_of(roots: Iterable[str], group: str, version: str) -> JsonObject:
+    """Schemas by definition name: those of `roots` and of all that these refer to."""
+    found: JsonObject = {}
+    waiting = list(roots)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            schema, references = _schema(name)
+            kinds = _kinds(name, group, version)
+            found[name] = {**schema, "x-kubernetes-group-version-kind": kinds} if kinds else schema
+            waiting += references
+    return dict(sorted(found.items()))
+
+
+@cache
+def _kinds_by_type() -> dict[str, list[JsonObject]]:
+    kinds: dict[str, list[JsonObject]] = {}
+    for written, name in document()["kinds"].items():
+        group, version, kind = written.split("/")
+        kinds.setdefault(name, []).append({"group": group, "kind": kind, "version": version})
+    return kinds
+
+
+def _kinds(name: str, group: str, version: str) -> list[JsonObject]:
+    """The kinds that a type stands for; those of meta/v1 are in every group."""
+    kinds = _kinds_by_type().get(name, [])
+    if name in (META + "DeleteOptions", META + "WatchEvent", META + "Status"):
+        kind = name.removeprefix(META)
+        own = {"group": group, "kind": kind, "version": version}
+        kinds = [{"group": "", "kind": kind, "version": "v1"}]
+        if group and kind != "Status":
+            kinds.append(own)
+    return kinds
+
+
+@cache
+def _schema(name: str) -> tuple[JsonObject, tuple[str, ...]]:
+    """A named type's schema, and the names that it refers to."""
+    if name in _OWN:
+        return _OWN[name], ()
+    schema: JsonObject = {"type": "object"}
+    references: list[str] = []
+    properties = {}
+    for facts in document()["types"][name].get("fields", ()):
+        properties[facts["name"]] = _property(facts, references)
+    if properties:
+        schema["properties"] = properties
+    required = [facts["name"] for facts in document()["types"][name].get("fields", ()) if facts.get("required")]
+    if required:
+        schema["required"] = required
+    if document()["types"][name].get("atomic"):
+        schema["x-kubernetes-map-type"] = "atomic"
+    return schema, tuple(references)
+
+
+def _property(facts: JsonObject, references: list[str]) -> JsonObject:
+    expression: str = facts["type"]
+    schema = dict(_value(expression, references))
+    default = facts.get("default", _zero(expression) if not facts.get("omit") or "allOf" in schema else None)
+    if default is not None:
+        schema["default"] = default
+    for fact, keyword in (
+        ("enum", "enum"),
+        ("list", "x-kubernetes-list-type"),
+        ("keys", "x-kubernetes-list-map-keys"),
+        ("map", "x-kubernetes-map-type"),
+        ("patch", "x-kubernetes-patch-strategy"),
+        ("mergeKey", "x-kubernetes-patch-merge-key"),
+    ):
+        if facts.get(fact):
+            schema[keyword] = facts[fact]
+    return schema
+
+
+def _value(expression: str, references: list[str]) -> JsonObject:
+    """The schema of a Go type expression; `references` takes the names that it refers to."""
+    expression = _resolved(expression.removeprefix("*"))
+    if expression in _SCALARS:
+        return _SCALARS[expression]
+    if expression.startswith("[]"):
+        return {"type": "array", "items": _element(expression[2:], references)}
+    if expression.startswith("map["):
+        element = _element(expression[expression.index("]") + 1 :], references)
+        return {"type": "object", "additionalProperties": element}
+    references.append(expression)
+    return {"allOf": [{"$ref": REFERENCE + expression}]}
+
+
+def _element(expression: str, references: list[str]) -> JsonObject:
+    schema = dict(_value(expression, references))
+    default = _zero(expression)
+    if default is not None:
+        schema["default"] = default
+    elif "allOf" in schema:
+        return dict(schema["allOf"][0])
+    return schema
+
+
+def _resolved(expression: str) -> str:
+    """What a named type that is no struct is made of ("PodPhase" is a string)."""
+    while "is" in (entry := document()["types"].get(expression, {})) and expression not in _OWN:
+        expression = entry["is"].removeprefix("*")
+    return expression
+
+
+def _zero(expression: str) -> object:
+    """The zero value that Go has for a type held by value; None for pointers, lists, maps and types with own JSON."""
+    if expression.startswith(("*", "[]", "map[")):
+        return None
+    expression = _resolved(expression)
+    if expression in _OWN:
+        return None
+    return _ZERO.get(expression, None if expression in _SCALARS or expression.startswith(("[]", "map[")) else {})

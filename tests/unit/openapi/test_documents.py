@@ -1,0 +1,73 @@
+"""OpenAPI documents say what kubectl asks of them, and lead nowhere that isn't there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from gateway.jsontypes import loads
+from gateway.openapi.documents import Documents
+from gateway.resources.registry import builtin_registry
+
+DOCUMENTS = Documents(builtin_registry())
+PLACES = list(loads(DOCUMENTS.index())["paths"])
+
+
+def document(place: str) -> Any:
+    made = DOCUMENTS.document(place)
+    assert made is not None
+    return loads(made)
+
+
+def references(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        if isinstance(node.get("$ref"), str):
+            yield node["$ref"]
+        for value in node.values():
+            yield from references(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from references(value)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_every_reference_leads_to_a_schema(place: str) -> None:
+    content = document(place)
+    known = {f"#/components/schemas/{name}" for name in content["components"]["schemas"]}
+    assert set(references(content)) <= known
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_operation_ids_are_unique(place: str) -> None:
+    operations = [
+        operation["operationId"]
+        for item in document(place)["paths"].values()
+        for method, operation in item.items()
+        if method != "parameters"
+    ]
+    assert len(operations) == len(set(operations))
+
+
+def test_writes_say_that_fields_are_validated() -> None:
+    item = document("apis/apps/v1")["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]
+    for method in ("put", "patch"):
+        assert "fieldValidation" in {parameter["name"] for parameter in item[method]["parameters"]}
+    assert item["patch"]["x-kubernetes-group-version-kind"] == {"group": "apps", "version": "v1", "kind": "Deployment"}
+    assert "application/strategic-merge-patch+json" in item["patch"]["requestBody"]["content"]
+
+
+def test_schemas_say_how_lists_merge() -> None:
+    schemas = document("api/v1")["components"]["schemas"]
+    ports = schemas["io.k8s.api.core.v1.ServiceSpec"]["properties"]["ports"]
+    assert ports["x-kubernetes-list-map-keys"] == ["port", "protocol"]
+    assert (ports["x-kubernetes-patch-strategy"], ports["x-kubernetes-patch-merge-key"]) == ("merge", "port")
+    assert ports["items"] == {
+        "allOf": [{"$ref": "#/components/schemas/io.k8s.api.core.v1.ServicePort"}],
+        "default": {},
+    }
+
+
+def test_what_is_not_served_has_no_document() -> None:
+    assert DOCUMENTS.document("apis/apps/v2") is None
