@@ -179,7 +179,7 @@ def json_kind(value: Any) -> str:
 
 def number_text(value: Any) -> str:
     """A number as it was written; where that is not known, as Go writes it."""
-    if type(value) is not float:
+    if type(value) is not float or value in (float("inf"), float("-inf")):
         return str(value)
     text = repr(value)
     if "e" not in text and abs(value) < 1e21:
