@@ -19,7 +19,7 @@ from typing import Any
 
 from gateway.jsontypes import JsonObject
 from gateway.schema import quantity
-from gateway.schema.body import Body, Number, parse_body, parse_exactly
+from gateway.schema.body import Body, Number, PairsObject, parse_body, parse_exactly
 from gateway.schema.errors import DecodeError
 from gateway.schema.times import TimeError, canonical_microtime, canonical_time
 from gateway.schema.types import Field, Kind, Omit, Type
@@ -81,7 +81,9 @@ def _second_look(type_: Type, source: Any, report: DecodeReport) -> JsonObject:
     """Raises what is wrong with a value; a number that is spelt in its own way may be right once its text is known."""
     from gateway.schema.problems import examine, merged, spelt
 
-    exact = parse_exactly(source.raw) if type(source) is Body else spelt(source)
+    exact = source
+    if type(source) is not PairsObject:
+        exact = parse_exactly(source.raw) if type(source) is Body else spelt(source)
     examine(type_, exact, report.problems)
     try:
         result: JsonObject = _decoder(type_)(merged(type_, exact), [])

@@ -130,3 +130,15 @@ def test_strict_problems_come_in_the_order_of_the_document() -> None:
         'duplicate field "spec"',
     ]
     assert decoded["spec"]["containers"][0]["name"] == "b"
+
+
+def test_a_repeated_field_that_does_not_fit_is_refused_though_a_later_one_does() -> None:
+    body = b'{"metadata":{"labels":{"a":true},"labels":{"b":"c"}}}'
+    with pytest.raises(DecodeError, match="cannot unmarshal bool"):
+        decode(POD, parse_body(body)[0], DecodeReport())
+
+
+def test_fractions_in_plain_values_are_quantities_too() -> None:
+    claims = {"spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": 0.5, "memory": 1e3}}}]}}
+    decoded = decode(POD, claims, DecodeReport())
+    assert decoded["spec"]["containers"][0]["resources"]["limits"] == {"cpu": "500m", "memory": "1k"}
