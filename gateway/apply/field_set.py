@@ -91,10 +91,10 @@ def union(a: FieldSet, b: FieldSet) -> FieldSet:
 def _joined(a: FieldSet, b: FieldSet) -> FieldSet:
     if a is b:
         return a
-    if not a:
-        return b if "." in b or not b else {".": LEAF, **b}
     if not b:
-        return a if "." in a else {".": LEAF, **a}
+        return a if is_member(a) else {".": LEAF, **a}
+    if not a:
+        return b if is_member(b) else {".": LEAF, **b}
     return union(a, b)
 
 
