@@ -19,8 +19,8 @@ from storage.etcd.results import (
     WatchBatch,
 )
 from storage.etcd.settings import EtcdSettings
-from storage.etcd.versions import progress_notifications_correct
 from storage.etcd.watch import Watch
+from storage.versions import progress_notifications_correct
 
 __all__ = [
     "DELETE",

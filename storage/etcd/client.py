@@ -9,8 +9,8 @@ from storage.etcd.kv import KV
 from storage.etcd.lease import Leases
 from storage.etcd.maintenance import Maintenance
 from storage.etcd.settings import EtcdSettings
-from storage.etcd.versions import progress_notifications_correct
 from storage.etcd.watch import Watches
+from storage.versions import progress_notifications_correct
 
 
 class EtcdClient:

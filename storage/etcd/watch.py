@@ -146,7 +146,7 @@ class Watch:
     async def request_progress(self) -> None:
         """Have etcd say how far this watch has come; a batch of progress follows once all of it has been delivered.
 
-        See versions.progress_notifications_correct. Does nothing while the watch is not set up.
+        See storage.versions.progress_notifications_correct. Does nothing while the watch is not set up.
         """
         if self._stream is not None and not self._stream.broken:
             self._stream.request_progress()
