@@ -23,6 +23,10 @@ logger = logging.getLogger(__name__)
 PATIENCE = 5.0  # seconds of waiting for etcd between log lines
 
 
+class StoppedEarly(Exception):
+    """The server was told to stop before it had started."""
+
+
 class App(FastAPI):
     """FastAPI, but for HTTP requests: those go to the API's endpoint first, past all routing by table."""
 
@@ -31,7 +35,7 @@ class App(FastAPI):
             title="apiserver-gateway", openapi_url=None, docs_url=None, redoc_url=None, lifespan=self._lifespan
         )
         self.settings = settings
-        self.gateway: Gateway
+        self.gateway: Gateway | None = None  # from start-up on
         self._endpoint: Endpoint
         self._super_call = super().__call__
         answer_strays(self)
@@ -41,6 +45,11 @@ class App(FastAPI):
             await self._endpoint(scope, receive, send)
         else:
             await self._super_call(scope, receive, send)
+
+    def stop(self) -> None:
+        """Begins the shutdown: watches end, and so does waiting for etcd."""
+        if self.gateway is not None:
+            self.gateway.stop()
 
     @asynccontextmanager
     async def _lifespan(self, _app: FastAPI) -> AsyncIterator[None]:
@@ -92,13 +101,17 @@ async def _end_watches(gateway: Gateway) -> None:
 
 
 async def _loaded(gateway: Gateway) -> None:
-    """Waits for the cache's first load; says so in the log where that takes long."""
-    while not gateway.feed.ready.is_set():
-        try:
-            async with asyncio.timeout(PATIENCE):
-                await gateway.feed.ready.wait()
-        except TimeoutError:
+    """Waits for the cache's first load; says so in the log where that takes long. Raises StoppedEarly."""
+    loaded = asyncio.ensure_future(gateway.feed.ready.wait())
+    stopped = asyncio.ensure_future(gateway.stopping.wait())
+    try:
+        while not (await asyncio.wait((loaded, stopped), timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED))[0]:
             logger.warning("waiting for etcd", extra={"endpoints": ",".join(gateway.settings.etcd_servers)})
+        if not loaded.done():
+            raise StoppedEarly
+    finally:
+        loaded.cancel()
+        stopped.cancel()
 
 
 def create_app(settings: Settings) -> App:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import signal
@@ -31,6 +32,11 @@ class Server(uvicorn.Server):
     def __init__(self, app: App, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._app, self._ready = app, ready
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
+        await super().serve(sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -39,9 +45,8 @@ class Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begins the shutdown; uvicorn's own would let the signal end the process once that is done."""
-        gateway = getattr(self._app, "gateway", None)
-        if gateway is not None:
-            gateway.stopping.set()
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._app.stop)
         if self.should_exit and sig == signal.SIGINT:
             self.force_exit = True
         self.should_exit = True

@@ -42,6 +42,12 @@ class Gateway:
         """The served resources and subresources."""
         return self.registry.resources
 
+    def stop(self) -> None:
+        """Begins the shutdown: watches end, whatever they are waiting for."""
+        self.stopping.set()
+        for cache in self.store.cache:
+            cache.wake()
+
 
 def build_gateway(settings: Settings) -> Gateway:
     """Makes the parts and puts them together; nothing is connected yet. To be called on the event loop."""

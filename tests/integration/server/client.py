@@ -1,0 +1,56 @@
+"""A plain HTTPS client of a test server, so that tests see what is on the wire."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.testing import ApiServer
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole response; header names in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+def connect(server: ApiServer, timeout: float = 10.0) -> http.client.HTTPSConnection:
+    """A connection that trusts the server's CA and nothing else."""
+    context = ssl.create_default_context(cafile=str(server.ca_file))
+    return http.client.HTTPSConnection("127.0.0.1", server.port, timeout=timeout, context=context)
+
+
+def ask(
+    server: ApiServer,
+    method: str,
+    path: str,
+    body: Any = None,
+    *,
+    token: str | None = "",
+    headers: Mapping[str, str] | None = None,
+) -> Answer:
+    """One request on a connection of its own; `token` is the admin's unless given, None sends none."""
+    sent = {"Accept": "application/json", **(headers or {})}
+    if token is not None:
+        sent["Authorization"] = f"Bearer {token or server.token}"
+    if body is not None:
+        sent.setdefault("Content-Type", "application/json")
+    connection = connect(server)
+    try:
+        connection.request(method, path, None if body is None else json.dumps(body), sent)
+        response = connection.getresponse()
+        lower = {name.lower(): value for name, value in response.getheaders()}
+        return Answer(response.status, lower, response.read())
+    finally:
+        connection.close()

@@ -1,0 +1,123 @@
+"""How servers start, stop, die and share."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gateway.testing import ApiServer, ServerDidNotStart, api_server
+from storage.embedded import EmbeddedEtcd
+from tests.integration.server.client import ask, connect
+
+WATCH = "/api/v1/namespaces?watch=1&resourceVersion=0"
+
+
+def children(pid: int) -> set[int]:
+    """The server processes that a server has started; not the guard of its etcd."""
+    found = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    return {int(child) for child in found if b"etcd-guard" not in Path(f"/proc/{child}/cmdline").read_bytes()}
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_a_server_is_ready_soon() -> None:
+    """In CPU time, so that what else runs on the machine does not count; etcd starts meanwhile."""
+    with api_server() as server:
+        assert cpu_seconds(server.pid) <= 1.5
+
+
+def test_stopping_ends_watches_cleanly() -> None:
+    with api_server() as server:
+        connection = connect(server)
+        connection.request("GET", WATCH, headers={"Authorization": f"Bearer {server.token}"})
+        response = connection.getresponse()
+        assert b'"type":"ADDED"' in response.readline()
+        assert server.stop() == 0
+        remaining = response.read()  # raises IncompleteRead if the stream was cut
+        assert remaining == b"" or remaining.endswith(b"\n")
+
+
+def test_a_client_that_leaves_ends_its_watch(server: ApiServer) -> None:
+    connection = connect(server)
+    connection.request("GET", WATCH, headers={"Authorization": f"Bearer {server.token}"})
+    connection.getresponse().readline()
+    connection.close()
+    assert ask(server, "GET", "/readyz").status == 200
+
+
+def test_a_server_ends_with_who_started_it() -> None:
+    script = (
+        "import time; from gateway.testing import api_server\n"
+        "with api_server() as server: print(server.pid, flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as starter:
+        assert starter.stdout is not None
+        server = os.pidfd_open(int(starter.stdout.readline()))
+        starter.kill()
+        assert select.select([server], [], [], 20)[0], "the server is still there"
+
+
+def test_a_dead_worker_is_replaced() -> None:
+    with api_server("--workers=2") as server:
+        before = children(server.pid)
+        assert len(before) == 2
+        victim = min(before)
+        gone = os.pidfd_open(victim)
+        os.kill(victim, signal.SIGKILL)
+        assert select.select([gone], [], [], 10)[0]
+        answers = [ask(server, "GET", "/readyz").status for _ in range(4)]
+        assert answers == [200] * 4
+        while len(children(server.pid) - {victim}) < 2:
+            assert ask(server, "GET", "/healthz").status == 200
+
+
+def test_replicas_agree_on_what_every_cluster_has() -> None:
+    with EmbeddedEtcd() as etcd, api_server(etcd_servers=etcd.endpoint) as one:
+        first = ask(one, "GET", "/api/v1/namespaces/default").json["metadata"]["uid"]
+        with api_server("--advertise-address=192.0.2.77", etcd_servers=etcd.endpoint) as other:
+            assert ask(other, "GET", "/api/v1/namespaces/default").json["metadata"]["uid"] == first
+            endpoints = ask(one, "GET", "/api/v1/namespaces/default/endpoints/kubernetes").json
+            assert {"ip": "192.0.2.77"} in endpoints["subsets"][0]["addresses"]
+
+
+def test_without_etcd_requests_get_a_status_and_health_says_so() -> None:
+    with EmbeddedEtcd() as etcd, api_server(etcd_servers=etcd.endpoint) as server:
+        etcd.kill()
+        answer = ask(server, "GET", "/api/v1/namespaces/default")
+        assert answer.status in (503, 504)
+        assert (answer.json["kind"], answer.headers["retry-after"]) == ("Status", "1")
+        health = ask(server, "GET", "/readyz")
+        assert health.status == 500 and b"[-]etcd failed: reason withheld" in health.body
+        assert ask(server, "GET", "/api/v1/namespaces/default?resourceVersion=0").status == 200
+
+
+def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
+    server = ApiServer(tmp_path, ["--bind-address=192.0.2.200"])
+    with pytest.raises(ServerDidNotStart, match=r"cannot listen on 192\.0\.2\.200"):
+        server.start()
+
+
+def test_nobody_needs_to_name_an_etcd_twice() -> None:
+    command = [sys.executable, "-m", "gateway", "serve"]
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert "--embedded-etcd" in refused.stderr
+
+
+def test_a_server_that_waits_for_etcd_can_be_stopped(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "gateway", "serve", "--etcd-servers=http://127.0.0.1:1", "--secure-port=0"]
+    command += ["--bind-address=127.0.0.1", f"--cert-dir={tmp_path}"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        assert any("waiting for etcd" in line for line in server.stderr)
+        server.terminate()
+        assert server.wait(20) != 0
