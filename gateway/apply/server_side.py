@@ -75,20 +75,26 @@ def server_side_apply(
 
 
 def _check(config: JsonObject, type_: Type, api_version: str, kind: str) -> None:
-    version, given = str(config.get("apiVersion") or ""), str(config.get("kind") or "")
+    version, given = _text(config.get("apiVersion")), _text(config.get("kind"))
     if (version, given) != (api_version, kind):
         raise bad_request(f"invalid object type: {_shown_kind(version, given)}")
     metadata = config.get("metadata")
-    if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
+    metadata = metadata if isinstance(metadata, dict) else {}
+    if isinstance(metadata.get("managedFields"), list):
         raise bad_request("metadata.managedFields must be nil")
     problem = nonconformity(config, type_)
     if problem:
-        metadata = metadata if isinstance(metadata, dict) else {}
-        subject = f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}; {_shown_kind(version, given)}"
+        subject = f"{_text(metadata.get('namespace'))}/{_text(metadata.get('name'))}; {_shown_kind(version, given)}"
         raise StatusError(500, "", f"failed to create typed patch object ({subject}): {problem}")
 
 
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
 def _shown_kind(api_version: str, kind: str) -> str:
+    if api_version.count("/") > 1:  # no group and version, so no kind of any
+        return "/, Kind="
     return f"{api_version if '/' in api_version else f'/{api_version}'}, Kind={kind}"
 
 

@@ -81,7 +81,7 @@ def test_a_set_that_does_not_change_is_returned_itself(a: Any, b: Any) -> None:
 
 
 def test_order_is_by_kind_then_by_value() -> None:
-    wire = {"v:1": {}, 'k:{"port":443}': {}, 'k:{"port":80}': {}, "f:b": {}, "f:a": {}, "i:0": {}}
+    wire: FieldSet = {"v:1": {}, 'k:{"port":443}': {}, 'k:{"port":80}': {}, "f:b": {}, "f:a": {}, "i:0": {}}
     assert list(from_wire(wire)) == ["f:a", "f:b", 'k:{"port":80}', 'k:{"port":443}', "v:1", "i:0"]
 
 

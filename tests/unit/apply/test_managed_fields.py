@@ -164,8 +164,8 @@ def test_entries_are_ordered_by_operation_time_and_name() -> None:
 
 
 def test_fields_of_something_that_is_atomic_now_become_the_whole() -> None:
-    old = {"metadata": {"name": "s"}, "spec": {"selector": {"a": "1"}}}
-    granular = {"f:spec": {"f:selector": {".": {}, "f:a": {}}, "f:type": {}}}
+    old: JsonObject = {"metadata": {"name": "s"}, "spec": {"selector": {"a": "1"}}}
+    granular: JsonObject = {"f:spec": {"f:selector": {".": {}, "f:a": {}}, "f:type": {}}}
     entry = {"manager": "x", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": granular}
     old["metadata"]["managedFields"] = [entry]
     new = {"metadata": {"name": "s"}, "spec": {"selector": {"a": "2"}}}

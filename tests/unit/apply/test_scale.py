@@ -19,7 +19,7 @@ def entry(manager: str, operation: str, fields: Any, **members: Any) -> dict[str
     } | members
 
 
-REPLICAS = {"f:spec": {"f:replicas": {}}}
+REPLICAS: dict[str, Any] = {"f:spec": {"f:replicas": {}}}
 
 
 def test_owners_of_the_replicas_own_them_in_the_scale() -> None:

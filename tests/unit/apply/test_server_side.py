@@ -27,8 +27,9 @@ def containers(*items: JsonObject) -> JsonObject:
 
 def apply(live: JsonObject | None, config: JsonObject, manager: str = "m", **options: Any) -> JsonObject:
     before = copy.deepcopy((live, config))
-    options = {"force": False, "api_version": "apps/v1", "now": "t1"} | options
-    result = server_side_apply(live, config, DEPLOYMENT, manager=manager, **options)
+    options.setdefault("force", False)
+    options.setdefault("now", "t1")
+    result = server_side_apply(live, config, DEPLOYMENT, manager=manager, api_version="apps/v1", **options)
     assert (live, config) == before
     return result
 
@@ -198,7 +199,7 @@ def test_duplicates_in_the_live_object_are_left_alone_or_replaced_by_the_applied
         (
             configuration({"name": 5}),
             500,
-            "failed to create typed patch object (/5; apps/v1, Kind=Deployment): "
+            "failed to create typed patch object (/; apps/v1, Kind=Deployment): "
             ".metadata.name: expected string, got &value.valueUnstructured{Value:5}",
         ),
     ],
