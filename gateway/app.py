@@ -89,15 +89,7 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
     return [
         asyncio.create_task(compactor.run(), name="compaction"),
         asyncio.create_task(repair_until(gateway, gateway.stopping), name="service-ip-repair"),
-        asyncio.create_task(_end_watches(gateway), name="end-watches"),
     ]
-
-
-async def _end_watches(gateway: Gateway) -> None:
-    """Wakes all watchers when the server stops, so that they see it and end."""
-    await gateway.stopping.wait()
-    for resource in gateway.store.cache:
-        resource.wake()
 
 
 async def _loaded(gateway: Gateway) -> None:
