@@ -222,8 +222,8 @@ def validate_policy_binding(binding: JsonObject, *, mutating: bool) -> list[Fiel
             found.append(duplicate(f"{path}[{i}]", action))
     if "Deny" in actions and "Warn" in actions:
         message = (
-            "must not contain both Deny and Warn (repeating the same validation failure information in the API response "
-            "and headers serves no purpose)"
+            "must not contain both Deny and Warn (repeating the same validation failure information in the API "
+            "response and headers serves no purpose)"
         )
         found.append(invalid(path, actions, message))
     return found if actions else [*found, required(path, "at least one validation action is required")]

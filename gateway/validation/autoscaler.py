@@ -14,7 +14,13 @@ from gateway.validation.resource_names import validate_container_resource_name
 
 MAX_PERIOD_SECONDS, MAX_WINDOW_SECONDS = 1800, 3600
 SELECT_POLICIES, POLICY_TYPES = ("Disabled", "Max", "Min"), ("Percent", "Pods")
-SOURCES = {"ContainerResource": "containerResource", "External": "external", "Object": "object", "Pods": "pods", "Resource": "resource"}  # fmt: skip
+SOURCES = {
+    "ContainerResource": "containerResource",
+    "External": "external",
+    "Object": "object",
+    "Pods": "pods",
+    "Resource": "resource",
+}
 
 
 def validate_autoscaler(hpa: JsonObject, old: JsonObject | None) -> list[FieldError]:

@@ -12,13 +12,15 @@ from gateway.validation.field import FieldError, duplicate, invalid, not_support
 from gateway.validation.formats import is_c_identifier, validate_dns1123_label, validate_dns1123_subdomain
 from gateway.validation.labels import validate_label_name
 from gateway.validation.names import byte_length, is_label_value
-from gateway.validation.volume_sources import validate_csi_driver_name as validate_driver_name
+from gateway.validation.volume_sources import validate_csi_driver_name
 
 MAX_REQUESTS, MAX_CONSTRAINTS, MAX_CONFIG, MAX_SELECTORS, MAX_CHOICES, MAX_CONDITIONS = 32, 32, 32, 32, 8, 4
 MAX_EXPRESSION, MAX_PARAMETERS, MAX_POOL, MAX_IDENTIFIER = 10 * 1024, 10 * 1024, 253, 32
 EFFECTS, OPERATORS = ("NoExecute", "NoSchedule", "None"), ("Equal", "Exists")
 _NOT_A_REQUEST = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 _is_uuid = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").fullmatch
+
+validate_driver_name = validate_csi_driver_name  # drivers of devices are named as those of volumes
 
 Rule = Callable[[Any, str], list[FieldError]]
 RequestNames = dict[str, frozenset[str]]

@@ -8,6 +8,7 @@ from typing import Any
 from gateway.jsontypes import JsonObject
 from gateway.validation.checks import each, known
 from gateway.validation.field import FieldError, duplicate, forbidden, invalid, not_supported, required
+from gateway.validation.go_structs import verbatim
 from gateway.validation.names import is_dns1123_label, is_dns1123_subdomain
 
 MAX_PRECEDENCE, MAX_QUEUES, MAX_HASH_BITS = 10000, 10_000_000, 60
@@ -62,7 +63,7 @@ def validate_flow_schema(schema: JsonObject) -> list[FieldError]:
         found.append(invalid(path, precedence, "only the schema named 'exempt' may have matchingPrecedence 1"))
     method = spec.get("distinguisherMethod")
     if method is not None and method.get("type", "") not in METHODS:
-        shown = {"Type": method.get("type", "")}
+        shown = verbatim("io.k8s.api.flowcontrol.v1.FlowDistinguisherMethod", method)
         found.append(not_supported("spec.distinguisherMethod.type", shown, METHODS))
     level = spec.get("priorityLevelConfiguration", {}).get("name", "")
     path = "spec.priorityLevelConfiguration.name"
@@ -72,7 +73,8 @@ def validate_flow_schema(schema: JsonObject) -> list[FieldError]:
     for i, rule in enumerate(spec.get("rules") or ()):
         found += _rule(rule, f"spec.rules[{i}]")
     if name in MANDATORY_SCHEMAS and spec != MANDATORY_SCHEMAS[name]:
-        found.append(invalid("spec", spec, f"spec of '{name}' must equal the fixed value"))
+        shown = verbatim("io.k8s.api.flowcontrol.v1.FlowSchemaSpec", spec)
+        found.append(invalid("spec", shown, f"spec of '{name}' must equal the fixed value"))
     return found + validate_conditions(schema)
 
 
@@ -219,11 +221,12 @@ def _mandatory(name: str, spec: JsonObject) -> list[FieldError]:
     wanted = MANDATORY_LEVELS.get(name)
     if wanted is None:
         return []
+    shown = verbatim("io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationSpec", spec)
     if name == "exempt":
         fixed = {key: value for key, value in spec.items() if key != "exempt"}
         message = f"spec of '{name}' except the 'spec.exempt' field must equal the fixed value"
-        return [] if fixed == wanted else [invalid("spec", spec, message)]
-    return [] if spec == wanted else [invalid("spec", spec, f"spec of '{name}' must equal the fixed value")]
+        return [] if fixed == wanted else [invalid("spec", shown, message)]
+    return [] if spec == wanted else [invalid("spec", shown, f"spec of '{name}' must equal the fixed value")]
 
 
 def _shares(config: JsonObject, path: str) -> list[FieldError]:

@@ -1,131 +1,101 @@
-"""Objects as Go's internal types show them in messages: all fields, under Go's names, and differences of two."""
+"""Objects as messages of kube-apiserver show them: the JSON of Go's internal types, and differences of two.
+
+An internal type has no JSON names: all its fields appear, under their Go names. Those of the meta group have.
+"""
 
 from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
-from gateway.jsontypes import JsonObject
+from gateway.schema.catalog import type_of
+from gateway.schema.types import Field, Kind, Omit, Type
 from gateway.validation.field import Verbatim
 
-# JSON name -> (Go name, value when absent) or (Go name, fields of the struct that it holds), in Go's order
-Fields = Mapping[str, tuple[str, Any]]
+_CORE = "io.k8s.api.core.v1."
+_ZERO: dict[Kind, Any] = {Kind.STRING: "", Kind.INT32: 0, Kind.INT64: 0, Kind.FLOAT: 0, Kind.BOOL: False}
+# where an internal type has its fields in another order than the versioned one
+_ORDER: dict[str, Sequence[str]] = {
+    name: tuple(keys.split())
+    for name, keys in {
+        "volume source": "gcePersistentDisk awsElasticBlockStore hostPath glusterfs nfs rbd quobyte iscsi flexVolume "
+        "cinder cephfs fc flocker azureFile vsphereVolume azureDisk photonPersistentDisk portworxVolume scaleIO local "
+        "storageos csi",
+        "v1.PersistentVolumeClaimSpec": "accessModes selector resources volumeName storageClassName volumeMode "
+        "dataSource dataSourceRef volumeAttributesClassName",
+        "v1.VolumeResourceRequirements": "limits requests",
+        "v1.CSIPersistentVolumeSource": "driver volumeHandle readOnly fsType volumeAttributes "
+        "controllerPublishSecretRef nodeStageSecretRef nodePublishSecretRef controllerExpandSecretRef "
+        "nodeExpandSecretRef",
+        "v1.PodDisruptionBudgetSpec": "minAvailable selector maxUnavailable unhealthyPodEvictionPolicy",
+    }.items()
+}
 
 
-class Struct(dict[str, tuple[str, Any]]):
-    """The fields of a struct. A struct held by value, not by pointer, is never absent."""
-
-    def __init__(self, fields: Fields, *, by_value: bool = False) -> None:
-        super().__init__(fields)
-        self.by_value = by_value
-
-
-SECRET = Struct({"name": ("Name", ""), "namespace": ("Namespace", "")})
-_LISTS = Struct({"limits": ("Limits", None), "requests": ("Requests", None)}, by_value=True)
-_SOURCE = {"apiGroup": ("APIGroup", None), "kind": ("Kind", ""), "name": ("Name", "")}
-CLAIM_SPEC = Struct(
-    {
-        "accessModes": ("AccessModes", None),
-        "selector": ("Selector", None),
-        "resources": ("Resources", _LISTS),
-        "volumeName": ("VolumeName", ""),
-        "storageClassName": ("StorageClassName", None),
-        "volumeMode": ("VolumeMode", None),
-        "dataSource": ("DataSource", Struct(_SOURCE)),
-        "dataSourceRef": ("DataSourceRef", Struct({**_SOURCE, "namespace": ("Namespace", None)})),
-        "volumeAttributesClassName": ("VolumeAttributesClassName", None),
-    }
-)
-_CSI = Struct(
-    {
-        "driver": ("Driver", ""),
-        "volumeHandle": ("VolumeHandle", ""),
-        "readOnly": ("ReadOnly", False),
-        "fsType": ("FSType", ""),
-        "volumeAttributes": ("VolumeAttributes", None),
-        "controllerPublishSecretRef": ("ControllerPublishSecretRef", SECRET),
-        "nodeStageSecretRef": ("NodeStageSecretRef", SECRET),
-        "nodePublishSecretRef": ("NodePublishSecretRef", SECRET),
-        "controllerExpandSecretRef": ("ControllerExpandSecretRef", SECRET),
-        "nodeExpandSecretRef": ("NodeExpandSecretRef", SECRET),
-    }
-)
-VOLUME_SOURCE = Struct(
-    {
-        "gcePersistentDisk": ("GCEPersistentDisk", None),
-        "awsElasticBlockStore": ("AWSElasticBlockStore", None),
-        "hostPath": ("HostPath", Struct({"path": ("Path", ""), "type": ("Type", None)})),
-        "glusterfs": ("Glusterfs", None),
-        "nfs": ("NFS", Struct({"server": ("Server", ""), "path": ("Path", ""), "readOnly": ("ReadOnly", False)})),
-        "rbd": ("RBD", None),
-        "quobyte": ("Quobyte", None),
-        "iscsi": ("ISCSI", None),
-        "flexVolume": ("FlexVolume", None),
-        "cinder": ("Cinder", None),
-        "cephfs": ("CephFS", None),
-        "fc": ("FC", None),
-        "flocker": ("Flocker", None),
-        "azureFile": ("AzureFile", None),
-        "vsphereVolume": ("VsphereVolume", None),
-        "azureDisk": ("AzureDisk", None),
-        "photonPersistentDisk": ("PhotonPersistentDisk", None),
-        "portworxVolume": ("PortworxVolume", None),
-        "scaleIO": ("ScaleIO", None),
-        "local": ("Local", Struct({"path": ("Path", ""), "fsType": ("FSType", None)})),
-        "storageos": ("StorageOS", None),
-        "csi": ("CSI", _CSI),
-    }
-)
-_REQUIREMENTS = {"key": ("Key", ""), "operator": ("Operator", ""), "values": ("Values", None)}
-NODE_AFFINITY = Struct(
-    {
-        "required": (
-            "Required",
-            Struct(
-                {
-                    "nodeSelectorTerms": (
-                        "NodeSelectorTerms",
-                        [
-                            Struct(
-                                {
-                                    "matchExpressions": ("MatchExpressions", [Struct(_REQUIREMENTS)]),
-                                    "matchFields": ("MatchFields", [Struct(_REQUIREMENTS)]),
-                                }
-                            )
-                        ],
-                    )
-                }
-            ),
-        )
-    }
-)
-
-
-def go_form(struct: Struct, value: JsonObject) -> dict[str, Any]:
+def go_form(type_: Type, value: Any) -> Any:
     """The value with Go's names in Go's order, absent fields filled in."""
+    if value is None or type_.kind in (Kind.ANY, Kind.STRING):
+        return value
+    if type_.kind is Kind.LIST and type_.elem is not None:
+        return [go_form(type_.elem, item) for item in value]
+    if type_.kind is Kind.MAP and type_.elem is not None:
+        return {key: go_form(type_.elem, value[key]) for key in sorted(value)}
+    if type_.kind is not Kind.STRUCT:
+        return value
+    meta = _is_meta(type_)
     shown: dict[str, Any] = {}
-    for key, (name, kind) in struct.items():
-        member = value.get(key)
-        if isinstance(kind, Struct):
-            shown[name] = None if member is None and not kind.by_value else go_form(kind, member or {})
-        elif isinstance(kind, list):
-            shown[name] = member if member is None else [go_form(kind[0], item) for item in member]
+    for key in _ORDER.get(type_.name, type_.fields):
+        field = type_.fields[key]
+        if meta:
+            if key in value:
+                shown[key] = go_form(field.type, value[key])
+        elif field.go_name == "ObjectMeta":
+            shown.update(value.get(key) or {})
         else:
-            shown[name] = kind if member is None else member
+            shown[field.go_name] = _member(field, value.get(key))
     return shown
 
 
-def verbatim(struct: Struct, value: JsonObject | None) -> Verbatim:
-    """The JSON of a struct, for the bad value of a message."""
-    return Verbatim("null" if value is None else json.dumps(go_form(struct, value), separators=(",", ":")))
+def _is_meta(type_: Type) -> bool:
+    return type_.name.startswith(("v1.LabelSelector", "v1.ObjectMeta", "v1.Condition", "v1.OwnerReference"))
 
 
-def difference(struct: Struct, old: JsonObject, new: JsonObject) -> str:
-    """The unified diff of both values' indented JSON."""
-    before, after = (_lines(go_form(struct, value)) for value in (old, new))
-    return "".join(list(difflib.unified_diff(before, after))[2:])
+def _member(field: Field, value: Any) -> Any:
+    if value is not None or field.pointer or field.omit is Omit.NIL:
+        return go_form(field.type, value)
+    if field.type.kind is Kind.STRUCT:
+        return go_form(field.type, {})
+    if field.type.kind is Kind.QUANTITY:
+        return "0"
+    return _ZERO.get(field.type.kind)
+
+
+def verbatim(type_name: str, value: Any) -> Verbatim:
+    """The JSON of a struct, for the bad value of a message; `type_name` as the catalog has it, or of the core group."""
+    type_ = type_of(type_name if "." in type_name else _CORE + type_name)
+    return Verbatim(json.dumps(go_form(type_, value), separators=(",", ":"), ensure_ascii=False))
+
+
+def claim_difference(old: Any, new: Any) -> str:
+    """The unified diff of two PersistentVolumeClaimSpecs."""
+    type_ = type_of(f"{_CORE}PersistentVolumeClaimSpec")
+    return _difference(go_form(type_, old), go_form(type_, new))
+
+
+def volume_source_difference(old: Any, new: Any) -> str:
+    """The unified diff of two PersistentVolumeSources."""
+    fields = type_of(f"{_CORE}PersistentVolumeSpec").fields
+    keys = _ORDER["volume source"]
+    before, after = (
+        {fields[key].go_name: go_form(fields[key].type, source.get(key)) for key in keys} for source in (old, new)
+    )
+    return _difference(before, after)
+
+
+def _difference(before: Any, after: Any) -> str:
+    return "".join(list(difflib.unified_diff(_lines(before), _lines(after)))[2:])
 
 
 def _lines(value: Any) -> list[str]:

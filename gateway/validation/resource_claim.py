@@ -22,6 +22,7 @@ from gateway.validation.devices import (
 from gateway.validation.endpoint_addresses import validate_interface_address
 from gateway.validation.field import FieldError, forbidden, invalid, required, too_long, too_many
 from gateway.validation.formats import validate_dns1123_label
+from gateway.validation.go_structs import verbatim
 from gateway.validation.names import byte_length
 from gateway.validation.objectmeta import IMMUTABLE
 from gateway.validation.scheduling import validate_node_selector
@@ -55,15 +56,20 @@ def validate_claim_status(claim: JsonObject, old: JsonObject) -> list[FieldError
     allocation, old_allocation = status.get("allocation"), before.get("allocation")
     if consumers and allocation is None:
         found.append(forbidden(path, "may not be specified when `allocated` is not set"))
-    elif claim["metadata"].get("deletionTimestamp"):
-        if any(consumer not in (before.get("reservedFor") or ()) for consumer in consumers):
-            text = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
-            found.append(forbidden(path, text))
+    elif claim["metadata"].get("deletionTimestamp") and _any_new(consumers, before.get("reservedFor")):
+        text = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
+        found.append(forbidden(path, text))
     if allocation is not None and old_allocation is None:
         found += _allocation(allocation, claim)
     elif allocation is not None and not same(allocation, old_allocation):
-        found.append(invalid("status.allocation", allocation, IMMUTABLE))
+        found.append(
+            invalid("status.allocation", verbatim("io.k8s.api.resource.v1.AllocationResult", allocation), IMMUTABLE)
+        )
     return found
+
+
+def _any_new(consumers: list[JsonObject], before: list[JsonObject] | None) -> bool:
+    return any(consumer not in (before or ()) for consumer in consumers)
 
 
 def _consumer(consumer: JsonObject, path: str) -> list[FieldError]:

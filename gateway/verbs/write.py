@@ -247,7 +247,7 @@ async def prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None
     strategy.prepare_for_update(obj, old, context)
     metadata.carry_over(meta, old_meta)
     errors = validate_object_meta(meta, scope.resource.namespaced, _any_name, standard_finalizers=False)
-    errors += validate_object_meta_update(meta, old_meta)
+    errors += validate_object_meta_update(meta, old_meta, built_in=strategy.rechecks_metadata)
     errors += strategy.validate_update(obj, old, context)
     if errors:
         raise _invalid(write, errors)

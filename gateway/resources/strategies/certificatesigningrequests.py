@@ -10,13 +10,10 @@ from gateway.resources.strategy import Strategy, WriteContext
 from gateway.validation.certificate_request import certificate_of, conditions_of, validate_certificate_request
 from gateway.validation.checks import same
 from gateway.validation.field import FieldError, forbidden
+from gateway.validation.names import name_is_path_segment
 from gateway.validation.objectmeta import validate_object_meta
 
 _CONDITIONS = "status.conditions"
-
-
-def any_name(name: str, prefix: bool) -> list[str]:
-    return []
 
 
 def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
@@ -83,7 +80,7 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
 def _updated(
     obj: JsonObject, old: JsonObject, *, approval: bool = False, certificate: bool = False
 ) -> list[FieldError]:
-    found = validate_object_meta(obj["metadata"], False, any_name) + validate_certificate_request(obj, old)
+    found = validate_object_meta(obj["metadata"], False, name_is_path_segment) + validate_certificate_request(obj, old)
     for kind in ("Approved", "Denied", "Failed"):
         if len(_of_type(obj, kind)) < len(_of_type(old, kind)):
             found.append(forbidden(_CONDITIONS, f'updates may not remove a condition of type "{kind}"'))
@@ -119,7 +116,7 @@ STRATEGIES = {
         prepare_for_update=_prepare_for_update,
         validate=_validate,
         validate_update=_validate_update,
-        validate_name=any_name,
+        validate_name=name_is_path_segment,
         reset_fields=(("spec",), ("status",)),
     ),
     "status": Strategy(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from gateway.jsontypes import JsonObject
 from gateway.resources.strategy import Strategy, WriteContext
 from gateway.validation.checks import not_negative, same
-from gateway.validation.field import FieldError, Verbatim, duplicate, go_value, invalid, required
+from gateway.validation.field import FieldError, duplicate, invalid, required
 from gateway.validation.formats import validate_qualified_name
+from gateway.validation.go_structs import verbatim
 from gateway.validation.names import byte_length
 from gateway.validation.objectmeta import IMMUTABLE, validate_object_meta
 from gateway.validation.volume_sources import validate_csi_driver_name
@@ -51,7 +52,9 @@ def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) ->
     for before in _drivers(old):
         for driver in _drivers(obj):
             if driver.get("name") == before.get("name") and not same(_fixed(driver), _fixed(before)):
-                found.append(invalid("spec.drivers", _shown(driver), IMMUTABLE))
+                found.append(
+                    invalid("spec.drivers", verbatim("io.k8s.api.storage.v1.CSINodeDriver", _fixed(driver)), IMMUTABLE)
+                )
     return found
 
 
@@ -59,11 +62,8 @@ def _fixed(driver: JsonObject) -> JsonObject:
     return {key: value for key, value in driver.items() if key != "allocatable"}
 
 
-def _shown(driver: JsonObject) -> Verbatim:
-    name, node, keys = driver.get("name", ""), driver.get("nodeID", ""), driver.get("topologyKeys")
-    return Verbatim(
-        f'{{"Name":{go_value(name)},"NodeID":{go_value(node)},"TopologyKeys":{go_value(keys)},"Allocatable":null}}'
+STRATEGIES = {
+    "": Strategy(
+        validate=_validate, validate_update=_validate_update, rechecks_metadata=False, allow_unconditional_update=False
     )
-
-
-STRATEGIES = {"": Strategy(validate=_validate, validate_update=_validate_update, allow_unconditional_update=False)}
+}

@@ -166,6 +166,7 @@ STRATEGIES = {
         prepare_for_update=_prepare_for_update,
         validate=_validate,
         validate_update=_validate_update,
+        rechecks_metadata=False,
         warnings_on_create=_warnings,
         warnings_on_update=_update_warnings,
         generation=True,

@@ -6,16 +6,17 @@ from typing import Any
 
 from gateway.jsontypes import JsonObject
 from gateway.resources.strategy import Strategy, WriteContext
-from gateway.validation.checks import each, immutable, same
+from gateway.validation.checks import each, same
 from gateway.validation.field import FieldError, invalid, required
 from gateway.validation.formats import validate_qualified_name
+from gateway.validation.go_structs import verbatim
 from gateway.validation.names import (
     byte_length,
     is_dns1123_subdomain,
     name_is_dns_subdomain,
     name_is_path_segment,
 )
-from gateway.validation.objectmeta import validate_object_meta
+from gateway.validation.objectmeta import IMMUTABLE, validate_object_meta
 
 LIMITS = {"reportingInstance": 128, "action": 128, "reason": 128}
 MAX_NOTE = 1024
@@ -36,6 +37,7 @@ _FIXED = (
     ("reportingComponent", "reportingController"),
     ("reportingInstance", "reportingInstance"),
 )
+_STRUCTS = {"involvedObject": "ObjectReference", "related": "ObjectReference", "source": "EventSource"}
 _STRINGS = frozenset({"reason", "message", "type", "action", "reportingComponent", "reportingInstance"})
 
 
@@ -104,7 +106,9 @@ def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) ->
         found += _series(obj)
     for key, name in _FIXED:
         absent: Any = "" if key in _STRINGS else 0 if key == "count" else None
-        found += immutable(name, obj.get(key, absent), old.get(key, absent))
+        if not same(obj.get(key), old.get(key)):
+            value = obj.get(key, absent)
+            found.append(invalid(name, verbatim(_STRUCTS[key], value) if key in _STRUCTS else value, IMMUTABLE))
     return found
 
 

@@ -28,12 +28,14 @@ STRATEGIES = {
         prepare_for_update=counting(),
         validate=_validate,
         validate_update=_validate_update,
+        rechecks_metadata=False,
         reset_fields=(("status",),),
         generation=True,
     ),
     "status": Strategy(
         prepare_for_update=keep_spec_and_all_metadata,
         validate_update=_validate_status,
+        rechecks_metadata=False,
         reset_fields=(("metadata",), ("spec",)),
     ),
 }

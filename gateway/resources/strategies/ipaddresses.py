@@ -5,10 +5,11 @@ from __future__ import annotations
 from gateway.jsontypes import JsonObject
 from gateway.resources.strategy import Strategy, WriteContext
 from gateway.validation.addresses import validate_ip
-from gateway.validation.checks import each, immutable, text
-from gateway.validation.field import FieldError, go_quote, required
+from gateway.validation.checks import each, same, text
+from gateway.validation.field import FieldError, go_quote, invalid, required
+from gateway.validation.go_structs import verbatim
 from gateway.validation.names import is_dns1123_subdomain, is_path_segment_name
-from gateway.validation.objectmeta import validate_object_meta
+from gateway.validation.objectmeta import IMMUTABLE, validate_object_meta
 
 
 def name_is_ip_address(name: str, prefix: bool) -> list[str]:
@@ -34,7 +35,10 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
 def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     found = validate_object_meta(obj["metadata"], False, name_is_ip_address) + _validate(obj, context)
     new, before = obj.get("spec", {}).get("parentRef"), old.get("spec", {}).get("parentRef")
-    return found + immutable("spec.parentRef", new, before)
+    if same(new, before):
+        return found
+    shown = verbatim("io.k8s.api.networking.v1.ParentReference", new)
+    return [*found, invalid("spec.parentRef", shown, IMMUTABLE)]
 
 
 STRATEGIES = {"": Strategy(validate=_validate, validate_update=_validate_update, validate_name=name_is_ip_address)}

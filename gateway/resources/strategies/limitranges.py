@@ -119,4 +119,8 @@ def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) ->
     return validate_object_meta(obj["metadata"], True) + _validate(obj, context)
 
 
-STRATEGIES = {"": Strategy(validate=_validate, validate_update=_validate_update, allow_create_on_update=True)}
+STRATEGIES = {
+    "": Strategy(
+        validate=_validate, validate_update=_validate_update, rechecks_metadata=False, allow_create_on_update=True
+    )
+}

@@ -33,6 +33,7 @@ STRATEGIES = {
         prepare_for_update=counting(status=False),
         validate=_validate,
         validate_update=_validate_update,
+        rechecks_metadata=False,
         warnings_on_create=_warnings,
         warnings_on_update=_update_warnings,
         allow_unconditional_update=False,

@@ -11,7 +11,7 @@ from gateway.validation.checks import immutable, same
 from gateway.validation.claim_spec import validate_claim_spec
 from gateway.validation.field import FieldError, forbidden, go_quote, invalid, not_supported, required
 from gateway.validation.formats import validate_qualified_name
-from gateway.validation.go_structs import CLAIM_SPEC, difference
+from gateway.validation.go_structs import claim_difference
 from gateway.validation.labels import validate_label_selector
 from gateway.validation.objectmeta import IMMUTABLE, validate_object_meta
 from gateway.validation.quantities import is_fractional, quantity_of, validate_quantity
@@ -50,7 +50,7 @@ def normalize_sources(spec: JsonObject) -> None:
 
 
 def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
-    obj["status"] = {}
+    obj["status"] = {"phase": "Pending"}  # what defaulting makes of an empty one
     _drop_foreign_sources(obj["spec"], {})
     normalize_sources(obj["spec"])
 
@@ -94,7 +94,7 @@ def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) ->
         if "volumeAttributesClassName" in before:
             spec["volumeAttributesClassName"] = before["volumeAttributesClassName"]
     if not same(spec, before):
-        found.append(forbidden("spec", f"{_ONLY_SIZE}\n{difference(CLAIM_SPEC, before, spec)}"))
+        found.append(forbidden("spec", f"{_ONLY_SIZE}\n{claim_difference(before, spec)}"))
     old_size, new_size = quantity_of(sizes[0]), quantity_of(sizes[1])
     capacity = ((old.get("status") or {}).get("capacity") or {}).get("storage")
     if new_size < old_size and new_size <= quantity_of(capacity):

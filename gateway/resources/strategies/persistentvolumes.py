@@ -7,7 +7,7 @@ from gateway.resources.strategies.status import keep_spec, keep_status
 from gateway.resources.strategy import Strategy, WriteContext
 from gateway.validation.checks import immutable, same
 from gateway.validation.field import FieldError, forbidden, invalid, required
-from gateway.validation.go_structs import NODE_AFFINITY, VOLUME_SOURCE, difference, verbatim
+from gateway.validation.go_structs import verbatim, volume_source_difference
 from gateway.validation.names import is_label_value
 from gateway.validation.node_labels import expression_warnings
 from gateway.validation.objectmeta import IMMUTABLE, validate_object_meta
@@ -94,7 +94,7 @@ def _source_changed(obj: JsonObject, old: JsonObject) -> list[FieldError]:
         new = {**new, "csi": {key: value for key, value in csi.items() if key != "controllerExpandSecretRef"}}
     if same(new, before):
         return []
-    shown = difference(VOLUME_SOURCE, before, new)
+    shown = volume_source_difference(before, new)
     message = f"spec.persistentvolumesource is immutable after creation\n{shown}"
     return [forbidden("spec.persistentvolumesource", message)]
 
@@ -105,7 +105,7 @@ def _affinity_changed(obj: JsonObject, old: JsonObject) -> list[FieldError]:
     if before is None or same(new, before) or same(new, _renamed(before, new)):
         return []
     message = f"{IMMUTABLE}, except for updating from beta label to GA"
-    return [invalid("nodeAffinity", verbatim(NODE_AFFINITY, new), message)]
+    return [invalid("nodeAffinity", verbatim("VolumeNodeAffinity", new), message)]
 
 
 def _renamed(old: object, new: object) -> object:

@@ -9,8 +9,9 @@ from gateway.resources.strategies.status import counting, empty_status, keep_spe
 from gateway.resources.strategy import Strategy, WriteContext
 from gateway.validation.checks import each, known, not_negative
 from gateway.validation.conditions import validate_conditions
-from gateway.validation.field import FieldError, Verbatim, go_value, invalid
+from gateway.validation.field import FieldError, invalid
 from gateway.validation.formats import is_percent
+from gateway.validation.go_structs import verbatim
 from gateway.validation.labels import validate_label_selector
 from gateway.validation.names import name_is_path_segment
 
@@ -31,9 +32,8 @@ def count_or_percent(path: str, value: Any) -> list[FieldError]:
 def _validate_spec(spec: JsonObject, any_value: bool) -> list[FieldError]:
     found, keys = list[FieldError](), ("minAvailable", "maxUnavailable")
     if all(key in spec for key in keys):
-        shown = {name: spec.get(key) for name, key in _STRUCT.items()}
-        text = ",".join(f'"{name}":{go_value(value)}' for name, value in shown.items())
-        found.append(invalid("spec", Verbatim(f"{{{text}}}"), "minAvailable and maxUnavailable cannot be both set"))
+        shown = verbatim("io.k8s.api.policy.v1.PodDisruptionBudgetSpec", spec)
+        found.append(invalid("spec", shown, "minAvailable and maxUnavailable cannot be both set"))
     for key in keys:
         if key in spec:
             found += count_or_percent(f"spec.{key}", spec[key])
@@ -41,14 +41,6 @@ def _validate_spec(spec: JsonObject, any_value: bool) -> list[FieldError]:
     if (policy := spec.get("unhealthyPodEvictionPolicy")) is not None:
         found += known("spec.unhealthyPodEvictionPolicy", policy, EVICTION_POLICIES)
     return found
-
-
-_STRUCT = {
-    "MinAvailable": "minAvailable",
-    "Selector": "selector",
-    "MaxUnavailable": "maxUnavailable",
-    "UnhealthyPodEvictionPolicy": "unhealthyPodEvictionPolicy",
-}
 
 
 def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
@@ -72,6 +64,7 @@ STRATEGIES = {
         prepare_for_update=counting(),
         validate=_validate,
         validate_update=_validate_update,
+        rechecks_metadata=False,
         validate_name=name_is_path_segment,
         allow_unconditional_update=False,
         reset_fields=(("status",),),
@@ -80,6 +73,7 @@ STRATEGIES = {
     "status": Strategy(
         prepare_for_update=keep_spec,
         validate_update=_validate_status,
+        rechecks_metadata=False,
         allow_unconditional_update=False,
         reset_fields=(("spec",),),
     ),

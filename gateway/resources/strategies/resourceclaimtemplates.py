@@ -7,6 +7,7 @@ from gateway.resources.strategy import Strategy, WriteContext
 from gateway.validation.checks import same
 from gateway.validation.devices import validate_claim_devices
 from gateway.validation.field import FieldError, invalid
+from gateway.validation.go_structs import verbatim
 from gateway.validation.objectmeta import IMMUTABLE, validate_object_meta
 from gateway.validation.template_metadata import validate_template_metadata
 
@@ -19,7 +20,14 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
 
 def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     found = validate_object_meta(obj["metadata"], True) + _validate(obj, context)
-    return found if same(obj.get("spec"), old.get("spec")) else [*found, invalid("spec", obj.get("spec"), IMMUTABLE)]
+    return (
+        found
+        if same(obj.get("spec"), old.get("spec"))
+        else [
+            *found,
+            invalid("spec", verbatim("io.k8s.api.resource.v1.ResourceClaimTemplateSpec", obj.get("spec")), IMMUTABLE),
+        ]
+    )
 
 
 STRATEGIES = {"": Strategy(validate=_validate, validate_update=_validate_update)}

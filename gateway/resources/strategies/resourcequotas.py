@@ -6,6 +6,7 @@ from gateway.jsontypes import JsonObject
 from gateway.resources.strategies.status import empty_status, keep_spec, keep_status
 from gateway.resources.strategy import Strategy, WriteContext
 from gateway.validation.field import FieldError, invalid, required
+from gateway.validation.go_structs import verbatim
 from gateway.validation.objectmeta import IMMUTABLE
 from gateway.validation.quantities import quantity_of, validate_quantity
 from gateway.validation.resource_names import COMPUTE, COUNTED, HUGE_PAGES, REQUESTS, validate_resource_name
@@ -67,7 +68,9 @@ def _selector(spec: JsonObject) -> list[FieldError]:
         values = expression.get("values") or []
         if scope not in SCOPES:
             found.append(invalid(f"{path}.scopeName", scope, "unsupported scope"))
-        found += [invalid(path, selector, "unsupported scope applied to resource")] * _misapplied(scope, spec)
+        found += [
+            invalid(path, verbatim("ScopeSelector", selector), "unsupported scope applied to resource")
+        ] * _misapplied(scope, spec)
         if scope in _EXISTS_ONLY and operator != "Exists":
             found.append(invalid(f"{path}.operator", operator, _EXISTS_MESSAGE))
         if operator in ("In", "NotIn"):

@@ -6,7 +6,7 @@ from gateway.jsontypes import JsonObject
 from gateway.resources.strategy import Strategy, WriteContext
 from gateway.validation.checks import immutable, text
 from gateway.validation.field import DUPLICATE, FieldError
-from gateway.validation.go_structs import Struct, verbatim
+from gateway.validation.go_structs import verbatim
 from gateway.validation.labels import validate_labels
 from gateway.validation.names import is_dns1123_label
 from gateway.validation.node_labels import DEPRECATED
@@ -16,15 +16,6 @@ from gateway.validation.resource_requirements import validate_resource_requireme
 from gateway.validation.scheduling import validate_tolerations
 
 _KEYS = ("key", "operator", "value", "effect")
-_TOLERATION = Struct(
-    {
-        "key": ("Key", ""),
-        "operator": ("Operator", ""),
-        "value": ("Value", ""),
-        "effect": ("Effect", ""),
-        "tolerationSeconds": ("TolerationSeconds", None),
-    }
-)
 
 
 def _scheduling(scheduling: JsonObject) -> list[FieldError]:
@@ -35,7 +26,7 @@ def _scheduling(scheduling: JsonObject) -> list[FieldError]:
     for i, toleration in enumerate(tolerations):
         key = tuple(toleration.get(name, "") for name in _KEYS)
         if key in seen:
-            shown = verbatim(_TOLERATION, toleration)
+            shown = verbatim("Toleration", toleration)
             found.append(FieldError(DUPLICATE[0], f"scheduling.tolerations[{i}]", f"{DUPLICATE[1]}: {shown}"))
         seen.add(key)
     return found

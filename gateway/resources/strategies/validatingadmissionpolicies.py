@@ -44,6 +44,7 @@ STRATEGIES = {
         prepare_for_update=counting(),
         validate=_validate,
         validate_update=_validate_update,
+        rechecks_metadata=False,
         warnings_on_create=_warnings,
         warnings_on_update=_update_warnings,
         allow_unconditional_update=False,
@@ -53,6 +54,7 @@ STRATEGIES = {
     "status": Strategy(
         prepare_for_update=keep_spec_and_metadata,
         validate_update=_validate_status,
+        rechecks_metadata=False,
         warnings_on_update=_update_warnings,
         allow_unconditional_update=False,
         reset_fields=(("metadata",), ("spec",)),

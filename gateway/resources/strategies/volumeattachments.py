@@ -7,6 +7,7 @@ from gateway.resources.strategies.status import empty_status, keep_spec_and_meta
 from gateway.resources.strategy import Strategy, WriteContext
 from gateway.validation.checks import each, same
 from gateway.validation.field import FieldError, forbidden, invalid, required, too_long
+from gateway.validation.go_structs import verbatim
 from gateway.validation.names import byte_length, is_dns1123_subdomain, range_message
 from gateway.validation.objectmeta import IMMUTABLE, validate_object_meta
 from gateway.validation.persistent_volume import validate_volume_spec
@@ -57,7 +58,9 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
 def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     found = validate_object_meta(obj["metadata"], False) + _validate(obj, context)
     if not same(obj.get("spec"), old.get("spec")):
-        found.append(invalid("spec", obj.get("spec"), IMMUTABLE))
+        found.append(
+            invalid("spec", verbatim("io.k8s.api.storage.v1.VolumeAttachmentSpec", obj.get("spec")), IMMUTABLE)
+        )
     return found
 
 
@@ -67,12 +70,14 @@ STRATEGIES = {
         prepare_for_update=keep_status,
         validate=_validate,
         validate_update=_validate_update,
+        rechecks_metadata=False,
         allow_unconditional_update=False,
         reset_fields=(("status",),),
     ),
     "status": Strategy(
         prepare_for_update=keep_spec_and_metadata,
         validate_update=_validate_update,
+        rechecks_metadata=False,
         allow_unconditional_update=False,
         reset_fields=(("metadata",), ("spec",)),
     ),
