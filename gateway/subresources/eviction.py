@@ -114,8 +114,8 @@ def _unhealthy_may_go(budget: JsonObject) -> bool:
     if (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
     state = budget.get("status") or {}
-    desired = state.get("desiredHealthy", 0)
-    return desired > 0 and state.get("currentHealthy", 0) >= desired
+    desired: int = state.get("desiredHealthy", 0)
+    return desired > 0 and bool(state.get("currentHealthy", 0) >= desired)
 
 
 def _take_one(budget: JsonObject, pod: str, now: str, *, record: bool) -> None:

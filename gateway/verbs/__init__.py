@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from gateway.subresources import VERBS as SUBRESOURCES
+from gateway.verbs.deprecated import WARNINGS, with_warning
 
 if TYPE_CHECKING:
     from gateway.http.exchange import Request, Response
@@ -50,4 +51,5 @@ def verb_for(verb: str, qualified: str, subresource: str) -> Verb:
     special = SUBRESOURCE_VERBS.get((qualified, subresource), {})
     module, _, function = (special.get(verb) or VERBS[verb]).partition(":")
     verb_function: Verb = getattr(import_module(module), function)
-    return verb_function
+    warning = WARNINGS.get(qualified)
+    return verb_function if warning is None else with_warning(verb_function, warning)

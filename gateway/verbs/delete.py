@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 # Propagation policies put finalizers on objects that only a garbage collector takes away again.
 GARBAGE_COLLECTED = False
+_SYSTEM_PRIORITIES = frozenset({"system-node-critical", "system-cluster-critical"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,9 @@ async def delete(gateway: Gateway, request: Request, resource: Resource) -> Resp
     """Deletes or marks an object; answers it or a Status. Raises StatusError 400, 404, 409, 413, 415, 422."""
     options = await read_delete_options(request)
     write = begin(gateway, request, resource, WriteOptions(dry_run=options.dry_run))
+    if resource.resource == "priorityclasses" and write.context.name in _SYSTEM_PRIORITIES:
+        reason = "this is a system priority class and cannot be deleted"
+        raise status.forbidden(resource.group, resource.resource, write.context.name, reason)
     deleted = await delete_object(write, options)
     code = 202 if not deleted.gone and options.orphan_dependents is False else 200
     if not deleted.gone or (resource.group, resource.resource) in RETURNS_OBJECT:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,13 +19,11 @@ from storage.entry import Entry
 if TYPE_CHECKING:
     from gateway.server import Gateway
 
-AT_ONCE = 16
-
 
 async def deletecollection(gateway: Gateway, request: Request, resource: Resource) -> Response:
     """Deletes what the selectors select; answers the list of it as it was. Raises StatusError 400, 410, 422 and more.
 
-    It is not atomic: when one deletion fails, others may have been made.
+    It is not atomic: when one deletion fails, others may have been made. They come one by one, in the order of names.
     """
     served = gateway.served[resource.group, resource.version, resource.resource]
     selection = list_options(request, served.selectable, watch=False)
@@ -34,9 +31,8 @@ async def deletecollection(gateway: Gateway, request: Request, resource: Resourc
     prefix = served.collection(request.info.namespace)
     page = await read_page(gateway.store.reads, served, prefix, selection)
     write = begin(gateway, request, resource, WriteOptions(dry_run=options.dry_run))
-    for start in range(0, len(page.entries), AT_ONCE):
-        batch = page.entries[start : start + AT_ONCE]
-        await asyncio.gather(*(_delete_one(write, entry, options) for entry in batch))
+    for entry in page.entries:
+        await _delete_one(write, entry, options)
     return answer_page(served, page, prefix, selection)
 
 
