@@ -1,4 +1,4 @@
-"""Resources that are deprecated: every answer of theirs says so in a warning (page "Deprecated API Migration Guide")."""
+"""Resources that are deprecated: every answer of theirs says so in a warning ("Deprecated API Migration Guide")."""
 
 from __future__ import annotations
 
