@@ -17,12 +17,16 @@ from gateway.validation.field import Verbatim
 _CORE = "io.k8s.api.core.v1."
 _ZERO: dict[Kind, Any] = {Kind.STRING: "", Kind.INT32: 0, Kind.INT64: 0, Kind.FLOAT: 0, Kind.BOOL: False}
 # where an internal type has its fields in another order than the versioned one
+_VOLUME_SOURCES = (
+    "gcePersistentDisk awsElasticBlockStore hostPath glusterfs nfs rbd quobyte iscsi flexVolume cinder cephfs fc "
+    "flocker azureFile vsphereVolume azureDisk photonPersistentDisk portworxVolume scaleIO local storageos csi"
+)
 _ORDER: dict[str, Sequence[str]] = {
     name: tuple(keys.split())
     for name, keys in {
-        "volume source": "gcePersistentDisk awsElasticBlockStore hostPath glusterfs nfs rbd quobyte iscsi flexVolume "
-        "cinder cephfs fc flocker azureFile vsphereVolume azureDisk photonPersistentDisk portworxVolume scaleIO local "
-        "storageos csi",
+        "volume source": _VOLUME_SOURCES,
+        "v1.PersistentVolumeSpec": f"capacity {_VOLUME_SOURCES} accessModes claimRef persistentVolumeReclaimPolicy "
+        "storageClassName mountOptions volumeMode nodeAffinity volumeAttributesClassName",
         "v1.PersistentVolumeClaimSpec": "accessModes selector resources volumeName storageClassName volumeMode "
         "dataSource dataSourceRef volumeAttributesClassName",
         "v1.VolumeResourceRequirements": "limits requests",
