@@ -43,7 +43,7 @@ class StatusError(Exception):
         return body
 
     def body(self) -> bytes:
-        return dumps(self.status())
+        return dumps(self.status()) + b"\n"
 
 
 def _details(name: str, group: str, kind: str) -> JsonObject:

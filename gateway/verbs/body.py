@@ -15,6 +15,7 @@ from gateway.jsontypes import JsonObject
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
 from gateway.schema.types import Type
 
+PROTOBUF = "application/vnd.kubernetes.protobuf"
 SCHEME = 'in scheme "pkg/runtime/scheme.go:111"'
 _SUMMARY_LENGTH = 30
 _GROUP_PACKAGES = {
@@ -37,7 +38,10 @@ async def read_object(request: Request, type_: Type, api_version: str, kind: str
     media_type = body_media_type(request.headers.get(b"content-type", b""))
     data = await request.body()
     strict: list[str] = []
-    value = parse_document(data, media_type, kind, strict, strictly=validation != "Ignore")
+    if media_type == PROTOBUF:
+        value = parse_protobuf(data, type_, api_version, kind)
+    else:
+        value = parse_document(data, media_type, kind, strict, strictly=validation != "Ignore")
     version, named = type_meta(value, data, api_version, kind)
     if version != api_version or named != kind:
         raise _other_kind(value, version, named, api_version, kind)
@@ -85,6 +89,24 @@ def parse_document(data: bytes, media_type: str, kind: str, strict: list[str], *
     except DecodeError as error:
         text = f"couldn't get version/kind; json parse error: {error}"
         raise _unrecognized(kind, text, data) from None
+
+
+def parse_protobuf(data: bytes, type_: Type, api_version: str, kind: str) -> JsonObject:
+    """The JSON form of a body in protobuf; of another kind, its kind and apiVersion alone. Raises StatusError 400."""
+    from gateway.schema.protobuf import ProtobufError, read_envelope, read_message
+
+    try:
+        envelope = read_envelope(data)
+    except ProtobufError as error:
+        raise _unrecognized(kind, str(error), data) from None
+    version, named = envelope.api_version or api_version, envelope.kind or kind
+    type_named = {"kind": named, "apiVersion": version}
+    if (version, named) != (api_version, kind):
+        return type_named
+    try:
+        return {**type_named, **read_message(type_, envelope.raw)}
+    except ProtobufError as error:
+        raise _cannot_handle(named, version, kind, str(error)) from None
 
 
 def type_meta(value: Any, data: bytes, api_version: str, kind: str) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from gateway.http.status import bad_request
 from gateway.jsontypes import JsonObject
 from gateway.schema.catalog import type_of
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
-from gateway.verbs.body import SCHEME
+from gateway.verbs.body import PROTOBUF, SCHEME, parse_protobuf
 from gateway.verbs.options import DeleteOptions, delete_options_of_query, validated_delete_options
 
 _TYPE = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
@@ -24,7 +24,9 @@ async def read_delete_options(request: Request) -> DeleteOptions:
 
 
 def _decoded(data: bytes, media_type: str) -> JsonObject:
-    if media_type == "application/yaml":
+    if media_type == PROTOBUF:
+        value = parse_protobuf(data, type_of(_TYPE), "v1", "DeleteOptions")
+    elif media_type == "application/yaml":
         from gateway.verbs.yaml_body import YamlError, parse_yaml
 
         try:

@@ -1,0 +1,273 @@
+"""Objects in Kubernetes' protobuf encoding, read by schema into their JSON form (API Concepts, "Protobuf encoding").
+
+What comes out is the JSON that a client would have sent, apart from values that Go leaves out; `decode` does the
+rest. Field numbers are the catalog's. For each type a table of readers is made on first use.
+"""
+
+from __future__ import annotations
+
+import struct
+from base64 import b64encode
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, NamedTuple
+
+from gateway.jsontypes import JsonObject, loads
+from gateway.schema.types import Field, Kind, Type
+
+MAGIC = b"k8s\0"
+
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Read = Callable[[Any], Any]  # of a wire value: an int for varints, bytes for the rest
+
+
+class ProtobufError(ValueError):
+    """Bytes that are no message; the text is Go's."""
+
+
+class Envelope(NamedTuple):
+    """What stands around an object: its apiVersion and kind, which may be empty, and its message."""
+
+    api_version: str
+    kind: str
+    raw: bytes
+
+
+def read_envelope(data: bytes) -> Envelope:
+    """Reads `runtime.Unknown` behind the magic number; raises ProtobufError."""
+    if not data.startswith(MAGIC):
+        expected = " ".join(map(str, MAGIC))
+        raise ProtobufError(f"provided data does not appear to be a protobuf message, expected prefix [{expected}]")
+    if len(data) == len(MAGIC):
+        raise ProtobufError("empty body")
+    parts = _last_values(data[len(MAGIC) :])
+    meta = _last_values(parts.get(1, b""))
+    return Envelope(_text(meta.get(1, b"")), _text(meta.get(2, b"")), parts.get(2, b""))
+
+
+def read_message(type_: Type, data: bytes) -> JsonObject:
+    """The JSON form of a struct type's message; raises ProtobufError. Unknown fields are skipped, as in Go."""
+    out: JsonObject = {}
+    _fill(_table_of(type_), data, out)
+    return out
+
+
+@dataclass(slots=True)
+class _Table:
+    """How a message's fields are read, by number: into a JSON field, or as an embedded struct into the same object."""
+
+    fields: dict[int, _Reader] = field(default_factory=dict)
+    embedded: dict[int, _Table] = field(default_factory=dict)
+
+
+class _Reader(NamedTuple):
+    name: str
+    read: Read
+    repeated: bool = False  # a list: each value is one item
+    entries: bool = False  # a map: each value is an entry
+
+
+_tables: dict[Type, _Table] = {}
+
+
+def _table_of(type_: Type) -> _Table:
+    table = _tables.get(type_)
+    if table is None:
+        table = _tables[type_] = _Table()
+        for each in type_.fields.values():
+            if each.number and not _is_type_meta(each):
+                target = table
+                for number in each.embedded_numbers:
+                    if number:
+                        target = target.embedded.setdefault(number, _Table())
+                target.fields[each.number] = _reader(each)
+    return table
+
+
+def _is_type_meta(each: Field) -> bool:
+    return each.embedded[-1:] == ("TypeMeta",)
+
+
+def _reader(each: Field) -> _Reader:
+    type_ = each.type
+    if type_.kind is Kind.LIST and type_.elem is not None:
+        return _Reader(each.name, _value_reader(type_.elem), repeated=True)
+    if type_.kind is Kind.MAP and type_.elem is not None:
+        return _Reader(each.name, partial(_entry, _value_reader(type_.elem), type_.elem.kind), entries=True)
+    return _Reader(each.name, _value_reader(type_))
+
+
+def _value_reader(type_: Type) -> Read:
+    if type_.kind is Kind.STRUCT:
+        return partial(read_message, type_)
+    if type_.kind is Kind.LIST and type_.elem is not None:  # a list in a list or a map is a message of its items
+        return partial(_items, _value_reader(type_.elem))
+    if type_.kind is Kind.ANY and type_.name in _SCHEMA_OR:
+        return partial(_schema_or, _SCHEMA_OR[type_.name])
+    return _READERS.get(type_.kind, _unreadable)
+
+
+def _fill(table: _Table, data: bytes, out: JsonObject) -> None:
+    for number, wire, value in _wire_fields(data):
+        reader = table.fields.get(number)
+        if reader is None:
+            embedded = table.embedded.get(number)
+            if embedded is not None and wire == _BYTES:
+                _fill(embedded, value, out)
+        elif reader.repeated:
+            out.setdefault(reader.name, []).append(reader.read(value))
+        elif reader.entries:
+            key, item = reader.read(value)
+            out.setdefault(reader.name, {})[key] = item
+        else:
+            out[reader.name] = reader.read(value)
+
+
+def _wire_fields(data: bytes) -> Any:
+    """Yields number, wire type and value of each field of a message."""
+    position, end = 0, len(data)
+    while position < end:
+        tag, position = _varint(data, position)
+        number, wire = tag >> 3, tag & 7
+        if wire == _VARINT:
+            value, position = _varint(data, position)
+            yield number, wire, value
+            continue
+        if wire == _BYTES:
+            size, position = _varint(data, position)
+        elif wire in (_FIXED64, _FIXED32):
+            size = 8 if wire == _FIXED64 else 4
+        else:
+            raise ProtobufError(f"proto: illegal wireType {wire}")
+        if position + size > end:
+            raise ProtobufError("unexpected EOF")
+        yield number, wire, data[position : position + size]
+        position += size
+
+
+def _varint(data: bytes, position: int) -> tuple[int, int]:
+    result = shift = 0
+    while True:
+        if position >= len(data):
+            raise ProtobufError("unexpected EOF")
+        byte = data[position]
+        position += 1
+        result |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return result & 0xFFFFFFFFFFFFFFFF, position
+        shift += 7
+        if shift >= 64:
+            raise ProtobufError("proto: integer overflow")
+
+
+def _last_values(data: bytes) -> dict[int, Any]:
+    return {number: value for number, _, value in _wire_fields(data)}
+
+
+def _text(value: Any) -> str:
+    return bytes(value).decode("utf-8", "replace")
+
+
+def _integer(value: int) -> int:
+    return value - (1 << 64) if value >> 63 else value
+
+
+def _entry(read: Read, kind: Kind, data: bytes) -> tuple[str, Any]:
+    """A map's entry; protobuf leaves out nothing here, but its readers take an absent value as the zero one."""
+    parts = _last_values(data)
+    return _text(parts.get(1, b"")), read(parts.get(2, 0 if kind in _VARINT_KINDS else b""))
+
+
+def _items(read: Read, data: bytes) -> list[Any]:
+    return [read(value) for _, _, value in _wire_fields(data)]
+
+
+def _quantity(data: bytes) -> str:
+    return _text(_last_values(data).get(1, b"0"))
+
+
+def _moment(data: bytes) -> tuple[datetime, int] | None:
+    """A Timestamp's second and nanoseconds; None for Go's zero time, whose message is empty."""
+    if not data:
+        return None
+    parts = _last_values(data)
+    return _EPOCH + timedelta(seconds=_integer(parts.get(1, 0))), parts.get(2, 0)
+
+
+def _time(data: bytes) -> str | None:
+    moment = _moment(data)
+    return moment and moment[0].strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _micro_time(data: bytes) -> str | None:
+    moment = _moment(data)
+    return moment and f"{moment[0]:%Y-%m-%dT%H:%M:%S}.{moment[1] // 1000:06d}Z"
+
+
+def _int_or_string(data: bytes) -> int | str:
+    parts = _last_values(data)
+    return _text(parts.get(3, b"")) if parts.get(1) else _integer(parts.get(2, 0))
+
+
+def _raw_json(data: bytes) -> Any:
+    """RawExtension, JSON and FieldsV1 carry JSON in a message."""
+    raw = _last_values(data).get(1)
+    try:
+        return loads(raw) if raw else None
+    except ValueError:
+        raise ProtobufError("a field that holds JSON holds something else") from None
+
+
+class _SchemaOr(NamedTuple):
+    """A union with JSONSchemaProps: where the schema is, and where and how the alternative."""
+
+    schema: int
+    other: int
+    read: Read
+    repeated: bool
+
+
+def _schema_or(union: _SchemaOr, data: bytes) -> Any:
+    fields = [(number, value) for number, _, value in _wire_fields(data)]
+    others = [union.read(value) for number, value in fields if number == union.other]
+    for number, value in fields:
+        if number == union.schema:
+            return _schema(value)
+    if union.repeated:
+        return others
+    return others[0] if others else False
+
+
+def _schema(data: bytes) -> JsonObject:
+    from gateway.schema.catalog import type_of
+
+    return read_message(type_of("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"), data)
+
+
+def _unreadable(value: Any) -> Any:
+    raise ProtobufError("a field of a type that is not read from protobuf")
+
+
+_SCHEMA_OR = {
+    "v1.JSONSchemaPropsOrArray": _SchemaOr(1, 2, _schema, True),
+    "v1.JSONSchemaPropsOrBool": _SchemaOr(2, 1, bool, False),
+    "v1.JSONSchemaPropsOrStringArray": _SchemaOr(1, 2, _text, True),
+}
+_VARINT_KINDS = frozenset({Kind.INT32, Kind.INT64, Kind.BOOL})
+_READERS: dict[Kind, Read] = {
+    Kind.STRING: _text,
+    Kind.INT32: _integer,
+    Kind.INT64: _integer,
+    Kind.BOOL: bool,
+    Kind.FLOAT: lambda data: struct.unpack("<d", data)[0],
+    Kind.BYTES: lambda data: b64encode(data).decode(),
+    Kind.QUANTITY: _quantity,
+    Kind.TIME: _time,
+    Kind.MICROTIME: _micro_time,
+    Kind.INT_OR_STRING: _int_or_string,
+    Kind.ANY: _raw_json,
+}

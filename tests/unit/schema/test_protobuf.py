@@ -1,0 +1,123 @@
+"""Kubernetes' protobuf encoding is read into the JSON that a client would have sent."""
+
+from __future__ import annotations
+
+import struct
+from base64 import b64decode
+from collections.abc import Iterable
+
+import pytest
+
+from gateway.jsontypes import JsonObject
+from gateway.schema.catalog import type_for
+from gateway.schema.protobuf import ProtobufError, read_envelope, read_message
+
+
+def message(*fields: tuple[int, int | str | bytes | float]) -> bytes:
+    """Encodes fields the plain way: numbers as varints, floats as doubles, the rest with its length."""
+    return b"".join(_field(number, value) for number, value in fields)
+
+
+def _field(number: int, value: int | str | bytes | float) -> bytes:
+    if isinstance(value, float):
+        return varint(number << 3 | 1) + struct.pack("<d", value)
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value & 0xFFFFFFFFFFFFFFFF)
+    data = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(data)) + data
+
+
+def varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def read(group: str, version: str, kind: str, fields: Iterable[tuple[int, int | str | bytes | float]]) -> JsonObject:
+    return read_message(type_for(group, version, kind), message(*fields))
+
+
+def test_a_recorded_config_map_is_read() -> None:
+    envelope = read_envelope(b64decode("azhzAAoPCgJ2MRIJQ29uZmlnTWFwEhkKBwoFcHJvdG8SBgoBYRIBMhIGCgFiEgEz"))
+    assert envelope[:2] == ("v1", "ConfigMap")
+    found = read_message(type_for("", "v1", "ConfigMap"), envelope.raw)
+    assert found == {"metadata": {"name": "proto"}, "data": {"a": "2", "b": "3"}}
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"{}", r"does not appear to be a protobuf message, expected prefix \[107 56 115 0\]"),
+        (b"k8s\0", "empty body"),
+        (b"k8s\0\x0a\x0f", "unexpected EOF"),
+    ],
+)
+def test_bytes_that_are_no_envelope_are_refused(data: bytes, problem: str) -> None:
+    with pytest.raises(ProtobufError, match=problem):
+        read_envelope(data)
+
+
+def test_wire_types_that_are_none_are_refused() -> None:
+    with pytest.raises(ProtobufError, match="proto: illegal wireType 7"):
+        read("", "v1", "ConfigMap", [(1, b"\xff\xff\xff\xff\x01")])
+
+
+def test_fields_of_embedded_structs_are_fields_of_the_object() -> None:
+    volume = message((1, "data"), (2, message((2, message((1, "Memory"))))))
+    pod = read("", "v1", "Pod", [(2, message((1, volume)))])
+    assert pod == {"spec": {"volumes": [{"name": "data", "emptyDir": {"medium": "Memory"}}]}}
+
+
+def test_quantities_numbers_and_times_become_their_json() -> None:
+    limits = message((1, message((1, "cpu"), (2, message((1, "500m"))))))
+    container = message((1, "c"), (8, limits))
+    spec = message((2, container), (4, 30), (5, -1))
+    meta = message((1, "p"), (8, message((1, 1704164645))), (9, b""))
+    assert read("", "v1", "Pod", [(1, meta), (2, spec)]) == {
+        "metadata": {"name": "p", "creationTimestamp": "2024-01-02T03:04:05Z", "deletionTimestamp": None},
+        "spec": {
+            "containers": [{"name": "c", "resources": {"limits": {"cpu": "500m"}}}],
+            "terminationGracePeriodSeconds": 30,
+            "activeDeadlineSeconds": -1,
+        },
+    }
+
+
+def test_micro_times_ports_and_bytes_become_their_json() -> None:
+    lease = read("coordination.k8s.io", "v1", "Lease", [(2, message((3, message((1, 1704164645), (2, 6000)))))])
+    assert lease == {"spec": {"acquireTime": "2024-01-02T03:04:05.000006Z"}}
+    port = message((3, 80), (4, message((1, 1), (3, "http"))))
+    other = message((3, 81), (4, message((1, 0), (2, 8081))))
+    service = read("", "v1", "Service", [(2, message((1, port), (1, other)))])
+    assert [each["targetPort"] for each in service["spec"]["ports"]] == ["http", 8081]
+    assert read("", "v1", "Secret", [(2, message((1, "k"), (2, b"\0\1")))]) == {"data": {"k": "AAE="}}
+
+
+def test_lists_in_maps_are_messages_of_their_items() -> None:
+    spec = message((5, message((1, "k"), (2, message((1, "v"), (1, "w"))))))
+    assert read("authorization.k8s.io", "v1", "SubjectAccessReview", [(2, spec)]) == {
+        "spec": {"extra": {"k": ["v", "w"]}}
+    }
+
+
+def test_free_json_is_json_in_a_message() -> None:
+    revision = read("apps", "v1", "ControllerRevision", [(2, message((1, b'{"a":[1]}'))), (3, 5)])
+    assert revision == {"data": {"a": [1]}, "revision": 5}
+
+
+def test_schemas_and_what_may_stand_in_their_place() -> None:
+    number = message((5, "number"))
+    schema = message((24, message((2, number), (2, number))), (30, message((1, 1))), (8, message((1, b'{"a":1}'))))
+    version = message((4, message((1, schema))))
+    definition = read("apiextensions.k8s.io", "v1", "CustomResourceDefinition", [(2, message((7, version)))])
+    assert definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"] == {
+        "items": [{"type": "number"}, {"type": "number"}],
+        "additionalProperties": True,
+        "default": {"a": 1},
+    }
+
+
+def test_unknown_fields_are_skipped() -> None:
+    assert read("", "v1", "ConfigMap", [(99, "x"), (98, 1), (97, 1.5)]) == {}
