@@ -16,3 +16,8 @@ loads = orjson.loads
 def dumps(value: Any) -> bytes:
     """Encodes a JSON value compactly, as UTF-8 bytes."""
     return orjson.dumps(value)
+
+
+def dump_line(value: Any) -> bytes:
+    """Encodes a JSON value as an answer's body: compactly, with a newline at the end as kube-apiserver has it."""
+    return orjson.dumps(value) + b"\n"

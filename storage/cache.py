@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from storage.entry import METADATA, AttributesOf, Change, ChangeType, Entry, entry_of
+from storage.entry import MARK, METADATA, AttributesOf, Change, ChangeType, Entry, entry_of
 from storage.history import History
 
 log = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ class ResourceCache:
         self.memo: dict[object, object] = {}  # answers made from the present state; emptied by each change
         self._entries: dict[bytes, Entry] = {}
         self._keys: list[bytes] = []
-        self._canonical = spec.head + METADATA + b'"uid":'
+        self._canonical = spec.head + METADATA
         self._waiters: set[asyncio.Future[None]] = set()
 
     def __len__(self) -> int:
@@ -52,13 +52,11 @@ class ResourceCache:
 
     def entry(self, key: bytes, value: bytes, revision: int) -> Entry:
         """An entry of a value as etcd holds it, brought into canonical form if somebody else wrote it."""
-        if not value.startswith(self._canonical):
-            value = self.canonical_value(key, value)
-        return entry_of(key, value, revision, self.spec.head)
+        return entry_of(key, self.canonical_value(key, value), revision, self.spec.head)
 
     def canonical_value(self, key: bytes, value: bytes) -> bytes:
         """Any value as a canonical one; one that can't be read becomes an object with nothing but its name."""
-        if value.startswith(self._canonical):
+        if value.endswith(MARK) and value.startswith(self._canonical):
             return value
         try:
             return self.spec.canonicalise(value)
@@ -67,7 +65,7 @@ class ResourceCache:
                 "stored object cannot be decoded", extra={"key": key.decode(errors="replace"), "error": str(error)}
             )
             name = key.rsplit(b"/", 1)[-1].decode(errors="replace").replace('"', "").replace("\\", "")
-            return self.spec.head + METADATA + b'"name":"' + name.encode() + b'"}}'
+            return b'%b%b"name":"%b","uid":""}}%b' % (self.spec.head, METADATA, name.encode(), MARK)
 
     def bounds(self, prefix: bytes) -> tuple[int, int]:
         """The range of indices, in key order, of the keys under a prefix."""

@@ -1,8 +1,9 @@
 """An object version as the cache holds it, and a change from one version to the next.
 
 Values in etcd are JSON without a resourceVersion. Of a value that was written canonically the cache keeps the `tail`:
-everything after `{"kind":…,"apiVersion":…,` with the resourceVersion spliced into the metadata. The head is the same
-for all objects of a resource, so that a GET is head + tail, a list item `{` + tail, and nothing is parsed.
+everything after `{"kind":…,"apiVersion":…,` with the resourceVersion spliced into the metadata, after the uid, where Go
+writes it. The head is the same for all objects of a resource, so that a GET is head + tail, a list item `{` + tail, and
+nothing is parsed. Canonical values end in white space that no other writer leaves (`MARK`).
 """
 
 from __future__ import annotations
@@ -14,8 +15,22 @@ from typing import Any, NamedTuple
 import orjson
 
 METADATA = b'"metadata":{'
-_VERSION = b'"metadata":{"resourceVersion":"%d",'
-_EMPTY_VERSION = b'"metadata":{"resourceVersion":"%d"'
+MARK = b" \n"  # ends a value that was decoded, defaulted and ordered by this server
+_UID = b'"uid":"'
+_VERSION = b',"resourceVersion":"'
+
+
+def with_version(value: bytes, revision: int) -> bytes:
+    """A canonical value as clients see it, with its resourceVersion (none for 0) and a newline at the end."""
+    if not revision:
+        return value[: -len(MARK)] + b"\n"
+    at = _after_uid(value)
+    return b'%b,"resourceVersion":"%d"%b\n' % (value[:at], revision, value[at : -len(MARK)])
+
+
+def _after_uid(value: bytes) -> int:
+    """Where the uid ends. Before it come plain strings alone, whose quotes are escaped: nothing else matches."""
+    return value.index(b'"', value.index(_UID) + len(_UID)) + 1
 
 
 class Attributes(NamedTuple):
@@ -45,25 +60,25 @@ class Entry:
         return found
 
     def value(self, head: bytes) -> bytes:
-        """The value as etcd holds it: the canonical JSON without a resourceVersion."""
-        start = self.tail.index(b'"', len(METADATA) + len(b'"resourceVersion":"')) + 1
-        rest = self.tail[start + 1 :] if self.tail[start : start + 1] == b"," else self.tail[start:]
-        return head + METADATA + rest
+        """The canonical value, as etcd holds it."""
+        tail = self.tail
+        start = tail.index(_VERSION)
+        return b"%b%b%b%b" % (head, tail[:start], tail[tail.index(b'"', start + len(_VERSION)) + 1 :], MARK)
 
     def at(self, revision: int) -> Entry:
         """The same object under another resourceVersion, as a DELETED event carries it."""
-        start = self.tail.index(b'"', len(METADATA) + len(b'"resourceVersion":"')) + 1
-        entry = Entry(self.key, _EMPTY_VERSION % revision + self.tail[start:], revision)
+        tail = self.tail
+        start = tail.index(_VERSION) + len(_VERSION)
+        entry = Entry(self.key, b"%b%d%b" % (tail[:start], revision, tail[tail.index(b'"', start) :]), revision)
         entry._attributes = self._attributes
         return entry
 
 
 def entry_of(key: bytes, value: bytes, revision: int, head: bytes) -> Entry:
-    """Makes an entry of a canonical value, which starts with `head` and the metadata."""
-    start = len(head) + len(METADATA)
-    if value[start : start + 1] == b"}":
-        return Entry(key, _EMPTY_VERSION % revision + value[start:], revision)
-    return Entry(key, _VERSION % revision + value[start:], revision)
+    """Makes an entry of a canonical value that starts with `head`."""
+    at = _after_uid(value)
+    tail = b'%b,"resourceVersion":"%d"%b' % (value[len(head) : at], revision, value[at : -len(MARK)])
+    return Entry(key, tail, revision)
 
 
 class ChangeType(Enum):

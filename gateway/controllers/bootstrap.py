@@ -16,9 +16,9 @@ from gateway.controllers.bootstrap_objects import (
     with_address,
 )
 from gateway.jsontypes import JsonObject, loads
+from gateway.schema.encode import encode_stored
 from gateway.server import Gateway
 from gateway.verbs.metadata import now_text
-from gateway.verbs.stored import value_of
 from storage.errors import Conflict, KeyExists, StoredObject
 
 MANAGER = "kube-apiserver"
@@ -57,7 +57,7 @@ async def _create(gateway: Gateway, wanted: BootstrapObject) -> None:
     resource = gateway.registry.resources[wanted.group, wanted.version, wanted.resource, ""]
     obj = _managed(wanted, resource.type_name, resource.api_version)
     try:
-        await gateway.store.create(_key(gateway, wanted), value_of(obj, resource.kind, resource.storage_version))
+        await gateway.store.create(_key(gateway, wanted), encode_stored(obj, resource.kind, resource.storage_version))
     except KeyExists:
         return  # another replica was faster
 
@@ -101,7 +101,7 @@ async def _join(gateway: Gateway, wanted: BootstrapObject, address: str) -> None
         if "generation" in changed["metadata"]:
             changed["metadata"]["generation"] += 1
         try:
-            value = value_of(changed, resource.kind, resource.storage_version)
+            value = encode_stored(changed, resource.kind, resource.storage_version)
             await gateway.store.update(key, value, present.revision)
             return
         except Conflict as lost:

@@ -14,9 +14,13 @@ def converter(kind: str, from_version: str, to_version: str) -> Convert | None:
     """Turns a kind's objects of one apiVersion into another's; None where they are the same."""
     if from_version == to_version:
         return None
+    return partial(_convert, from_version, to_version, kind)
+
+
+def _convert(from_version: str, to_version: str, kind: str, obj: JsonObject) -> JsonObject:
     from gateway.resources.convert import convert
 
-    return partial(convert, from_api_version=from_version, to_api_version=to_version, kind=kind)
+    return convert(obj, from_version, to_version, kind)
 
 
 def canonicaliser(kind: str, storage_version: str) -> Callable[[bytes], bytes]:
@@ -43,6 +47,6 @@ def canonicaliser(kind: str, storage_version: str) -> Callable[[bytes], bytes]:
         obj["kind"], obj["apiVersion"] = kind, version
         apply_defaults(version, kind, obj)
         convert = converter(kind, version, storage_version)
-        return encode_stored(obj if convert is None else convert(obj))
+        return encode_stored(obj if convert is None else convert(obj), kind, storage_version)
 
     return canonicalise

@@ -1,38 +1,42 @@
-"""Objects as bytes in etcd: kube-apiserver's JSON, in the one order that marks values as written by this server."""
+"""Objects as bytes: kube-apiserver's JSON, in Go's order; in etcd with the mark of this server's writes."""
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cache
 
 from gateway.jsontypes import JsonObject, dumps
-from gateway.schema.types import Kind, Type
+from gateway.schema.catalog import type_for
+from gateway.schema.order import Order, orderer
+from storage.entry import MARK
+
+_VERSIONED = ("resourceVersion", "selfLink")
 
 
-def encode_stored(obj: JsonObject) -> bytes:
-    """The stored value of an object: kind, apiVersion, then metadata with uid first and without resourceVersion.
+@cache
+def _order_of(kind: str, api_version: str) -> Order | None:
+    group, _, version = api_version.rpartition("/")
+    try:
+        return orderer(type_for(group, version, kind))
+    except KeyError:  # a custom resource: its order is its client's
+        return None
 
-    A value that starts so was decoded, defaulted and put in the storage version before; any other comes from another
-    writer.
+
+def encode_stored(obj: JsonObject, kind: str, api_version: str) -> bytes:
+    """The canonical value of an object of the storage version, which was decoded and defaulted.
+
+    kind, apiVersion, then metadata, which has a uid and no resourceVersion, and the rest as Go orders it.
     """
-    meta = obj.get("metadata") or {}
-    ordered = {"uid": meta.get("uid", ""), **meta}
-    ordered.pop("resourceVersion", None)
-    ordered.pop("selfLink", None)
-    stored = {"kind": obj["kind"], "apiVersion": obj["apiVersion"], "metadata": ordered}
-    for key, value in obj.items():
-        if key not in stored:
-            stored[key] = value
-    return dumps(stored)
+    metadata = {name: value for name, value in obj["metadata"].items() if name not in _VERSIONED}
+    metadata.setdefault("uid", "")
+    stored = {"kind": kind, "apiVersion": api_version, "metadata": metadata}
+    for name, value in obj.items():
+        if name not in stored:
+            stored[name] = value
+    order = _order_of(kind, api_version)
+    return dumps(stored if order is None else order(stored)) + MARK
 
 
-def in_go_order(type_: Type, value: Any) -> Any:
-    """The value with its members in the order in which Go writes them: struct fields as declared, map keys sorted."""
-    if isinstance(value, dict) and type_.kind is Kind.STRUCT:
-        return {name: in_go_order(field.type, value[name]) for name, field in type_.fields.items() if name in value}
-    if isinstance(value, dict) and type_.kind is Kind.MAP and type_.elem is not None:
-        elem = type_.elem
-        return {name: in_go_order(elem, value[name]) for name in sorted(value)}
-    if isinstance(value, list) and type_.elem is not None:
-        elem = type_.elem
-        return [in_go_order(elem, item) for item in value]
-    return value
+def encode_answer(obj: JsonObject, kind: str, api_version: str) -> bytes:
+    """An object as a client gets it, in Go's order."""
+    order = _order_of(kind, api_version)
+    return dumps(obj if order is None else order(obj)) + b"\n"

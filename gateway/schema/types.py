@@ -52,6 +52,7 @@ class Type:
     list_map_keys: tuple[str, ...] = ()  # LIST of list_type "map"
     atomic: bool = False  # STRUCT or MAP that is owned as a whole (x-kubernetes-map-type: atomic)
     elem_pointer: bool = False  # LIST/MAP whose Go element is a pointer
+    compiled: dict[str, Any] = field(default_factory=dict, repr=False)  # what modules have made of the type, by module
 
     def __repr__(self) -> str:
         return f"<Type {self.kind.value} {self.name}>"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from gateway.http.exchange import Response
-from gateway.jsontypes import JsonObject, dumps
+from gateway.jsontypes import JsonObject, dump_line
 
 
 def created_status() -> Response:
     """The Status that a create answers which leaves no object behind."""
     body: JsonObject = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
-    return Response(201, dumps(body))
+    return Response(201, dump_line(body))
 
 
 def set_condition(status: JsonObject, condition: JsonObject, now: str) -> None:

@@ -8,7 +8,7 @@ from gateway.access.user import User
 from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.http.request_info import RequestInfo
-from gateway.jsontypes import JsonObject, dumps
+from gateway.jsontypes import JsonObject, dump_line
 from gateway.resources.resource import Resource
 from gateway.validation.field import FieldError, invalid
 from gateway.verbs import metadata
@@ -31,7 +31,7 @@ async def self_subject_review(gateway: Gateway, request: Request, resource: Reso
         "metadata": {"creationTimestamp": metadata.now_text()},
         "status": {"userInfo": _user_info(request.user)},
     }
-    return Response(201, dumps(answer))
+    return Response(201, dump_line(answer))
 
 
 async def token_review(gateway: Gateway, request: Request, resource: Resource) -> Response:
@@ -44,7 +44,7 @@ async def token_review(gateway: Gateway, request: Request, resource: Resource) -
     review["status"] = {"user": {}, "error": "invalid bearer token"}
     if user is not None and user.name != "system:anonymous":
         review["status"] = {"authenticated": True, "user": _user_info(user)}
-    return Response(201, dumps(review))
+    return Response(201, dump_line(review))
 
 
 async def subject_access_review(gateway: Gateway, request: Request, resource: Resource) -> Response:
@@ -85,7 +85,7 @@ async def self_subject_rules_review(gateway: Gateway, request: Request, resource
         "nonResourceRules": paths if allowed else [],
         "incomplete": False,
     }
-    return Response(201, dumps(review))
+    return Response(201, dump_line(review))
 
 
 async def _read(gateway: Gateway, request: Request, resource: Resource) -> tuple[Write, JsonObject]:
@@ -105,7 +105,7 @@ async def _read(gateway: Gateway, request: Request, resource: Resource) -> tuple
 def _decided(gateway: Gateway, review: JsonObject, user: User, spec: JsonObject) -> Response:
     allowed = gateway.authorizer.authorize(user, _request(spec)) is None
     review["status"] = {"allowed": allowed}
-    return Response(201, dumps(review))
+    return Response(201, dump_line(review))
 
 
 def _request(spec: JsonObject) -> RequestInfo:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gateway.apply.scale import to_parent, to_scale
 from gateway.http import status
 from gateway.http.exchange import Request, Response
-from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.jsontypes import JsonObject, dump_line, loads
 from gateway.resources.resource import Resource
 from gateway.subresources.selector_text import selector_text
 from gateway.validation.field import invalid
@@ -35,7 +35,7 @@ async def get(gateway: Gateway, request: Request, resource: Resource) -> Respons
 
     answer = await get_object(gateway, request, _parent(gateway, resource))
     assert isinstance(answer.body, bytes)
-    return Response(200, dumps(scale_of(loads(answer.body))))
+    return Response(200, dump_line(scale_of(loads(answer.body))))
 
 
 async def update(gateway: Gateway, request: Request, resource: Resource) -> Response:
@@ -67,7 +67,7 @@ async def _write(
 ) -> Response:
     parent = begin(gateway, request, _parent(gateway, write.resource), options)
     written = await update_object(parent, _through_scale(parent, make), uid=uid)
-    return Response(200, dumps(scale_of(loads(body_of(parent, written)))))
+    return Response(200, dump_line(scale_of(loads(body_of(parent, written)))))
 
 
 def _through_scale(parent: Write, make: MakeObject) -> MakeObject:

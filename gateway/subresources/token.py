@@ -11,7 +11,7 @@ from gateway.admission.chain import Operation, review
 from gateway.admission.lookup import Lookup
 from gateway.http import status
 from gateway.http.exchange import Request, Response
-from gateway.jsontypes import JsonObject, dumps
+from gateway.jsontypes import JsonObject, dump_line
 from gateway.resources.resource import Resource
 from gateway.resources.strategy import WriteContext
 from gateway.validation.field import FieldError, go_quote, invalid
@@ -54,7 +54,7 @@ async def create(gateway: Gateway, request: Request, resource: Resource) -> Resp
     seconds = spec["expirationSeconds"]
     claims = _claims(account["metadata"], bound, spec["audiences"], seconds, now, signer.issuer)
     asked["status"] = {"token": signer.sign(claims), "expirationTimestamp": time_text(now + seconds)}
-    return Response(201, dumps(asked))
+    return Response(201, dump_line(asked))
 
 
 def _check_place(meta: JsonObject, context: WriteContext) -> None:

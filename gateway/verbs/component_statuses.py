@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gateway.http.exchange import Request, Response
 from gateway.http.status import method_not_supported, not_found
-from gateway.jsontypes import JsonObject, dumps
+from gateway.jsontypes import JsonObject, dump_line
 from gateway.resources.resource import Resource
 from gateway.server import Gateway
 from storage.errors import StorageError
@@ -14,7 +14,7 @@ async def list_(gateway: Gateway, request: Request, resource: Resource) -> Respo
     """A list of the one component that an API server without a scheduler and controllers knows."""
     component = {key: value for key, value in (await _etcd(gateway)).items() if key not in ("kind", "apiVersion")}
     return Response(
-        200, dumps({"kind": "ComponentStatusList", "apiVersion": "v1", "metadata": {}, "items": [component]})
+        200, dump_line({"kind": "ComponentStatusList", "apiVersion": "v1", "metadata": {}, "items": [component]})
     )
 
 
@@ -23,7 +23,7 @@ async def get(gateway: Gateway, request: Request, resource: Resource) -> Respons
     component = await _etcd(gateway)
     if request.info.name != component["metadata"]["name"]:
         raise not_found("", "componentstatuses", request.info.name)
-    return Response(200, dumps(component))
+    return Response(200, dump_line(component))
 
 
 async def watch(gateway: Gateway, request: Request, resource: Resource) -> Response:

@@ -10,10 +10,10 @@ from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.jsontypes import JsonObject, dumps
 from gateway.resources.resource import Resource
+from gateway.schema.encode import encode_stored
 from gateway.verbs.delete_options import read_delete_options
 from gateway.verbs.deletion import RETURNS_OBJECT, Step, mark_namespace, plan
 from gateway.verbs.options import DeleteOptions, WriteOptions
-from gateway.verbs.stored import value_of
 from gateway.verbs.write import Write, Written, begin, body_of
 from storage.errors import Conflict, StoredObject
 
@@ -99,7 +99,7 @@ async def _put_mark(write: Write, key: bytes, current: StoredObject, obj: JsonOb
     resource = write.resource
     if obj == write.scope.parse(current.value):
         return Written(current.value, current.revision, unchanged=True)
-    value = value_of(obj, resource.kind, resource.storage_version)
+    value = encode_stored(obj, resource.kind, resource.storage_version)
     if write.options.dry_run:
         return Written(value, current.revision)
     return Written(value, await write.gateway.store.update(key, value, current.revision))

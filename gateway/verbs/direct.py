@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from gateway.http import status
 from gateway.jsontypes import JsonObject
+from gateway.schema.encode import encode_stored
 from gateway.verbs.scope import Scope
-from gateway.verbs.stored import value_of
 from storage.errors import Conflict, StoredObject
 from storage.store import Store
 
@@ -30,7 +30,7 @@ async def change_stored(
         obj = scope.parse(current.value)
         obj["metadata"]["resourceVersion"] = str(current.revision)
         change(obj)
-        value = value_of(obj, resource.kind, resource.storage_version)
+        value = encode_stored(obj, resource.kind, resource.storage_version)
         if dry_run or value == current.value:
             return StoredObject(key, value, current.revision)
         try:

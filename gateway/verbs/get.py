@@ -31,4 +31,4 @@ async def get(gateway: Gateway, request: Request, resource: Resource) -> Respons
         entry = served.cache.get(key)
     if entry is None:
         raise not_found(resource.group, resource.resource, info.name)
-    return Response(200, served.head + served.tail(entry))
+    return Response(200, b"%b%b\n" % (served.head, served.tail(entry)))

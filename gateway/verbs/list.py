@@ -52,8 +52,8 @@ def answer_page(served: Served, page: Page, prefix: bytes, options: ListOptions)
     head = _head(served, page, prefix, options.match is None)
     groups = _joined(served, page, (prefix, options.label_selector, options.field_selector, options.limit))
     if len(groups) <= 1:
-        return Response(200, b"%s%s]}" % (head, groups[0] if groups else b""))
-    return Response(200, [head, *groups, b"]}"])
+        return Response(200, b"%b%b]}\n" % (head, groups[0] if groups else b""))
+    return Response(200, [head, *groups, b"]}\n"])
 
 
 async def read_page(reads: Reads, served: Served, prefix: bytes, options: ListOptions) -> Page:

@@ -8,6 +8,7 @@ from weakref import WeakValueDictionary
 from gateway.jsontypes import dumps, loads
 from gateway.resources.resource import Resource
 from gateway.resources.storage_form import Convert, canonicaliser, converter
+from gateway.schema.encode import encode_answer
 from gateway.selectors.fields import Selectable
 from gateway.selectors.selectable import attributes_of, selectable
 from gateway.verbs.stored import head_of
@@ -60,9 +61,7 @@ class Served:
     def _converted(self, entry: Entry) -> bytes:
         assert self.convert is not None
         obj = self.convert(loads(self.cache.spec.head + entry.tail))
-        rest = {key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata")}
-        encoded = dumps(rest)
-        return b'"metadata":' + dumps(obj["metadata"]) + (b"," + encoded[1:] if rest else b"}")
+        return encode_answer(obj, self.resource.kind, self.resource.api_version)[len(self.head) : -1]
 
 
 def serve(resource: Resource, cache: WatchCache, root: bytes) -> Served:

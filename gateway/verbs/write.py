@@ -20,12 +20,13 @@ from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.resources.resource import Resource
 from gateway.resources.strategy import WriteContext
+from gateway.schema.encode import encode_answer, encode_stored
 from gateway.validation.field import FieldError
 from gateway.validation.objectmeta import validate_object_meta, validate_object_meta_update
 from gateway.verbs import metadata
 from gateway.verbs.options import WriteOptions, manager_of
 from gateway.verbs.scope import Scope, scope_of
-from gateway.verbs.stored import answer_of, value_of
+from storage.entry import with_version
 from storage.errors import Conflict, KeyExists, StoredObject
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ async def insert(write: Write, obj: JsonObject) -> Written:
 async def _insert(write: Write, obj: JsonObject) -> Written:
     resource, store = write.resource, write.gateway.store
     key = write.scope.key(write.context.namespace, obj["metadata"]["name"])
-    value = value_of(obj, resource.kind, resource.storage_version)
+    value = encode_stored(obj, resource.kind, resource.storage_version)
     if not write.options.dry_run:
         return Written(value, await store.create(key, value), created=True)
     present = await store.get(key)
@@ -268,10 +269,10 @@ async def _replace(write: Write, key: bytes, current: StoredObject, obj: JsonObj
             await store.delete(key, current.revision)
             if write.scope.hooks is not None:
                 await write.scope.hooks.after_delete(old, write.context)
-        return Written(value_of(obj, resource.kind, resource.storage_version), current.revision)
+        return Written(encode_stored(obj, resource.kind, resource.storage_version), current.revision)
     if obj == old:
         return Written(current.value, current.revision, unchanged=True)
-    value = value_of(obj, resource.kind, resource.storage_version)
+    value = encode_stored(obj, resource.kind, resource.storage_version)
     if dry_run:
         return Written(value, current.revision)
     return Written(value, await store.update(key, value, current.revision))
@@ -369,8 +370,8 @@ def body_of(write: Write, written: Written) -> bytes:
     """The object as JSON in the served version, with its resourceVersion."""
     scope = write.scope
     if scope.from_storage is None:
-        return answer_of(written.value, scope.head, written.revision)
+        return with_version(written.value, written.revision)
     obj = scope.from_storage(loads(written.value))
     if written.revision:
         obj["metadata"]["resourceVersion"] = str(written.revision)
-    return dumps(obj)
+    return encode_answer(obj, scope.resource.kind, scope.resource.api_version)
