@@ -1,0 +1,160 @@
+"""Pod specifications: one fault each, as kube-apiserver names and words it."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from gateway.defaults import apply_defaults
+from gateway.jsontypes import JsonObject
+from gateway.resources.resource import Resource
+from gateway.resources.strategies import strategy_for
+from gateway.resources.strategy import WriteContext
+
+RESOURCE = Resource("", "v1", "pods", "Pod", "", "v1", True, frozenset())
+CONTEXT = WriteContext(resource=RESOURCE, namespace="default", name="web", user="admin", now="2024-01-02T03:04:05Z")
+
+
+def pod(**spec: Any) -> JsonObject:
+    containers = [{"name": "main", "image": "web:1"}]
+    made: JsonObject = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "default"}}
+    made["spec"] = {"containers": containers, **spec}
+    apply_defaults("v1", "Pod", made)
+    return made
+
+
+def errors_of(obj: JsonObject) -> list[str]:
+    return [str(error) for error in strategy_for("", "pods").validate(obj, CONTEXT)]
+
+
+def container(**fields: Any) -> JsonObject:
+    return {"containers": [{"name": "main", "image": "web:1", **fields}]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "error"),
+    [
+        (
+            {"containers": []},
+            "spec.containers: Required value",
+        ),
+        (
+            container(image=""),
+            "spec.containers[0].image: Required value",
+        ),
+        (
+            container(image=" web"),
+            'spec.containers[0].image: Invalid value: " web": must not have leading or trailing whitespace',
+        ),
+        (
+            container(imagePullPolicy="Sometimes"),
+            'spec.containers[0].imagePullPolicy: Unsupported value: "Sometimes": supported values: "Always", '
+            '"IfNotPresent", "Never"',
+        ),
+        (
+            container(ports=[{"containerPort": 70000}]),
+            "spec.containers[0].ports[0].containerPort: Invalid value: 70000: must be between 1 and 65535, inclusive",
+        ),
+        (
+            container(volumeMounts=[{"name": "v", "mountPath": "/v"}]),
+            'spec.containers[0].volumeMounts[0].name: Not found: "v"',
+        ),
+        (
+            container(resources={"limits": {"cpu": "1"}, "requests": {"cpu": "2"}}),
+            'spec.containers[0].resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1',
+        ),
+        (
+            container(resources={"limits": {"bogus": "1"}, "requests": {"bogus": "1"}}),
+            'spec.containers[0].resources.limits[bogus]: Invalid value: "bogus": must be a standard resource for '
+            "containers",
+        ),
+        (
+            container(env=[{"name": "A", "value": "x", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]),
+            'spec.containers[0].env[0].valueFrom: Invalid value: "": may not be specified when `value` is not empty',
+        ),
+        (
+            container(livenessProbe={"exec": {"command": ["a"]}, "successThreshold": 2}),
+            "spec.containers[0].livenessProbe.successThreshold: Invalid value: 2: must be 1",
+        ),
+        (
+            {"restartPolicy": "Sometimes"},
+            'spec.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "OnFailure", "Never"',
+        ),
+        (
+            {"volumes": [{"name": "v", "hostPath": {"path": "/a"}, "configMap": {"name": "c"}}]},
+            "spec.volumes[0].configMap: Forbidden: may not specify more than 1 volume type",
+        ),
+        (
+            {"securityContext": {"runAsUser": -1}},
+            "spec.securityContext.runAsUser: Invalid value: -1: must be between 0 and 2147483647, inclusive",
+        ),
+        (
+            {"tolerations": [{"operator": "Equal", "value": "v"}]},
+            'spec.tolerations[0].operator: Invalid value: "Equal": operator must be Exists when `key` is empty, which '
+            'means "match all values and all keys"',
+        ),
+        (
+            {"dnsPolicy": "None"},
+            "spec.dnsConfig: Required value: must provide `dnsConfig` when `dnsPolicy` is None",
+        ),
+        (
+            {"hostAliases": [{"ip": "10.0.0.01"}]},
+            'spec.hostAliases[0].ip: Invalid value: "10.0.0.01": must not have leading 0s',
+        ),
+        (
+            {"ephemeralContainers": [{"name": "d", "image": "d:1"}]},
+            "spec.ephemeralContainers: Forbidden: cannot be set on create",
+        ),
+    ],
+)
+def test_one_fault(spec: JsonObject, error: str) -> None:
+    assert error in errors_of(pod(**spec))
+
+
+def test_a_plain_pod_is_valid() -> None:
+    assert errors_of(pod()) == []
+
+
+def test_names_of_containers_are_unique_over_all_lists() -> None:
+    twin = [{"name": "main", "image": "i:1"}]
+    assert errors_of(pod(initContainers=twin)) == ['spec.initContainers[0].name: Duplicate value: "main"']
+
+
+def test_a_create_starts_the_status_and_the_generation() -> None:
+    resources = {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "1", "memory": "1Gi"}}
+    obj = pod(**container(resources=resources))
+    strategy_for("", "pods").prepare_for_create(obj, CONTEXT)
+    assert obj["metadata"]["generation"] == 1
+    assert obj["status"] == {"phase": "Pending", "qosClass": "Guaranteed"}
+
+
+def updated(change: Any) -> list[str]:
+    old = pod()
+    old["metadata"] |= {"resourceVersion": "1", "uid": "u"}
+    new = deepcopy(old)
+    change(new["spec"])
+    return [str(error) for error in strategy_for("", "pods").validate_update(new, old, CONTEXT)]
+
+
+def test_an_update_may_change_images_and_add_tolerations() -> None:
+    assert updated(lambda spec: spec["containers"][0].update(image="web:2")) == []
+    assert updated(lambda spec: spec.update(tolerations=[{"operator": "Exists"}])) == []
+
+
+def test_an_update_may_not_change_the_rest() -> None:
+    (error,) = updated(lambda spec: spec["containers"][0].update(command=["b"]))
+    assert error.startswith("spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`")
+    assert '-   "Command": null,\n+   "Command": [\n+    "b"\n+   ],\n' in error
+
+
+def test_warnings_about_ports_and_names() -> None:
+    ports = [{"containerPort": 80, "name": "a"}, {"containerPort": 80, "name": "b"}]
+    obj = pod(**container(ports=ports))
+    obj["metadata"]["name"] = "web.1"
+    warn = strategy_for("", "pods").warnings_on_create
+    assert warn is not None
+    assert warn(obj, CONTEXT) == [
+        "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is "
+        "recommended: [must not contain dots]",
+        "spec.containers[0].ports[1]: duplicate port definition with spec.containers[0].ports[0]",
+    ]
