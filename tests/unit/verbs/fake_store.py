@@ -1,0 +1,56 @@
+"""A store in memory with the compare-and-swap of the real one."""
+
+from __future__ import annotations
+
+from storage.errors import Conflict, KeyExists, StoredObject
+
+
+class FakeCache:
+    def of_key(self, key: bytes) -> None:
+        return None
+
+
+class FakeStore:
+    """What verbs and allocators use of `storage.store.Store`; `stale` is what its watch cache shows instead."""
+
+    def __init__(self) -> None:
+        self.cache = FakeCache()
+        self.objects: dict[bytes, StoredObject] = {}
+        self.stale: dict[bytes, StoredObject | None] = {}
+        self.revision = 1
+        self.writes = 0
+
+    def cached(self, key: bytes) -> StoredObject | None:
+        return self.stale[key] if key in self.stale else self.objects.get(key)
+
+    async def get(self, key: bytes) -> StoredObject | None:
+        return self.objects.get(key)
+
+    async def list(self, prefix: bytes) -> list[StoredObject]:
+        return [self.objects[key] for key in sorted(self.objects) if key.startswith(prefix)]
+
+    async def create(self, key: bytes, value: bytes, lease: int = 0) -> int:
+        if key in self.objects:
+            raise KeyExists(self.objects[key])
+        return self._put(key, value)
+
+    async def update(self, key: bytes, value: bytes, expected: int, lease: int = 0) -> int:
+        current = self.objects.get(key)
+        if current is None or current.revision != expected:
+            raise Conflict(current)
+        return self._put(key, value)
+
+    async def delete(self, key: bytes, expected: int) -> int:
+        current = self.objects.get(key)
+        if current is None or current.revision != expected:
+            raise Conflict(current)
+        del self.objects[key]
+        self.revision += 1
+        self.writes += 1
+        return self.revision
+
+    def _put(self, key: bytes, value: bytes) -> int:
+        self.revision += 1
+        self.writes += 1
+        self.objects[key] = StoredObject(key, value, self.revision)
+        return self.revision
