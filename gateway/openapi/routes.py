@@ -1,8 +1,9 @@
-"""The routes under /openapi/v3: the index, and the documents, which clients may keep as long as their address."""
+"""The routes under /openapi: version 3's index and documents, which clients may keep forever, and version 2."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from email.utils import formatdate
 from time import time
 
@@ -20,6 +21,7 @@ def openapi(registry: Registry) -> APIRouter:
     """The router; documents are made from `registry` when they are first asked for."""
     router = APIRouter()
     documents: list[Documents] = []
+    made_2: dict[str, bytes] = {}  # version 2, by media type
 
     def made() -> Documents:
         if not documents:
@@ -44,6 +46,20 @@ def openapi(registry: Registry) -> APIRouter:
             return Response(None, 304, headers)
         return Response(found, headers=headers, media_type=_JSON)
 
+    async def version_2(request: Request) -> Response:
+        from gateway.openapi import version2
+
+        media_type = version2.PROTOBUF if "protobuf" in request.headers.get("accept", "") else _JSON
+        if media_type not in made_2:
+            make = version2.json_document if media_type == _JSON else version2.protobuf_document
+            made_2[media_type] = await asyncio.to_thread(make, registry)
+        content = made_2[media_type]
+        headers = {"etag": f'"{hashlib.sha512(content).hexdigest().upper()}"', "vary": "Accept"}
+        if request.headers.get("if-none-match") == headers["etag"]:
+            return Response(None, 304, headers)
+        return Response(content, headers=headers, media_type=media_type)
+
+    router.add_api_route("/openapi/v2", version_2, methods=METHODS, include_in_schema=False, response_model=None)
     router.add_api_route(ROOT, index, methods=METHODS, include_in_schema=False, response_model=None)
     router.add_api_route(
         f"{ROOT}/{{place:path}}", document, methods=METHODS, include_in_schema=False, response_model=None

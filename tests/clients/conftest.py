@@ -1,0 +1,56 @@
+"""A throw-away server that all tests with real clients share; each test has a namespace of its own."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gateway.testing import ApiServer, api_server
+from tests.clients.binaries import binary
+from tests.clients.command import Helm, Kubectl
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[ApiServer]:
+    """The server. No controller makes service accounts here, so pods are not asked for one."""
+    with api_server("--disable-admission-plugins=ServiceAccount") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where commands keep their caches."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture
+def namespace() -> str:
+    """A name for a namespace that no other test has."""
+    return f"test-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def kubectl(server: ApiServer, home: Path, namespace: str) -> Kubectl:
+    """kubectl in a namespace of its own."""
+    command = Kubectl(_program("kubectl"), server.kubeconfig, home, namespace)
+    command("create", "-f", "-", given={"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+    return command
+
+
+@pytest.fixture
+def helm(server: ApiServer, home: Path, namespace: str) -> Helm:
+    """helm in a namespace of its own."""
+    return Helm(_program("helm"), server.kubeconfig, home, namespace)
+
+
+def _program(name: str) -> Path:
+    try:
+        return binary(name)
+    except RuntimeError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(error))
