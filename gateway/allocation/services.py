@@ -5,6 +5,7 @@ As kube-apiserver's service storage does it; what a write took is given back whe
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from copy import deepcopy
 from typing import TYPE_CHECKING
@@ -14,14 +15,16 @@ from gateway.allocation.carry_over import in_step, keep_allocated, needs_health_
 from gateway.allocation.errors import AllocationError, RangeFull
 from gateway.allocation.families import fill_families, refused, unchanged_preference
 from gateway.allocation.ports import NodePorts
-from gateway.http.status import internal_error
+from gateway.http.status import StatusError, internal_error
 from gateway.jsontypes import JsonObject
 from gateway.resources.strategy import WriteContext
 from gateway.validation.field import invalid
-from storage.errors import Conflict
+from storage.errors import Conflict, StorageError
 
 if TYPE_CHECKING:
     from gateway.server import Gateway
+
+log = logging.getLogger(__name__)
 
 Finish = Callable[[bool], Awaitable[None]]
 
@@ -69,9 +72,12 @@ class Holding:
         """Gives back what is no longer needed: what was freed, or all that was taken when the write failed."""
         if self._dry_run:
             return
-        for address in self.freed_addresses if success else self._taken_addresses:
-            await self._addresses.release(address)
-        await self._ports.release(self.freed_ports if success else self._taken_ports)
+        try:
+            for address in self.freed_addresses if success else self._taken_addresses:
+                await self._addresses.release(address)
+            await self._ports.release(self.freed_ports if success else self._taken_ports)
+        except StorageError as error:
+            log.warning("addresses or ports are left for repair to give back", extra={"error": str(error)})
 
 
 class ServiceAllocation:
@@ -131,7 +137,7 @@ class ServiceAllocation:
     async def _guarded(self, holding: Holding, work: Awaitable[None]) -> Finish:
         try:
             await work
-        except BaseException:
+        except (StatusError, AllocationError):
             await holding.finish(False)
             raise
         return holding.finish

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from uuid import uuid4
+from os import urandom
 
 from gateway.http.status import StatusError, bad_request
 from gateway.jsontypes import JsonObject
@@ -20,6 +20,8 @@ _DUPLICATE_OWNERS = (
     ".metadata.ownerReferences contains duplicate entries{}; API server dedups owner references in 1.20+, and may "
     "reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}"
 )
+
+_VARIANTS = {digit: "89ab"[int(digit, 16) % 4] for digit in "0123456789abcdef"}
 
 _clock: tuple[int, str] = (0, "")
 
@@ -47,10 +49,16 @@ def wipe_system_fields(meta: JsonObject) -> None:
 
 def fill_system_fields(meta: JsonObject, now: str) -> None:
     """Gives a new object its uid, its creation time and, from generateName, its name."""
-    meta["uid"] = str(uuid4())
+    meta["uid"] = new_uid()
     meta["creationTimestamp"] = now
     if not meta.get("name") and meta.get("generateName"):
         meta["name"] = generated_name(meta["generateName"])
+
+
+def new_uid() -> str:
+    """A random UUID (RFC 9562, version 4)."""
+    text = urandom(16).hex()
+    return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{_VARIANTS[text[16]]}{text[17:20]}-{text[20:]}"
 
 
 def generated_name(prefix: str) -> str:

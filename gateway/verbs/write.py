@@ -298,7 +298,10 @@ async def _create_instead(write: Write, key: bytes, make: MakeObject, uid: str, 
 
 @asynccontextmanager
 async def allocated(write: Write, obj: JsonObject, old: JsonObject | None) -> AsyncIterator[None]:
-    """Runs the kind's hooks around a write: what they allocated is kept if it goes through, else given back."""
+    """Runs the kind's hooks around a write: what they allocated is kept if it goes through, else given back.
+
+    When it is not known whether the write went through, it is kept too: repair finds out.
+    """
     hooks = write.scope.hooks
     if hooks is None:
         yield
@@ -309,7 +312,7 @@ async def allocated(write: Write, obj: JsonObject, old: JsonObject | None) -> As
         finish = await hooks.begin_update(obj, old, write.context)
     try:
         yield
-    except BaseException:
+    except (StatusError, Conflict, KeyExists):
         await finish(False)
         raise
     await finish(True)

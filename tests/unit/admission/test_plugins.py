@@ -1,0 +1,142 @@
+"""Admission plug-ins: what they set, what they refuse, and in which order they come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gateway.admission import PLUGINS
+from gateway.admission.chain import Operation, chain_for
+from gateway.admission.default_class import newest_default
+from gateway.config import Settings
+from gateway.http.status import StatusError
+from gateway.jsontypes import dumps
+from gateway.resources.registry import builtin_registry
+from tests.unit.verbs.conftest import NAMESPACE, Api
+
+PODS = "/api/v1/namespaces/default/pods"
+RESOURCES = builtin_registry().resources
+
+
+@pytest.fixture
+def api() -> Api:
+    return Api()
+
+
+def pod(**spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}], **spec}}
+
+
+async def refused(answer: Any) -> StatusError:
+    with pytest.raises(StatusError) as caught:
+        await answer
+    return caught.value
+
+
+def test_plugins_come_in_kube_apiserver_s_order() -> None:
+    assert [plugin.name for plugin in PLUGINS] == [
+        "NamespaceLifecycle",
+        "ServiceAccount",
+        "TaintNodesByCondition",
+        "Priority",
+        "DefaultTolerationSeconds",
+        "DefaultStorageClass",
+        "StorageObjectInUseProtection",
+        "PersistentVolumeClaimResize",
+        "RuntimeClass",
+        "CertificateApproval",
+        "CertificateSigning",
+        "CertificateSubjectRestriction",
+        "DefaultIngressClass",
+    ]
+
+
+def test_a_chain_holds_only_what_has_something_to_say() -> None:
+    chain = chain_for(RESOURCES["", "v1", "configmaps", ""], (), ())
+    assert {operation: len(found) for operation, found in chain.mutating.items()} == {
+        Operation.CREATE: 1,
+        Operation.UPDATE: 1,
+        Operation.DELETE: 0,
+        Operation.CONNECT: 0,
+    }
+    assert not any(chain.validating.values())
+
+
+def test_a_plugin_can_be_switched_off() -> None:
+    resource = RESOURCES["", "v1", "configmaps", ""]
+    assert chain_for(resource, (), {"NamespaceLifecycle"}).mutating[Operation.CREATE] == ()
+
+
+async def test_a_pod_gets_tolerations_and_a_priority(api: Api) -> None:
+    _, made = await api.send("POST", PODS, pod())
+    spec = made["spec"]
+    assert [each["tolerationSeconds"] for each in spec["tolerations"]] == [300, 300]
+    assert (spec["priority"], spec["preemptionPolicy"]) == (0, "PreemptLowerPriority")
+
+
+async def test_a_priority_is_that_of_the_class(api: Api) -> None:
+    body = {"metadata": {"name": "high"}, "value": 7}
+    await api.send("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", body)
+    _, made = await api.send("POST", PODS, pod(priorityClassName="high"))
+    assert made["spec"]["priority"] == 7
+    error = await refused(api.send("POST", PODS, pod(priorityClassName="none")))
+    assert error.message == 'pods "p" is forbidden: no PriorityClass with name none was found'
+    error = await refused(api.send("POST", PODS, pod(priorityClassName="high", priority=3)))
+    assert "the integer value of priority (3) must not be provided" in error.message
+
+
+async def test_nothing_new_in_a_terminating_namespace(api: Api) -> None:
+    await api.send("POST", PODS, pod())
+    ending = {**NAMESPACE, "status": {"phase": "Terminating"}}
+    api.store._put(b"/registry/namespaces/default", dumps(ending))
+    error = await refused(api.send("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "c"}}))
+    assert (error.code, error.reason) == (403, "Forbidden")
+    assert error.details is not None
+    assert error.details["causes"][0]["reason"] == "NamespaceTerminating"
+    code, _ = await api.send("PATCH", f"{PODS}/p", {"metadata": {"labels": {"a": "b"}}}, "application/merge-patch+json")
+    assert code == 200
+
+
+async def test_some_namespaces_stay(api: Api) -> None:
+    error = await refused(api.send("DELETE", "/api/v1/namespaces/default"))
+    assert error.message == 'namespaces "default" is forbidden: this namespace may not be deleted'
+
+
+async def test_a_new_node_is_not_ready(api: Api) -> None:
+    _, made = await api.send("POST", "/api/v1/nodes", {"metadata": {"name": "n"}})
+    assert made["spec"]["taints"] == [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
+
+
+async def test_claims_are_protected_and_grow_only_when_bound(api: Api) -> None:
+    path = "/api/v1/namespaces/default/persistentvolumeclaims"
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "s"}
+    _, made = await api.send("POST", path, {"metadata": {"name": "c"}, "spec": spec})
+    assert made["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]
+    grown = {"spec": {"resources": {"requests": {"storage": "2Gi"}}}}
+    error = await refused(api.send("PATCH", f"{path}/c", grown, "application/merge-patch+json"))
+    assert error.code in (403, 422)
+
+
+async def test_a_pod_runs_as_a_service_account(api: Api) -> None:
+    api.gateway.settings = Settings()
+    error = await refused(api.send("POST", PODS, pod()))
+    assert error.message == (
+        'pods "p" is forbidden: error looking up service account default/default: serviceaccount "default" not found'
+    )
+    await api.send("POST", "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
+    _, made = await api.send("POST", PODS, pod())
+    spec = made["spec"]
+    assert spec["serviceAccountName"] == spec["serviceAccount"] == "default"
+    volume = spec["volumes"][0]
+    assert volume["name"].startswith("kube-api-access-")
+    assert spec["containers"][0]["volumeMounts"][0]["name"] == volume["name"]
+
+
+def test_of_several_default_classes_the_newest_counts() -> None:
+    def marked(name: str, made: str) -> dict[str, Any]:
+        return {"metadata": {"name": name, "creationTimestamp": made, "annotations": {"default": "true"}}}
+
+    classes = [marked("a", "2020"), marked("c", "2021"), marked("b", "2021"), {"metadata": {"name": "d"}}]
+    assert newest_default(classes, "default") == "b"
+    assert newest_default(classes[3:], "default") == ""
