@@ -1,0 +1,100 @@
+"""A kopf operator reacts to objects: it watches, patches annotations and finalizers, and notices deletions."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from typing import Any
+
+import kopf
+import pytest
+from lightkube import Client, KubeConfig
+from lightkube.models.meta_v1 import ObjectMeta
+from lightkube.resources.core_v1 import ConfigMap, Namespace
+
+from gateway.testing import ApiServer
+
+PATIENCE = 30
+FINALIZER = "kopf.zalando.org/KopfFinalizerMarker"
+
+
+@pytest.fixture
+def client(server: ApiServer, namespace: str) -> Client:
+    """A client in a namespace of its own."""
+    made = Client(KubeConfig.from_file(str(server.kubeconfig)), namespace=namespace)
+    made.create(Namespace(metadata=ObjectMeta(name=namespace)))
+    return made
+
+
+@pytest.fixture
+def deleted() -> Future[str]:
+    """The name of the object that the operator has seen deleted."""
+    return Future()
+
+
+@pytest.fixture
+def operator(server: ApiServer, client: Client, namespace: str, deleted: Future[str]) -> Iterator[None]:
+    """An operator, in a thread, that copies a config map's colour into an annotation."""
+    registry = kopf.OperatorRegistry()
+    settings = kopf.OperatorSettings()
+    settings.posting.enabled = False
+    settings.process.ultimate_exiting_timeout = None  # it must not end this process
+
+    @kopf.on.login(registry=registry)
+    def login(**_: Any) -> kopf.ConnectionInfo:
+        return kopf.ConnectionInfo(server=server.url, ca_path=str(server.ca_file), token=server.token)
+
+    @kopf.on.create("configmaps", registry=registry, labels={"coloured": "yes"})
+    @kopf.on.update("configmaps", registry=registry, labels={"coloured": "yes"}, field="data.colour")
+    def colour(body: kopf.Body, patch: kopf.Patch, **_: Any) -> None:
+        patch.metadata.annotations["example.com/colour"] = body["data"]["colour"]
+
+    @kopf.on.delete("configmaps", registry=registry, labels={"coloured": "yes"})
+    def gone(name: str, **_: Any) -> None:
+        deleted.set_result(name)
+
+    ready, stop = threading.Event(), threading.Event()
+
+    def run() -> None:
+        asyncio.run(
+            kopf.operator(
+                registry=registry,
+                settings=settings,
+                namespaces=[namespace],
+                standalone=True,
+                ready_flag=ready,
+                stop_flag=stop,
+            )
+        )
+
+    thread = threading.Thread(target=run, name="operator")
+    thread.start()
+    assert ready.wait(PATIENCE)
+    yield
+    stop.set()
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+
+
+@pytest.mark.usefixtures("operator")
+def test_an_operator_reacts(client: Client, deleted: Future[str]) -> None:
+    made = ConfigMap(metadata=ObjectMeta(name="paint", labels={"coloured": "yes"}), data={"colour": "blue"})
+    client.create(made)
+    watching = client.watch(ConfigMap, server_timeout=PATIENCE)
+    assert _annotated(watching, "blue").metadata.finalizers == [FINALIZER]  # type: ignore[union-attr]  # it has some
+    client.patch(ConfigMap, "paint", {"data": {"colour": "red"}})
+    _annotated(watching, "red")
+    client.delete(ConfigMap, "paint")
+    assert deleted.result(PATIENCE) == "paint"
+    assert any(event == "DELETED" for event, _ in watching)  # once the operator has taken its finalizer off
+
+
+def _annotated(watching: Iterator[tuple[str, ConfigMap]], colour: str) -> ConfigMap:
+    """The first state that has the annotation; the watch ends in time."""
+    for _, found in watching:
+        metadata = found.metadata
+        if metadata and metadata.annotations and metadata.annotations.get("example.com/colour") == colour:
+            return found
+    pytest.fail(f"the operator never wrote {colour}")
