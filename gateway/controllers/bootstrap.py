@@ -15,13 +15,13 @@ from gateway.controllers.bootstrap_objects import (
     service_network,
     with_address,
 )
+from gateway.controllers.flow_control_objects import flow_control
 from gateway.jsontypes import JsonObject, loads
 from gateway.schema.encode import encode_stored
 from gateway.server import Gateway
 from gateway.verbs.metadata import now_text
 from storage.errors import Conflict, KeyExists, StoredObject
 
-MANAGER = "kube-apiserver"
 
 # what health checks and /metrics call the work done here
 BOOTSTRAP_HOOKS = (
@@ -39,6 +39,7 @@ async def bootstrap(gateway: Gateway) -> None:
     objects = [
         *namespaces(),
         *priority_classes(),
+        *flow_control(),
         *service_network(settings.service_cluster_ip_range, settings.secure_port, now_text()),
     ]
     await _create_missing(gateway, objects)
@@ -71,7 +72,7 @@ def _managed(wanted: BootstrapObject, type_name: str, api_version: str) -> JsonO
     metadata = {**wanted.content["metadata"], "uid": str(uuid4()), "creationTimestamp": now}
     obj = {**wanted.content, "metadata": metadata}
     plain = {name: value for name, value in obj.items() if name not in wanted.unowned}
-    update_managed(plain, None, type_, manager=MANAGER, api_version=api_version, now=now)
+    update_managed(plain, None, type_, manager=wanted.manager, api_version=api_version, now=now)
     obj["metadata"] = plain["metadata"]
     if wanted.status is None:
         return obj

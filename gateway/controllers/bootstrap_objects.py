@@ -26,6 +26,7 @@ class BootstrapObject:
     status: JsonObject | None = None
     status_manager: str = ""
     unowned: tuple[str, ...] = ("status",)
+    manager: str = "kube-apiserver"
 
     @property
     def name(self) -> str:
