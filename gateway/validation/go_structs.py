@@ -33,6 +33,12 @@ _ORDER: dict[str, Sequence[str]] = {
         "v1.CSIPersistentVolumeSource": "driver volumeHandle readOnly fsType volumeAttributes "
         "controllerPublishSecretRef nodeStageSecretRef nodePublishSecretRef controllerExpandSecretRef "
         "nodeExpandSecretRef",
+        "v1.JSONSchemaProps": "id $schema $ref description type nullable format title default maximum "
+        "exclusiveMaximum minimum exclusiveMinimum maxLength minLength pattern maxItems minItems uniqueItems "
+        "multipleOf enum maxProperties minProperties required items allOf oneOf anyOf not properties "
+        "additionalProperties patternProperties dependencies additionalItems definitions externalDocs example "
+        "x-kubernetes-preserve-unknown-fields x-kubernetes-embedded-resource x-kubernetes-int-or-string "
+        "x-kubernetes-list-map-keys x-kubernetes-list-type x-kubernetes-map-type x-kubernetes-validations",
         "v1.PodDisruptionBudgetSpec": "minAvailable selector maxUnavailable unhealthyPodEvictionPolicy",
     }.items()
 }

@@ -62,6 +62,7 @@ MODULES: dict[str, str] = {
     "resource.k8s.io/resourceclaimtemplates": "resourceclaimtemplates",
     "resource.k8s.io/resourceslices": "resourceslices",
     "apiregistration.k8s.io/apiservices": "apiservices",
+    "apiextensions.k8s.io/customresourcedefinitions": "customresourcedefinitions",
     "flowcontrol.apiserver.k8s.io/flowschemas": "flowschemas",
     "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations": "prioritylevelconfigurations",
     "certificates.k8s.io/certificatesigningrequests": "certificatesigningrequests",
