@@ -25,6 +25,12 @@ def _rolling_update(**limits: int | str) -> Rule:
     return apply
 
 
+def _template_generation(daemon_set: JsonObject) -> None:
+    """A field that is gone from the API lives on in this annotation, which is always there."""
+    annotations = daemon_set["metadata"].setdefault("annotations", {})
+    annotations.setdefault("deprecated.daemonset.template.generation", "0")
+
+
 def _stateful_update(strategy: JsonObject) -> None:
     """Unlike others, a stateful set that asks for rolling updates without parameters is left without them."""
     if not strategy.get("type"):
@@ -76,7 +82,8 @@ DEFAULTERS: Defaulters = {
             "spec+.updateStrategy+.type": "RollingUpdate",
             "spec+.updateStrategy+": _rolling_update(maxUnavailable=1, maxSurge=0),
             "spec+.template+": TEMPLATE,
-        }
+        },
+        _template_generation,
     ),
     ("apps/v1", "StatefulSet"): compile_table(
         {

@@ -30,8 +30,8 @@ _is_wildcard = re.compile(_WILDCARD_FORMAT).fullmatch
 _is_key_name = re.compile(KEY_FORMAT).fullmatch
 
 
-def max_length_message(length: int) -> str:
-    return f"must be no more than {length} characters"
+def max_length_message(length: int, unit: str = "characters") -> str:
+    return f"must be no more than {length} {unit}"
 
 
 def range_message(low: int, high: int) -> str:
@@ -106,10 +106,12 @@ def byte_length(value: str) -> int:
     return len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))
 
 
-def _checked(value: str, matches: Callable[[str], object], limit: int, message: str) -> Messages:
+def _checked(
+    value: str, matches: Callable[[str], object], limit: int, message: str, unit: str = "characters"
+) -> Messages:
     if matches(value) and len(value) <= limit:
         return VALID
-    too_long = (max_length_message(limit),) if byte_length(value) > limit else VALID
+    too_long = (max_length_message(limit, unit),) if byte_length(value) > limit else VALID
     return too_long if matches(value) else (*too_long, message)
 
 
@@ -152,12 +154,12 @@ def is_qualified_name(value: str) -> Messages:
         example = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
         return (f"a valid label key {_KEY} {example}",)
     if len(parts) == 2:
-        messages = is_dns1123_subdomain(parts[0]) if parts[0] else ("must be non-empty",)
+        messages = _checked(parts[0], _is_subdomain, 253, _SUBDOMAIN, "bytes") if parts[0] else ("must be non-empty",)
         found += [f"prefix part {text}" for text in messages]
     if not name:
         found.append("name part must be non-empty")
     elif byte_length(name) > 63:
-        found.append(f"name part {max_length_message(63)}")
+        found.append(f"name part {max_length_message(63, 'bytes')}")
     if not _is_key_name(name):
         found.append(f"name part {_KEY}")
     return tuple(found)
@@ -167,7 +169,7 @@ def is_qualified_name(value: str) -> Messages:
 def is_label_value(value: str) -> Messages:
     if not value:
         return VALID
-    return _checked(value, _is_key_name, 63, _VALUE)
+    return _checked(value, _is_key_name, 63, _VALUE, "bytes")
 
 
 @lru_cache(maxsize=4096)

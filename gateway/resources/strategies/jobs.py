@@ -43,12 +43,13 @@ def _generate_selector(obj: JsonObject) -> None:
     meta, spec = obj["metadata"], obj.setdefault("spec", {})
     labels = spec.setdefault("template", {}).setdefault("metadata", {}).setdefault("labels", {})
     # a Job without labels of its own has those of its template, these too
-    shared = [labels, meta["labels"]] if labels and meta.get("labels") == labels else [labels]
-    for holder in shared:
-        for key in (LEGACY_JOB_NAME, JOB_NAME):
-            holder.setdefault(key, meta.get("name", ""))
-        for key in (LEGACY_CONTROLLER_UID, CONTROLLER_UID):
-            holder.setdefault(key, meta.get("uid", ""))
+    shared = not meta.get("labels") or meta["labels"] == labels
+    for key in (LEGACY_JOB_NAME, JOB_NAME):
+        labels.setdefault(key, meta.get("name", ""))
+    for key in (LEGACY_CONTROLLER_UID, CONTROLLER_UID):
+        labels.setdefault(key, meta.get("uid", ""))
+    if shared:
+        meta["labels"] = dict(labels)
     matches = spec.setdefault("selector", {}).setdefault("matchLabels", {})
     matches.setdefault(CONTROLLER_UID, meta.get("uid", ""))
 

@@ -77,7 +77,7 @@ def test_qualified_name_is_valid(key: str) -> None:
         ("/a", "prefix part must be non-empty"),
         ("Bad_/a", "prefix part a lowercase RFC 1123 subdomain must consist of"),
         ("a/b/c", "a valid label key must consist of alphanumeric characters"),
-        ("a" * 64, "name part must be no more than 63 characters"),
+        ("a" * 64, "name part must be no more than 63 bytes"),
         ("-a", "name part must consist of alphanumeric characters"),
     ],
 )
