@@ -61,6 +61,8 @@ def go_form(type_: Type, value: Any) -> Any:
         if meta:
             if key in value:
                 shown[key] = go_form(field.type, value[key])
+        elif type_.name == "v1.JSONSchemaProps" and key in ("items", "additionalProperties") and key in value:
+            shown[field.go_name] = _schemas(key, type_, value[key])
         elif field.go_name == "ObjectMeta":
             shown.update(value.get(key) or {})
         else:
@@ -70,6 +72,15 @@ def go_form(type_: Type, value: Any) -> Any:
 
 def _is_meta(type_: Type) -> bool:
     return type_.name.startswith(("v1.LabelSelector", "v1.ObjectMeta", "v1.Condition", "v1.OwnerReference"))
+
+
+def _schemas(key: str, schema: Type, value: Any) -> Any:
+    """Members of a JSON schema that hold one thing or another."""
+    if key == "additionalProperties":
+        return {"Allows": value is not False, "Schema": go_form(schema, value) if isinstance(value, dict) else None}
+    several = isinstance(value, list)
+    forms = [go_form(schema, one) for one in (value if several else [value])]
+    return {"Schema": None if several else forms[0], "JSONSchemas": forms if several else None}
 
 
 def _member(field: Field, value: Any) -> Any:
@@ -85,7 +96,14 @@ def _member(field: Field, value: Any) -> Any:
 def verbatim(type_name: str, value: Any) -> Verbatim:
     """The JSON of a struct, for the bad value of a message; `type_name` as the catalog has it, or of the core group."""
     type_ = type_of(type_name if "." in type_name else _CORE + type_name)
-    return Verbatim(json.dumps(go_form(type_, value), separators=(",", ":"), ensure_ascii=False))
+    return Verbatim(_escaped(json.dumps(go_form(type_, value), separators=(",", ":"), ensure_ascii=False)))
+
+
+def _escaped(text: str) -> str:
+    """JSON that is safe in HTML, as Go writes it."""
+    for char in "<>&":
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return text
 
 
 def claim_difference(old: Any, new: Any) -> str:
@@ -109,7 +127,4 @@ def _difference(before: Any, after: Any) -> str:
 
 
 def _lines(value: Any) -> list[str]:
-    text = json.dumps(value, indent=1, ensure_ascii=False)
-    for char in "<>&":
-        text = text.replace(char, f"\\u{ord(char):04x}")
-    return [f"{line}\n" for line in text.split("\n")]
+    return [f"{line}\n" for line in _escaped(json.dumps(value, indent=1, ensure_ascii=False)).split("\n")]

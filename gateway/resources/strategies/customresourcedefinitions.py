@@ -48,10 +48,18 @@ def _store(obj: JsonObject) -> None:
         status["storedVersions"] = [*(status.get("storedVersions") or ()), name]
 
 
+def _drop_empty_webhook(obj: JsonObject) -> None:
+    """Storage has no place for a webhook that says nothing."""
+    conversion = obj.get("spec", {}).get("conversion") or {}
+    if not any(value is not None for value in (conversion.get("webhook") or {}).values()):
+        conversion.pop("webhook", None)
+
+
 def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
     names = {"plural": "", "kind": ""}
     obj["status"] = {"conditions": None, "acceptedNames": names, "storedVersions": None}
     obj["metadata"]["generation"] = 1
+    _drop_empty_webhook(obj)
     _store(obj)
 
 
@@ -59,6 +67,7 @@ _count = counting()
 
 
 def _prepare_for_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
+    _drop_empty_webhook(obj)
     _count(obj, old, context)
     _store(obj)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import uuid4
+
 from gateway.jsontypes import JsonObject
 from gateway.resources.strategy import Strategy, WriteContext
 from gateway.schema.quantity import Quantity
@@ -119,8 +121,17 @@ def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) ->
     return validate_object_meta(obj["metadata"], True) + _validate(obj, context)
 
 
+def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
+    if not obj["metadata"].get("name"):
+        obj["metadata"]["name"] = str(uuid4())
+
+
 STRATEGIES = {
     "": Strategy(
-        validate=_validate, validate_update=_validate_update, rechecks_metadata=False, allow_create_on_update=True
+        prepare_for_create=_prepare_for_create,
+        validate=_validate,
+        validate_update=_validate_update,
+        rechecks_metadata=False,
+        allow_create_on_update=True,
     )
 }
