@@ -92,7 +92,7 @@ def page_not_found() -> Response:
 
 def _method_not_allowed() -> Response:
     error = method_not_allowed()
-    return Response(error.body() + b"\n", error.code, media_type="application/json")
+    return Response(error.body(), error.code, media_type="application/json")
 
 
 def answer_strays(app: FastAPI) -> None:

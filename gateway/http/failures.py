@@ -24,7 +24,7 @@ async def failure(request: Request, error: Exception) -> Response:
     status = as_status(error)
     if status.code >= 500:
         log_failure(request, status, error)
-    response = Response(status.code, status.body() + b"\n", headers=list(status.headers))
+    response = Response(status.code, status.body(), headers=list(status.headers))
     if request.representation is JSON:
         try:
             request.representation = negotiate(request.headers.get(b"accept", b""), "")

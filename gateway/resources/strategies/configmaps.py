@@ -25,7 +25,7 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     for key in binary:
         found += each(f"binaryData[{key}]", key, is_config_map_key(key))
     if sum(map(byte_length, data.values())) + sum(map(decoded_length, binary.values())) > MAX_SIZE:
-        found.append(too_long("", MAX_SIZE))
+        found.append(too_long("[]", MAX_SIZE))
     return found
 
 
