@@ -204,3 +204,8 @@ def name_is_dns1035_label(name: str, prefix: bool) -> Messages:
 
 def name_is_path_segment(name: str, prefix: bool) -> Messages:
     return is_path_segment_prefix(name) if prefix else is_path_segment_name(name)
+
+
+def name_is_declared_subdomain(name: str, prefix: bool) -> Messages:
+    """For kinds whose rules are declared with their types: these leave generateName alone, and count bytes."""
+    return VALID if prefix else _checked(name, _is_subdomain, 253, _SUBDOMAIN, "bytes")

@@ -147,6 +147,11 @@ def validate_object_meta_update(
     return found + found + _unqualified_finalizers(new, path) if built_in else found
 
 
+def recheck_object_meta_update(new: JsonObject, old: JsonObject, path: str = "metadata") -> list[FieldError]:
+    """The second check alone, for kinds that report other errors before it."""
+    return _update_errors(new, old, path) + _unqualified_finalizers(new, path)
+
+
 def _unqualified_finalizers(meta: JsonObject, path: str) -> list[FieldError]:
     text = "name is neither a standard finalizer name nor is it fully qualified"
     return [

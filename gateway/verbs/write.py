@@ -22,6 +22,7 @@ from gateway.resources.resource import Resource
 from gateway.resources.strategy import WriteContext
 from gateway.schema.encode import encode_answer, encode_stored
 from gateway.validation.field import FieldError
+from gateway.validation.names import name_is_path_segment
 from gateway.validation.objectmeta import validate_object_meta, validate_object_meta_update
 from gateway.verbs import metadata
 from gateway.verbs.options import WriteOptions, manager_of
@@ -247,7 +248,7 @@ async def prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None
     metadata.keep_generation(meta, old_meta)
     strategy.prepare_for_update(obj, old, context)
     metadata.carry_over(meta, old_meta)
-    errors = validate_object_meta(meta, scope.resource.namespaced, _any_name, standard_finalizers=False)
+    errors = validate_object_meta(meta, scope.resource.namespaced, name_is_path_segment, standard_finalizers=False)
     errors += validate_object_meta_update(meta, old_meta, built_in=strategy.rechecks_metadata)
     errors += strategy.validate_update(obj, old, context)
     if errors:
@@ -354,10 +355,6 @@ def _check_version(write: Write, meta: JsonObject, revision: int) -> None:
         meta["resourceVersion"] = str(revision)
     elif given != revision:
         raise status.conflict(resource.group, resource.resource, name, status.MODIFIED)
-
-
-def _any_name(name: str, prefix: bool) -> list[str]:
-    return []
 
 
 def _invalid(write: Write, errors: list[FieldError]) -> StatusError:

@@ -106,5 +106,10 @@ STRATEGIES = {
         reset_fields=(("status",),),
         generation=True,
     ),
-    "status": Strategy(prepare_for_update=templates.prepare_status, reset_fields=(("spec",),), generation=True),
+    "status": Strategy(
+        prepare_for_update=templates.prepare_status,
+        rechecks_metadata=False,
+        reset_fields=(("spec",),),
+        generation=True,
+    ),
 }

@@ -13,7 +13,7 @@ from gateway.validation.job_spec import validate_job_spec
 from gateway.validation.job_status import validate_job_status_update
 from gateway.validation.labels import has_invalid_value, selector_matches, validate_label_selector
 from gateway.validation.names import is_dns1123_label, name_is_dns_subdomain
-from gateway.validation.objectmeta import IMMUTABLE, validate_object_meta
+from gateway.validation.objectmeta import IMMUTABLE, recheck_object_meta_update, validate_object_meta
 from gateway.validation.pod_options import PodOptions
 from gateway.validation.pod_template import template_options
 from gateway.validation.pod_warnings import name_warning
@@ -115,6 +115,7 @@ def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) ->
     any_values = options.any_selector_values or has_invalid_value(before.get("selector"))
     prefixed = JOB_NAME in labels and CONTROLLER_UID in labels
     _job(obj, errors, options, prefixed, any_values)
+    errors += recheck_object_meta_update(obj["metadata"], old["metadata"])
     _spec(spec, errors, options, any_values)
     _completions(spec, before, errors)
     _immutable(spec, before, "selector", errors)
@@ -223,6 +224,7 @@ STRATEGIES = {
         validate_update=_validate_update,
         warnings_on_create=_warnings_on_create,
         warnings_on_update=_warnings_on_update,
+        rechecks_metadata=False,
         reset_fields=(("status",),),
         generation=True,
     ),

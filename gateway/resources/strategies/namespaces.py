@@ -7,7 +7,12 @@ from gateway.resources.strategies.status import keep_spec, keep_status
 from gateway.resources.strategy import Strategy, WriteContext
 from gateway.validation.field import FieldError, invalid
 from gateway.validation.names import name_is_dns_label
-from gateway.validation.objectmeta import STANDARD_FINALIZERS, validate_finalizer_name, validate_object_meta
+from gateway.validation.objectmeta import (
+    STANDARD_FINALIZERS,
+    recheck_object_meta_update,
+    validate_finalizer_name,
+    validate_object_meta,
+)
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 _FINALIZER = "kubernetes"
@@ -46,7 +51,8 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
 
 
 def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
-    return validate_object_meta(obj["metadata"], False, name_is_dns_label) + _validate(obj, context)
+    errors = validate_object_meta(obj["metadata"], False, name_is_dns_label) + _validate(obj, context)
+    return errors + recheck_object_meta_update(obj["metadata"], old["metadata"])
 
 
 def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
@@ -69,6 +75,7 @@ STRATEGIES = {
         validate=_validate,
         validate_update=_validate_update,
         canonicalize=_canonicalize,
+        rechecks_metadata=False,
         validate_name=name_is_dns_label,
         reset_fields=(("status",),),
     ),

@@ -29,7 +29,7 @@ from gateway.validation.names import (
     is_label_value,
     name_is_dns_subdomain,
 )
-from gateway.validation.objectmeta import validate_object_meta
+from gateway.validation.objectmeta import recheck_object_meta_update, validate_object_meta
 from gateway.validation.quantities import validate_quantity
 from gateway.validation.scheduling import TAINT_EFFECTS
 
@@ -185,7 +185,8 @@ def _config_source(source: JsonObject, path: str, errors: list[FieldError], *, s
 
 def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     errors = validate_object_meta(obj["metadata"], False, name_is_dns_subdomain)
-    return errors + _validate(obj, context) + _changes(obj, old, context)
+    errors += _validate(obj, context) + recheck_object_meta_update(obj["metadata"], old["metadata"])
+    return errors + _changes(obj, old, context)
 
 
 def _warnings(obj: JsonObject, context: WriteContext) -> list[str]:
@@ -211,6 +212,7 @@ STRATEGIES = {
         validate_update=_validate_update,
         warnings_on_create=_warnings,
         warnings_on_update=_warnings_on_update,
+        rechecks_metadata=False,
         reset_fields=(("status",),),
     ),
     "status": Strategy(prepare_for_update=_prepare_status, validate_update=_changes, reset_fields=(("spec",),)),

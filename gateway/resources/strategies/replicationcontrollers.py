@@ -8,6 +8,7 @@ from gateway.resources.strategies.replicasets import validate_replica_status
 from gateway.resources.strategy import Strategy, WriteContext
 from gateway.validation.field import FieldError, invalid, required
 from gateway.validation.internal_form import go_json
+from gateway.validation.names import name_is_declared_subdomain
 from gateway.validation.pod_options import PodOptions
 from gateway.validation.pod_template import template_options, validate_pod_template
 from gateway.validation.workload import NO_MATCH, template_labels, validate_always_restarts, validate_counts
@@ -63,6 +64,7 @@ STRATEGIES = {
         validate_update=_validate_update,
         warnings_on_create=templates.warnings_on_create,
         warnings_on_update=_warnings_on_update,
+        validate_name=name_is_declared_subdomain,
         reset_fields=(("status",),),
         generation=True,
     ),
