@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from gateway.verbs.scope import Scope
     from gateway.verbs.serving import Served
 
+PROBE_TIMEOUT = 4.0  # seconds; a read may wait for the end of one probe and then for its own, and no read hangs over 10
+
 
 @dataclass(slots=True)
 class Gateway:
@@ -63,7 +65,7 @@ def build_gateway(settings: Settings) -> Gateway:
     root = f"{settings.etcd_prefix}/".encode()
     cache = WatchCache(root)
     feed = Feed(client, cache)
-    consistent = ConsistentReads(cache, lambda: client.revision(root), feed.request_progress)
+    consistent = ConsistentReads(cache, lambda: client.revision(root, timeout=PROBE_TIMEOUT), feed.request_progress)
     registry = builtin_registry()
     gateway = Gateway(
         settings=settings,

@@ -11,7 +11,7 @@ import logging
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 from storage.entry import MARK, METADATA, AttributesOf, Change, ChangeType, Entry, entry_of
 from storage.history import History
@@ -52,15 +52,21 @@ class ResourceCache:
 
     def entry(self, key: bytes, value: bytes, revision: int) -> Entry:
         """An entry of a value as etcd holds it, brought into canonical form if somebody else wrote it."""
-        return entry_of(key, self.canonical_value(key, value), revision, self.spec.head)
+        try:
+            return entry_of(key, self.canonical_value(key, value), revision, self.spec.head)
+        except ValueError:  # it only looks canonical
+            return entry_of(key, self._canonicalised(key, value), revision, self.spec.head)
 
     def canonical_value(self, key: bytes, value: bytes) -> bytes:
         """Any value as a canonical one; one that can't be read becomes an object with nothing but its name."""
         if value.endswith(MARK) and value.startswith(self._canonical):
             return value
+        return self._canonicalised(key, value)
+
+    def _canonicalised(self, key: bytes, value: bytes) -> bytes:
         try:
             return self.spec.canonicalise(value)
-        except ValueError as error:
+        except Exception as error:  # no value that somebody stored may stop the feed
             log.error(
                 "stored object cannot be decoded", extra={"key": key.decode(errors="replace"), "error": str(error)}
             )
@@ -147,6 +153,7 @@ class WatchCache:
         self._by_segment: dict[bytes, ResourceCache] = {}
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
         self._sequence = 0
+        self._crowd = 256  # how many may wait before it is looked whether they still do
 
     def register(self, spec: ResourceSpec) -> ResourceCache:
         """Adds a resource; the same prefix gives the same cache. Register before the feed starts."""
@@ -162,6 +169,8 @@ class WatchCache:
     def of_key(self, key: bytes) -> ResourceCache | None:
         """The cache that a key belongs to, None for keys of no resource."""
         parts = key[len(self.root) :].split(b"/", 2)
+        if len(parts) < 2:
+            return None
         found = self._by_segment.get(parts[0])
         if found is None and len(parts) > 2:
             found = self._by_segment.get(parts[0] + b"/" + parts[1])
@@ -185,5 +194,13 @@ class WatchCache:
             future.set_result(None)
         else:
             self._sequence += 1
+            if len(self._waiting) >= self._crowd:
+                self._forget_cancelled()
             heappush(self._waiting, (revision, self._sequence, future))
         return future
+
+    def _forget_cancelled(self) -> None:
+        """Drops those who gave up, which else stayed until their revision comes."""
+        self._waiting = [each for each in self._waiting if not each[2].done()]
+        heapify(self._waiting)
+        self._crowd = max(256, 2 * len(self._waiting))

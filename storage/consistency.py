@@ -8,13 +8,15 @@ already under way is never joined, so at most one is in flight and one is fillin
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 
 from storage.cache import WatchCache
-from storage.errors import StorageError
+from storage.errors import StorageError, Unavailable
 
 EVENTS_WAIT = 0.1  # seconds for events to bring the feed to the probed revision before progress is asked for
-PROGRESS_WAIT = 2.0
+PROGRESS_WAIT = 2.0  # seconds that progress may take in all
+PROGRESS_AGAIN = 0.25  # etcd drops the question when it comes while the watch is behind
 
 
 class ConsistentReads:
@@ -32,6 +34,10 @@ class ConsistentReads:
         self._running: asyncio.Task[None] | None = None
         self._settling: set[asyncio.Task[None]] = set()
 
+    async def probe(self) -> int:
+        """etcd's revision now. Raises Unavailable, DeadlineExceeded."""
+        return await self._probe()
+
     def fresh(self) -> asyncio.Future[bool]:
         """Awaits a fresh cache. The result is False when the feed can't get there: read etcd directly then.
 
@@ -44,6 +50,7 @@ class ConsistentReads:
         return future
 
     async def _run(self) -> None:
+        batch: list[asyncio.Future[bool]] = []
         try:
             while self._filling:
                 await asyncio.sleep(0)  # lets the requests that have arrived together join this probe
@@ -60,16 +67,28 @@ class ConsistentReads:
                     self._settling.add(task)
                     task.add_done_callback(self._settling.discard)
         except BaseException:
-            _fail(self._filling, StorageError("the server is shutting down"))
+            _fail(batch + self._filling, Unavailable("etcd's revision could not be asked for"))
+            self._filling = []
             raise
         finally:
             self._running = None
 
     async def _settle(self, batch: list[asyncio.Future[bool]], revision: int) -> None:
-        reached = await self.wait_for(revision, EVENTS_WAIT)
-        if not reached and await self._request_progress():
-            reached = await self.wait_for(revision, PROGRESS_WAIT)
-        _answer(batch, reached)
+        try:
+            _answer(batch, await self.settled(revision))
+        except BaseException:
+            _fail(batch, Unavailable("the feed could not be waited for"))
+            raise
+
+    async def settled(self, revision: int) -> bool:
+        """Whether the cache reaches a revision that etcd has, be it by asking for progress."""
+        if await self.wait_for(revision, EVENTS_WAIT):
+            return True
+        end = time.monotonic() + PROGRESS_WAIT
+        while time.monotonic() < end and await self._request_progress():
+            if await self.wait_for(revision, PROGRESS_AGAIN):
+                return True
+        return False
 
     async def wait_for(self, revision: int, seconds: float) -> bool:
         """Whether the cache reaches a revision within some seconds."""

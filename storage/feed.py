@@ -69,7 +69,7 @@ class Feed:
             for kv in kvs:
                 loaded[kv.key] = (kv.value, kv.mod_revision)
         if self.ready.is_set():
-            await self._apply_difference(loaded, revision)
+            self._apply_difference(loaded, revision)
         else:
             self._take_over(loaded)
         for resource in self._cache:
@@ -100,8 +100,11 @@ class Feed:
         for resource, items in by_resource.values():
             resource.load(items)
 
-    async def _apply_difference(self, loaded: Loaded, revision: int) -> None:
-        """Emits, in order, the changes that lead from what the cache has to what was loaded."""
+    def _apply_difference(self, loaded: Loaded, revision: int) -> None:
+        """Emits, in order, the changes that lead from what the cache has to what was loaded.
+
+        All at once: until the revision is reached nobody may see any of it.
+        """
         reached = self._cache.reached
         for mod, key in sorted((mod, key) for key, (_, mod) in loaded.items() if mod > reached):
             changed = self._cache.of_key(key)
@@ -111,7 +114,6 @@ class Feed:
             for key in resource.all_keys():
                 if key not in loaded:
                     resource.remove(key, revision)
-            await asyncio.sleep(0)
 
     async def _follow(self) -> None:
         root, cache = self._cache.root, self._cache

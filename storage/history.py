@@ -1,7 +1,7 @@
 """The recent changes of one resource, in revision order, bounded by count and by bytes.
 
 Watchers read it through a position of their own, so that a slow one costs nothing and holds up nobody: when what it
-has not read yet is dropped, `since` says so and its watch ends.
+has not read yet is dropped, `between` says so and its watch ends.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Overrun(Exception):
 
 
 class History:
-    """Every change with a revision greater than `start`."""
+    """Every change with a revision greater than `start`; older ones, after a reload, for those alone who follow."""
 
     def __init__(self, start: int, max_changes: int = MAX_CHANGES, max_bytes: int = MAX_SUPERSEDED_BYTES) -> None:
         self.start = start
@@ -46,20 +46,16 @@ class History:
             dropped = self._changes.popleft()
             self.first += 1
             self._bytes -= _weight(dropped)
-            self.start = dropped.revision
+            self.start = max(self.start, dropped.revision)
 
-    def restart(self, start: int) -> None:
-        """Forgets everything up to `start`; positions go on, so that those who have read all are not overrun."""
-        self.first = self.end
-        self._changes.clear()
-        self._bytes = 0
-        self.start = start
-
-    def since(self, position: int) -> list[Change]:
-        """The changes from a position on. Raises Overrun if some of them are gone."""
+    def between(self, position: int, end: int) -> list[Change]:
+        """The changes from a position on, up to `end`. Raises Overrun if some of them are gone."""
         if position < self.first:
             raise Overrun
-        return list(islice(self._changes, position - self.first, None))
+        newest = self.end
+        found = list(islice(reversed(self._changes), newest - end, newest - position))
+        found.reverse()
+        return found
 
     def position_after(self, revision: int) -> int:
         """The position of the first change newer than a revision. Raises Overrun if the history starts later."""

@@ -6,11 +6,13 @@ it promises.
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from storage.cache import ResourceCache, WatchCache
-from storage.consistency import ConsistentReads
+from storage.consistency import EVENTS_WAIT, ConsistentReads
 from storage.entry import Attributes, Entry
 from storage.etcd import EtcdClient
 from storage.history import Overrun
@@ -20,6 +22,7 @@ Match = Callable[[Attributes], bool]
 PAGE = 500  # keys asked of etcd at once
 MAX_PAGE = 10_000
 FUTURE_WAIT = 3.0  # seconds that a read waits for a resourceVersion that is not there yet
+SLICE = 0.005  # seconds that a selection works before others get their turn
 
 
 class TooLargeRevision(Exception):
@@ -38,6 +41,7 @@ class Page:
     revision: int
     next_key: bytes | None = None  # where to go on; None when this is the end
     remaining: int = 0  # keys after this page, whether they match or not
+    present: bool = False  # whether this was the cache's own state when the page was made
 
 
 class Reads:
@@ -62,26 +66,32 @@ class Reads:
         found = await self._client.range(key)
         return resource.entry(key, found.kvs[0].value, found.kvs[0].mod_revision) if found.kvs else None
 
-    async def not_older_than(self, revision: int) -> None:
-        """Waits until the cache has reached a revision. Raises TooLargeRevision after FUTURE_WAIT seconds."""
-        if self._cache.reached >= revision:
-            return
-        if not await self._consistent.wait_for(revision, FUTURE_WAIT):
-            raise TooLargeRevision(revision, self._cache.reached)
+    async def not_older_than(self, revision: int) -> bool:
+        """Waits until the cache has reached a revision; False when etcd has it, but the feed can't get there.
+
+        Raises TooLargeRevision when etcd does not have it within FUTURE_WAIT seconds, Unavailable.
+        """
+        if self._cache.reached >= revision or await self._consistent.wait_for(revision, EVENTS_WAIT):
+            return True
+        if await self._consistent.probe() >= revision:
+            return await self._consistent.settled(revision)
+        if await self._consistent.wait_for(revision, FUTURE_WAIT - EVENTS_WAIT):
+            return True
+        raise TooLargeRevision(revision, self._cache.reached)
 
     async def fresh(self) -> bool:
         """Makes the cache at least as new as etcd is now; False when only etcd can answer. Raises Unavailable."""
         return await self._consistent.fresh()
 
-    def page(self, resource: ResourceCache, prefix: bytes, start: bytes, limit: int, match: Match | None) -> Page:
+    async def page(self, resource: ResourceCache, prefix: bytes, start: bytes, limit: int, match: Match | None) -> Page:
         """A page of the cache's present state, from the key `start` on; limit 0 means all."""
         low, high = resource.bounds(prefix)
         if start > prefix:
             low = max(low, resource.index_of(start))
         if match is None and limit:
             entries = resource.slice(low, min(low + limit, high))
-            return _cut(entries, self._cache.reached, high - low - len(entries))
-        return _select(resource.slice(low, high), self._cache.reached, limit, match, resource)
+            return _cut(entries, self._cache.reached, high - low - len(entries), present=True)
+        return await _select(resource.slice(low, high), self._cache.reached, limit, match, resource, present=True)
 
     async def page_at(
         self, resource: ResourceCache, prefix: bytes, start: bytes, limit: int, match: Match | None, revision: int
@@ -98,9 +108,8 @@ class Reads:
                 pass
             else:
                 if entries is None:
-                    page = self.page(resource, prefix, start, limit, match)
-                    return Page(page.entries, revision, page.next_key, page.remaining)
-                return _select(entries, revision, limit, match, resource)
+                    return replace(await self.page(resource, prefix, start, limit, match), revision=revision)
+                return await _select(entries, revision, limit, match, resource)
         return await self.page_direct(resource, prefix, start, limit, match, revision)
 
     async def page_direct(
@@ -127,23 +136,37 @@ class Reads:
             key, size = last + b"\0", min(size * 2, MAX_PAGE)
 
 
-def _cut(entries: list[Entry], revision: int, remaining: int, after: bytes | None = None) -> Page:
+def _cut(
+    entries: list[Entry], revision: int, remaining: int, after: bytes | None = None, present: bool = False
+) -> Page:
     if remaining <= 0 or not (entries or after):
-        return Page(entries, revision)
-    return Page(entries, revision, (after or entries[-1].key) + b"\0", remaining)
+        return Page(entries, revision, present=present)
+    return Page(entries, revision, (after or entries[-1].key) + b"\0", remaining, present)
 
 
-def _select(entries: list[Entry], revision: int, limit: int, match: Match | None, resource: ResourceCache) -> Page:
+async def _select(
+    entries: list[Entry],
+    revision: int,
+    limit: int,
+    match: Match | None,
+    resource: ResourceCache,
+    present: bool = False,
+) -> Page:
+    """Cuts what matches to the limit. Others get their turn meanwhile: objects may have to be parsed."""
     if match is None:
         kept = entries[:limit] if limit else entries
-        return _cut(kept, revision, len(entries) - len(kept))
+        return _cut(kept, revision, len(entries) - len(kept), present=present)
     attributes_of, kept = resource.spec.attributes_of, []
+    pause = time.monotonic() + SLICE
     for index, entry in enumerate(entries):
         if match(entry.attributes(attributes_of)):
             kept.append(entry)
             if limit and len(kept) >= limit:
-                return _cut(kept, revision, len(entries) - index - 1)
-    return Page(kept, revision)
+                return _cut(kept, revision, len(entries) - index - 1, present=present)
+        if not index & 63 and time.monotonic() > pause:
+            await asyncio.sleep(0)
+            pause = time.monotonic() + SLICE
+    return Page(kept, revision, present=present)
 
 
 def _undone(resource: ResourceCache, prefix: bytes, start: bytes, revision: int) -> list[Entry] | None:

@@ -23,12 +23,11 @@ async def get(gateway: Gateway, request: Request, resource: Resource) -> Respons
         entry = await reads.get(served.cache, key)
     else:
         revision = parse_resource_version(version)
-        if revision:
-            try:
-                await reads.not_older_than(revision)
-            except TooLargeRevision as error:
-                raise too_large(error) from None
-        entry = served.cache.get(key)
+        try:
+            cached = not revision or await reads.not_older_than(revision)
+        except TooLargeRevision as error:
+            raise too_large(error) from None
+        entry = served.cache.get(key) if cached else await reads.get_direct(served.cache, key)
     if entry is None:
         raise not_found(resource.group, resource.resource, info.name)
     return Response(200, b"%b%b\n" % (served.head, served.tail(entry)))

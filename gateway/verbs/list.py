@@ -80,12 +80,13 @@ async def _first(reads: Reads, served: Served, prefix: bytes, options: ListOptio
         except FutureRevision:
             raise TooLargeRevision(revision, reads.reached) from None
     if revision:
-        await reads.not_older_than(revision)
+        cached = await reads.not_older_than(revision)
     elif options.resource_version:
-        limit = 0
-    elif not await reads.fresh():
-        return await reads.page_direct(served.cache, prefix, prefix, limit, match)
-    return reads.page(served.cache, prefix, prefix, limit, match)
+        cached, limit = True, 0
+    else:
+        cached = await reads.fresh()
+    page = reads.page if cached else reads.page_direct
+    return await page(served.cache, prefix, prefix, limit, match)
 
 
 async def _one(reads: Reads, served: Served, key: bytes, options: ListOptions) -> Page:
@@ -103,9 +104,8 @@ async def _continued(reads: Reads, served: Served, prefix: bytes, options: ListO
         raise bad_request("specifying resource version is not allowed when using continue")
     limit = max(options.limit, 0)
     if revision < 0:
-        if not await reads.fresh():
-            return await reads.page_direct(served.cache, prefix, start, limit, options.match)
-        return reads.page(served.cache, prefix, start, limit, options.match)
+        page = reads.page if await reads.fresh() else reads.page_direct
+        return await page(served.cache, prefix, start, limit, options.match)
     try:
         return await reads.page_at(served.cache, prefix, start, limit, options.match, revision)
     except Compacted:
@@ -136,23 +136,25 @@ def _joined(served: Served, page: Page, query: tuple[object, ...]) -> list[bytes
     entries = page.entries
     if not entries:
         return []
+    if not page.present or page.revision < served.cache.changed:
+        return _join(served, entries)
     memo, key = served.cache.memo, (served.head, *query, entries[0].key)
     found = memo.get(key)
-    if isinstance(found, _Remembered) and found.entries == len(entries) and found.revision >= served.cache.changed:
+    if isinstance(found, _Remembered) and found.entries == len(entries):
         return found.groups
     groups = _join(served, entries)
-    if len(groups) > 1 and page.revision >= served.cache.changed:
+    if len(groups) > 1:
         if len(memo) >= MEMOS:
             memo.clear()
-        memo[key] = _Remembered(groups, len(entries), page.revision)
+        memo[key] = _Remembered(groups, len(entries))
     return groups
 
 
 class _Remembered:
-    __slots__ = ("entries", "groups", "revision")
+    __slots__ = ("entries", "groups")
 
-    def __init__(self, groups: list[bytes], entries: int, revision: int) -> None:
-        self.groups, self.entries, self.revision = groups, entries, revision
+    def __init__(self, groups: list[bytes], entries: int) -> None:
+        self.groups, self.entries = groups, entries
 
 
 def _join(served: Served, entries: list[Entry]) -> list[bytes]:

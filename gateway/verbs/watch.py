@@ -1,8 +1,8 @@
 """WATCH: a stream of changes ("Efficient detection of changes", "Watch bookmarks", "Streaming lists").
 
 A watcher is a position in the resource's history and nothing else: no buffer of its own, so a slow one costs nothing
-until what it has not read is dropped; then its stream ends and the client resumes. A version older than the history
-is served from etcd's own until the two meet; 410 only if etcd has compacted it.
+until what it has not read is dropped; then its stream ends and the client resumes. What is older than the history
+comes from `watch_history`.
 """
 
 from __future__ import annotations
@@ -21,18 +21,16 @@ from gateway.server import Gateway
 from gateway.verbs.list_options import ListOptions, list_options, parse_resource_version
 from gateway.verbs.serving import Served
 from gateway.verbs.too_large import too_large
-from gateway.verbs.watch_view import View
-from storage.entry import Change, ChangeType, Entry
+from gateway.verbs.watch_history import EtcdHistory
+from gateway.verbs.watch_view import PART, View
+from storage.entry import Entry
 from storage.errors import Compacted, StorageError
-from storage.etcd import Event, Watch, WatchBatch
-from storage.etcd.results import DELETE
 from storage.history import Overrun
-from storage.reads import TooLargeRevision
+from storage.reads import Page, TooLargeRevision
 
 MIN_TIMEOUT = 1800  # seconds; a watch without timeoutSeconds lasts between this and twice as long
 BOOKMARK_INTERVAL = 60.0
 BOOKMARK_BEFORE_END = 2.0
-INITIAL_BATCH = 256
 _TOO_OLD = "The resourceVersion for the provided watch is too old."
 
 
@@ -41,22 +39,25 @@ async def watch(gateway: Gateway, request: Request, resource: Resource) -> Respo
     served = gateway.served[resource.group, resource.version, resource.resource]
     options = list_options(request, served.selectable, watch=True)
     revision = parse_resource_version(options.resource_version)
-    stream = _Stream(gateway, served, _view(served, request, options), options)
-    if not options.resource_version or options.send_initial_events is not None:
+    initial = revision == 0 if options.send_initial_events is None else options.send_initial_events
+    stream = _Stream(gateway, served, _view(served, request, options), options, initial)
+    if not options.resource_version or (initial and revision):
         await _prepare(stream, revision)
     return Response(200, stream.run(revision), request.representation.content_type)
 
 
 async def _prepare(stream: _Stream, revision: int) -> None:
-    """Brings the cache to where the stream may start from its state; failures become the stream's first event."""
-    reads = stream.gateway.store.reads
+    """Brings the cache to where the stream may start from its state, or reads that state from etcd where the cache
+    can't get there; a version that does not exist becomes the stream's first event.
+    """
+    reads, view = stream.gateway.store.reads, stream.view
     try:
-        if revision:
-            await reads.not_older_than(revision)
-        elif not stream.options.resource_version and not await reads.fresh():
-            stream.failure = service_unavailable("the watch cache has not caught up with etcd yet")
+        current = await (reads.not_older_than(revision) if revision else reads.fresh())
     except TooLargeRevision as error:
         stream.failure = too_large(error)
+        return
+    if not current:
+        stream.page = await reads.page_direct(stream.served.cache, view.prefix, view.prefix, 0, stream.options.match)
 
 
 def _view(served: Served, request: Request, options: ListOptions) -> View:
@@ -82,7 +83,10 @@ class _Stream:
     served: Served
     view: View
     options: ListOptions
+    initial: bool  # whether it starts with the state
+    page: Page | None = None  # that state, where the cache does not have it
     failure: StatusError | None = None
+    position: int = -1  # in the history: what comes next; -1 until it is known
     deadline: float = 0.0
     next_bookmark: float = 0.0
 
@@ -93,31 +97,31 @@ class _Stream:
             yield _error(self.failure)
             return
         try:
-            options = self.options
-            from_state = (
-                options.send_initial_events is not False if revision == 0 else bool(options.send_initial_events)
-            )
-            if from_state or options.send_initial_events is not None:
-                position = self.served.cache.history.end
-                if from_state:
-                    async for chunk in self._initial():
-                        yield chunk
-            else:
-                position = -1
-                async for chunk, at in self._resume(revision):
-                    position = at
-                    if chunk:
-                        yield chunk
-                if position < 0:
-                    return
-            async for chunk in self._follow(position):
+            async for chunk in self._chunks(revision):
                 yield chunk
-        except (TimeoutError, Overrun):
+        except Overrun:
             return
         except Compacted:
             yield _error(expired(_TOO_OLD))
         except StorageError as error:
             yield _error(service_unavailable(str(error)))
+
+    async def _chunks(self, revision: int) -> AsyncIterator[bytes]:
+        cache, page = self.served.cache, self.page
+        if page is None and (self.initial or not revision):
+            page = Page(cache.slice(*cache.bounds(self.view.prefix)), self.gateway.store.cache.reached)
+            self.position = cache.history.end
+        if page is not None:
+            revision = page.revision
+            if self.initial:
+                async for chunk in self._initial(page):
+                    yield chunk
+        if self.position < 0:
+            async for chunk in self._resume(revision):
+                yield chunk
+        if self.position >= 0:
+            async for chunk in self._follow():
+                yield chunk
 
     def _start_clock(self) -> None:
         asked = self.options.timeout_seconds
@@ -128,34 +132,30 @@ class _Stream:
         if not self.options.allow_bookmarks or timeout <= BOOKMARK_BEFORE_END:
             self.next_bookmark = self.deadline + 1
 
-    async def _initial(self) -> AsyncIterator[bytes]:
-        """Synthetic ADDED events for the state that the caller took the position of, and the annotated bookmark."""
-        cache, match = self.served.cache, self.options.match
-        revision = self.gateway.store.cache.reached
-        prefix = self.view.prefix
-        entries = cache.slice(*cache.bounds(prefix))
-        attributes_of = cache.spec.attributes_of
-        for start in range(0, len(entries), INITIAL_BATCH):
-            part = entries[start : start + INITIAL_BATCH]
+    async def _initial(self, page: Page) -> AsyncIterator[bytes]:
+        """Synthetic ADDED events for a state, and the annotated bookmark."""
+        match, attributes_of = self.options.match, self.served.cache.spec.attributes_of
+        entries = page.entries
+        for start in range(0, len(entries), PART):
+            part = entries[start : start + PART]
             if match is not None:
                 part = [entry for entry in part if match(entry.attributes(attributes_of))]
             if part:
                 yield self.view.initial(part)
-            else:
-                await asyncio.sleep(0)
+            await asyncio.sleep(0)
         if self.options.send_initial_events and self.options.allow_bookmarks:
-            yield self._bookmark(revision, b',"annotations":{"k8s.io/initial-events-end":"true"}')
+            yield self._bookmark(page.revision, b',"annotations":{"k8s.io/initial-events-end":"true"}')
 
-    async def _follow(self, position: int) -> AsyncIterator[bytes]:
-        cache, view, stopping = self.served.cache, self.view, self.gateway.stopping
-        history = cache.history
+    async def _follow(self) -> AsyncIterator[bytes]:
+        view, stopping, history = self.view, self.gateway.stopping, self.served.cache.history
         while not stopping.is_set():
-            if position < history.end:
-                chunk = view.chunk(position)
-                position = history.end
+            if self.position < history.end:
+                chunk, self.position = view.chunk(self.position)
                 if chunk:
                     yield chunk
-                    continue
+                if self.position < history.end:
+                    await asyncio.sleep(0)
+                continue
             now = time.monotonic()
             if now >= self.deadline:
                 return
@@ -185,65 +185,35 @@ class _Stream:
         metadata = b'"metadata":{"resourceVersion":"%d"%s}' % (revision, annotations)
         return b'{"type":"BOOKMARK","object":' + served.head + metadata + served.empty + b"}\n"
 
-    async def _resume(self, revision: int) -> AsyncIterator[tuple[bytes, int]]:
-        """Chunks with the history position to go on from after each; the last one is where history takes over."""
-        watch_cache, history = self.gateway.store.cache, self.served.cache.history
-        if revision > watch_cache.reached:
-            await asyncio.wait([watch_cache.reach(revision)], timeout=max(0.0, self.deadline - time.monotonic()))
-            if watch_cache.reached < revision:
-                return
-        try:
-            yield b"", history.position_after(revision)
-        except Overrun:
-            async for step in self._from_etcd(revision):
-                yield step
-
-    async def _from_etcd(self, revision: int) -> AsyncIterator[tuple[bytes, int]]:
-        """Changes out of etcd's own history until the cache's history has what comes next."""
-        history, prefix = self.served.cache.history, self.view.prefix
-        end = prefix[:-1] + bytes([prefix[-1] + 1])
-        source = self.gateway.store.client.watch(
-            prefix, end, start_revision=revision + 1, prev_kv=True, own_stream=True
-        )
-        trusted = self.gateway.feed.progress_trusted
-        try:
-            async with asyncio.timeout(max(0.0, self.deadline - time.monotonic())):
-                await source.start()
-            if trusted:
-                await source.request_progress()
-            while (batch := await self._next(source)) is not None:
-                if batch.events:
-                    yield self.view.encode([_change(self.served, event) for event in batch.events]), -1
-                if batch.revision >= history.start and (batch.events or trusted):
-                    await self.gateway.store.reads.not_older_than(batch.revision)
-                    yield b"", history.position_after(batch.revision)
-                    return
-        except TooLargeRevision:
+    async def _resume(self, revision: int) -> AsyncIterator[bytes]:
+        """What came after a revision and is no longer in the cache's history; sets the position to follow from."""
+        history = self.served.cache.history
+        if revision > self.gateway.store.cache.reached and not await self._reached(revision):
             return
-        finally:
-            await source.cancel()
+        while True:
+            try:
+                self.position = history.position_after(revision)
+                return
+            except Overrun:
+                older = EtcdHistory(self.gateway, self.served, self.view, revision, self.deadline)
+            async for chunk in older.chunks():
+                yield chunk
+            if older.over:
+                return
+            revision = older.revision
 
-    async def _next(self, source: Watch) -> WatchBatch | None:
-        """The next batch; None when the time is over or the server stops."""
-        step = asyncio.ensure_future(anext(source))
+    async def _reached(self, revision: int) -> bool:
+        """Waits for a future revision; False when the time is over or the server stops."""
+        await self.gateway.feed.request_progress()
+        reach = self.gateway.store.cache.reach(revision)
         stop = asyncio.ensure_future(self.gateway.stopping.wait())
         try:
-            timeout = max(0.0, self.deadline - time.monotonic())
-            await asyncio.wait((step, stop), timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-            return step.result() if step.done() else None
+            seconds = max(0.0, self.deadline - time.monotonic())
+            await asyncio.wait((reach, stop), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            return reach.done()
         finally:
-            step.cancel()
+            reach.cancel()
             stop.cancel()
-
-
-def _change(served: Served, event: Event) -> Change:
-    cache, kv, before = served.cache, event.kv, event.prev_kv
-    previous = None if before is None else cache.entry(before.key, before.value, before.mod_revision)
-    if event.type == DELETE:
-        gone = previous.at(kv.mod_revision) if previous is not None else cache.entry(kv.key, b"", kv.mod_revision)
-        return Change(ChangeType.DELETED, kv.mod_revision, gone, previous)
-    type_ = ChangeType.ADDED if kv.version == 1 else ChangeType.MODIFIED
-    return Change(type_, kv.mod_revision, cache.entry(kv.key, kv.value, kv.mod_revision), previous)
 
 
 def _expire(waiter: asyncio.Future[None]) -> None:

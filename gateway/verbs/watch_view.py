@@ -9,6 +9,8 @@ from storage.entry import Change, ChangeType, Entry
 from storage.reads import Match
 
 MEMO = 64
+MEMO_BYTES = 2 << 20
+PART = 256  # changes that are made into events at once
 
 EVENT = {type_: b'{"type":"' + type_.value + b'","object":' for type_ in ChangeType}
 
@@ -19,7 +21,7 @@ class View:
     "Efficient detection of changes": an object that starts to match appears as ADDED, one that stops as DELETED.
     """
 
-    __slots__ = ("__weakref__", "_attributes_of", "_encode", "_match", "_memo", "_resource", "prefix")
+    __slots__ = ("__weakref__", "_attributes_of", "_encode", "_match", "_memo", "_remembered", "_resource", "prefix")
 
     def __init__(
         self, resource: ResourceCache, prefix: bytes, match: Match | None, encode: Callable[[Entry], bytes]
@@ -28,18 +30,28 @@ class View:
         self._resource, self.prefix, self._match, self._encode = resource, prefix, match, encode
         self._attributes_of = resource.spec.attributes_of
         self._memo: dict[tuple[int, int], bytes] = {}
+        self._remembered = 0  # bytes
 
-    def chunk(self, position: int) -> bytes:
-        """The events from a position of the history to its end, as sent. Raises Overrun."""
+    def chunk(self, position: int) -> tuple[bytes, int]:
+        """The next events from a position of the history on, as sent, and the position after them. Raises Overrun.
+
+        Those who are behind go by the same steps, so that they share what is made for the first of them.
+        """
         history = self._resource.history
-        span = (position, history.end)
+        end = min(history.end, position - position % PART + PART)
+        span = (position, end)
         found = self._memo.get(span)
         if found is None:
-            found = self.encode(history.since(position))
-            if len(self._memo) >= MEMO:
-                self._memo.clear()
-            self._memo[span] = found
-        return found
+            found = self.encode(history.between(position, end))
+            self._remember(span, found)
+        return found, end
+
+    def _remember(self, span: tuple[int, int], chunk: bytes) -> None:
+        self._remembered += len(chunk)
+        if len(self._memo) >= MEMO or self._remembered > MEMO_BYTES:
+            self._memo.clear()
+            self._remembered = len(chunk)
+        self._memo[span] = chunk
 
     def encode(self, changes: Iterable[Change]) -> bytes:
         """The events that some changes make for this view, one a line."""
