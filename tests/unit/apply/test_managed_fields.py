@@ -120,7 +120,8 @@ def test_reset_fields_are_never_owned() -> None:
 
 def test_one_empty_entry_or_an_empty_list_resets_and_tracking_does_not_start_again() -> None:
     first = write(config_map(a="1"), None)
-    for sent in ([{}], []):
+    resets: list[list[JsonObject]] = [[{}], []]
+    for sent in resets:
         new = config_map(a="2")
         new["metadata"]["managedFields"] = sent
         cleared = write(new, first, now="t2")
@@ -139,7 +140,13 @@ def test_invalid_or_missing_entries_mean_those_of_the_live_object() -> None:
 def test_valid_entries_are_taken_from_the_client_but_not_through_a_subresource() -> None:
     first = write(config_map(a="1"), None)
     new = config_map(a="1")
-    sent: JsonObject = {"manager": "x", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:x": {}}}
+    sent: JsonObject = {
+        "manager": "x",
+        "operation": "Apply",
+        "apiVersion": "v1",
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:x": {}},
+    }
     new["metadata"]["managedFields"] = [sent]
     assert entries(write(new, first)) == [("x", "Apply", None, {"f:x": {}})]
     assert entries(write(new, first, subresource="status")) == entries(first)
