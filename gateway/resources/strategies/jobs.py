@@ -42,8 +42,8 @@ def _generate_selector(obj: JsonObject) -> None:
     """Labels that only this Job's pods have, and a selector for them."""
     meta, spec = obj["metadata"], obj.setdefault("spec", {})
     labels = spec.setdefault("template", {}).setdefault("metadata", {}).setdefault("labels", {})
-    # a Job without labels of its own has those of its template, these too
-    shared = not meta.get("labels") or meta["labels"] == labels
+    # a Job that took its labels from its template gets these too
+    shared = bool(labels) and meta.get("labels") == labels
     for key in (LEGACY_JOB_NAME, JOB_NAME):
         labels.setdefault(key, meta.get("name", ""))
     for key in (LEGACY_CONTROLLER_UID, CONTROLLER_UID):
@@ -52,6 +52,13 @@ def _generate_selector(obj: JsonObject) -> None:
         meta["labels"] = dict(labels)
     matches = spec.setdefault("selector", {}).setdefault("matchLabels", {})
     matches.setdefault(CONTROLLER_UID, meta.get("uid", ""))
+
+
+def _take_labels(obj: JsonObject) -> None:
+    """A Job without labels of its own has those of its template."""
+    labels = template_labels(templates.template_of(obj))
+    if labels and not obj["metadata"].get("labels"):
+        obj["metadata"]["labels"] = dict(labels)
 
 
 def _has_label(template: JsonObject, key: str, value: str, errors: list[FieldError]) -> None:
@@ -224,6 +231,7 @@ STRATEGIES = {
         validate_update=_validate_update,
         warnings_on_create=_warnings_on_create,
         warnings_on_update=_warnings_on_update,
+        canonicalize=_take_labels,
         rechecks_metadata=False,
         reset_fields=(("status",),),
         generation=True,

@@ -60,7 +60,8 @@ def _annotations(pod: JsonObject) -> dict[str, str]:
 def _prepare_for_create(pod: JsonObject, context: WriteContext) -> None:
     spec, meta = _spec(pod), pod["metadata"]
     meta["generation"] = 1
-    status: JsonObject = {"phase": "Pending", "qosClass": qos_class(spec)}
+    sent = (pod.get("status") or {}).get("qosClass")
+    status: JsonObject = {"phase": "Pending", "qosClass": sent or qos_class(spec)}
     drop_disabled_fields(spec, None)
     if spec.get("schedulingGates"):
         condition = {
