@@ -1,4 +1,5 @@
-"""uvicorn's HTTP/1.1 protocol, but for methods that its parser does not know: those get an answer like all others."""
+"""uvicorn's HTTP/1.1 protocol, but for two things: methods that its parser does not know get an answer like all others,
+and a client that keeps its connection without reading from it does not hold up the end of the server."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 _STAND_IN = b"TRACE"  # a method that the parser takes and nothing serves
+_FAREWELL = 0.5  # seconds that a client has to say goodbye
 
 
 class Protocol(HttpToolsProtocol):
@@ -42,6 +44,19 @@ class Protocol(HttpToolsProtocol):
         super().on_headers_complete()
         if self._unknown_method:
             self.scope["method"] = self._unknown_method
+
+    def shutdown(self) -> None:
+        """Closes the connection once it is idle, whether or not its client answers the end of TLS."""
+        super().shutdown()
+        self._end_soon()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._end_soon()
+
+    def _end_soon(self) -> None:
+        if self.transport.is_closing():
+            self.loop.call_later(_FAREWELL, self.transport.abort)
 
     def _refuse(self) -> None:
         message = "Invalid HTTP request received."

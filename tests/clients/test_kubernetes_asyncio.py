@@ -19,7 +19,7 @@ async def core(server: ApiServer, namespace: str) -> AsyncIterator[Any]:
     """The client of the core group, with the test's namespace in place."""
     await config.load_kube_config(str(server.kubeconfig))
     async with client.ApiClient() as connection:
-        api = client.CoreV1Api(connection)
+        api: Any = client.CoreV1Api(connection)
         await api.create_namespace({"metadata": {"name": namespace}})
         yield api
 
