@@ -9,6 +9,8 @@ from gateway.jsontypes import JsonObject, loads
 
 Convert = Callable[[JsonObject], JsonObject]
 
+_ESCAPED = frozenset('"\\')  # where the uid ends is found without parsing
+
 
 def converter(kind: str, from_version: str, to_version: str) -> Convert | None:
     """Turns a kind's objects of one apiVersion into another's; None where they are the same."""
@@ -44,6 +46,8 @@ def canonicaliser(kind: str, storage_version: str) -> Callable[[bytes], bytes]:
             obj = decode(type_for(group, number, kind), raw, DecodeReport())
         except (DecodeError, KeyError) as error:
             raise ValueError(str(error)) from error
+        if not _ESCAPED.isdisjoint(obj.get("metadata", {}).get("uid", "")):
+            raise ValueError("the uid is none that a server made")
         obj["kind"], obj["apiVersion"] = kind, version
         apply_defaults(version, kind, obj)
         convert = converter(kind, version, storage_version)

@@ -1,0 +1,52 @@
+"""Values as this server stores them, and a resource to keep them in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from storage.cache import ResourceCache, ResourceSpec
+from storage.entry import MARK, Attributes
+
+ROOT = b"/registry/"
+PREFIX = b"/registry/pods/"
+HEAD = b'{"kind":"Pod","apiVersion":"v1",'
+
+
+def canonical(name: str, uid: str = "u-1", **rest: Any) -> bytes:
+    """A canonical value; `rest` are members of the metadata after the uid, but for `spec`."""
+    spec = rest.pop("spec", {})
+    metadata = {"name": name, "uid": uid, **rest}
+    return orjson.dumps({"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": spec}) + MARK
+
+
+def canonicalise(value: bytes) -> bytes:
+    """What stands for the gateway's decoding and defaulting: the name is kept, the phase is the default."""
+    obj = orjson.loads(value)
+    if not isinstance(obj, dict):
+        raise ValueError("no object")
+    name = obj["metadata"]["name"]
+    return canonical(name, labels=obj["metadata"].get("labels", {}), spec={"phase": "defaulted"})
+
+
+def attributes_of(obj: dict[str, Any]) -> Attributes:
+    metadata = obj["metadata"]
+    return Attributes(metadata.get("labels", {}), {"metadata.name": metadata["name"]})
+
+
+SPEC = ResourceSpec(PREFIX, HEAD, canonicalise, attributes_of)
+
+
+def pods() -> ResourceCache:
+    """An empty cache of pods."""
+    return ResourceCache(SPEC)
+
+
+def key(namespace: str, name: str) -> bytes:
+    return PREFIX + f"{namespace}/{name}".encode()
+
+
+def label(entry_tail: bytes) -> str:
+    """The value of the label `v` of an entry's tail."""
+    return str(orjson.loads(b"{" + entry_tail)["metadata"]["labels"]["v"])

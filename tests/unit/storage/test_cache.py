@@ -1,0 +1,143 @@
+"""The watch cache takes whatever is in etcd, keeps key order, and tells who waits."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.cache import ResourceCache, WatchCache
+from storage.entry import MARK, ChangeType
+from tests.unit.storage.canonical import HEAD, PREFIX, ROOT, SPEC, canonical, key, pods
+
+FOREIGN = b'{ "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "labels": {"app": "web"}} }'
+UNREADABLE = [b"", b"null", b"7", b"[]", b"{", b"k8s\x00\n\x0b", b"\xff\xfe", b'{"metadata":7}', b'{"metadata":null}']
+
+
+def shown(cache: ResourceCache, at: bytes) -> dict[str, object]:
+    entry = cache.get(at)
+    assert entry is not None
+    shown: dict[str, object] = orjson.loads(HEAD + entry.tail)
+    return shown
+
+
+def test_canonical_values_are_taken_as_they_are() -> None:
+    cache = ResourceCache(replace(SPEC, canonicalise=lambda value: pytest.fail("it is canonical")))
+    cache.put(key("n", "a"), canonical("a"), 5)
+    entry = cache.get(key("n", "a"))
+    assert entry is not None and entry.value(HEAD) == canonical("a")
+
+
+def test_the_values_of_others_are_made_canonical_once() -> None:
+    cache = pods()
+    cache.put(key("n", "a"), FOREIGN, 5)
+    obj = shown(cache, key("n", "a"))
+    assert obj["spec"] == {"phase": "defaulted"}
+    assert obj["metadata"] == {"name": "a", "uid": "u-1", "resourceVersion": "5", "labels": {"app": "web"}}
+
+
+@pytest.mark.parametrize("value", UNREADABLE)
+def test_a_value_that_nobody_can_read_still_has_its_name(value: bytes) -> None:
+    cache = pods()
+    cache.put(key("n", 'od"d\\'), value, 5)
+    assert shown(cache, key("n", 'od"d\\'))["metadata"] == {"name": "odd", "uid": "", "resourceVersion": "5"}
+
+
+@pytest.mark.parametrize("rest", [b'"metadata":{"name":"a"}}', b'"metadata":{"uid":"1', b'"metadata":{'])
+def test_a_value_that_only_looks_canonical_does_no_harm(rest: bytes) -> None:
+    cache = pods()
+    cache.put(key("n", "a"), HEAD + rest + MARK, 5)
+    metadata = shown(cache, key("n", "a"))["metadata"]
+    assert isinstance(metadata, dict) and (metadata["name"], metadata["resourceVersion"]) == ("a", "5")
+
+
+NAMESPACES = st.sampled_from(["a", "a-b", "a.b", "ab", "a0", "b", "aa"])
+
+
+@given(st.lists(st.tuples(NAMESPACES, st.sampled_from(["x", "y", "x-1", "x.1"])), unique=True))
+def test_a_namespace_holds_its_own_objects_and_no_others(objects: list[tuple[str, str]]) -> None:
+    """Though the name of one namespace may begin another's, and "-" and "." sort before "/"."""
+    cache = pods()
+    for revision, (namespace, name) in enumerate(objects, start=1):
+        cache.put(key(namespace, name), canonical(name), revision)
+    for namespace in ("a", "a-b", "a.b", "ab", "none"):
+        found = cache.slice(*cache.bounds(key(namespace, "")))
+        assert [each.key for each in found] == sorted(key(space, name) for space, name in objects if space == namespace)
+    assert cache.slice(*cache.bounds(PREFIX)) == cache.slice(0, len(cache))
+
+
+def test_changes_say_what_was_there_before() -> None:
+    cache = pods()
+    cache.put(key("n", "a"), canonical("a"), 5)
+    cache.put(key("n", "a"), canonical("a", labels={}), 6)
+    cache.remove(key("n", "a"), 7)
+    cache.remove(key("n", "a"), 8)
+    added, modified, deleted = cache.history.between(0, cache.history.end)
+    assert [added.type, modified.type, deleted.type] == [ChangeType.ADDED, ChangeType.MODIFIED, ChangeType.DELETED]
+    assert (added.previous, modified.previous) == (None, added.entry)
+    assert deleted.previous is modified.entry and deleted.entry.revision == 7
+    assert (len(cache), cache.changed, cache.get(key("n", "a"))) == (0, 7, None)
+
+
+def test_answers_are_forgotten_when_something_changes() -> None:
+    cache = pods()
+    cache.memo["answer"] = 1
+    cache.put(key("n", "a"), canonical("a"), 5)
+    assert not cache.memo
+
+
+def test_a_key_belongs_to_the_resource_whose_prefix_it_has() -> None:
+    watch_cache = WatchCache(ROOT)
+    found = {
+        segment: watch_cache.register(replace(SPEC, prefix=ROOT + segment + b"/"))
+        for segment in (b"pods", b"services/specs", b"services/endpoints", b"apps.example.com/things")
+    }
+    for rest, segment in {
+        b"pods/n/a": b"pods",
+        b"services/specs/n/a": b"services/specs",
+        b"services/endpoints/n/a": b"services/endpoints",
+        b"apps.example.com/things/n/a": b"apps.example.com/things",
+        b"podsecurity/n/a": None,
+        b"services/other/n/a": None,
+        b"services/specs": None,
+        b"pods": None,
+        b"": None,
+        b"ranges/serviceips": None,
+    }.items():
+        assert watch_cache.of_key(ROOT + rest) is (found[segment] if segment else None), rest
+    assert watch_cache.register(replace(SPEC, prefix=ROOT + b"pods/")) is found[b"pods"]
+
+
+async def test_those_go_on_whose_revision_is_reached() -> None:
+    cache = WatchCache(ROOT)
+    cache.advance(5)
+    waiting = {revision: cache.reach(revision) for revision in (9, 5, 7, 8, 7)}
+    assert [revision for revision, future in waiting.items() if future.done()] == [5]
+    cache.advance(7)
+    cache.advance(6)
+    assert cache.reached == 7
+    assert sorted(revision for revision, future in waiting.items() if future.done()) == [5, 7]
+
+
+async def test_who_gave_up_waiting_is_forgotten() -> None:
+    cache = WatchCache(ROOT)
+    patient = cache.reach(100)
+    for revision in range(10_000):
+        cache.reach(1 << 60 | revision).cancel()
+    assert len(cache._waiting) <= 257
+    cache.advance(100)
+    assert patient.done()
+
+
+async def test_a_batch_of_changes_wakes_once() -> None:
+    cache = pods()
+    one, other = cache.changes(), cache.changes()
+    cache.forget(other)
+    cache.wake()
+    assert one.done() and not other.done()
+    async with asyncio.timeout(1):
+        await one

@@ -1,0 +1,84 @@
+"""The recent changes of a resource: what is kept, what is dropped, and who learns of it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.entry import Change, ChangeType, Entry
+from storage.history import MIN_CHANGES, History, Overrun
+
+
+def change(revision: int, size: int = 0) -> Change:
+    previous = Entry(b"k", b"x" * size, revision - 1) if size else None
+    return Change(ChangeType.MODIFIED, revision, Entry(b"k", b"", revision), previous)
+
+
+def filled(revisions: range, max_changes: int = 20_000, max_bytes: int = 1 << 30, size: int = 0) -> History:
+    history = History(revisions.start - 1, max_changes, max_bytes)
+    for revision in revisions:
+        history.append(change(revision, size))
+    return history
+
+
+def revisions_of(changes: list[Change]) -> list[int]:
+    return [each.revision for each in changes]
+
+
+def test_the_oldest_changes_go_first_when_there_are_too_many() -> None:
+    history = filled(range(1, 1001), max_changes=300)
+    assert (history.first, history.end, history.start) == (700, 1000, 700)
+    assert revisions_of(history.between(700, history.end)) == list(range(701, 1001))
+
+
+def test_bytes_that_only_the_history_keeps_alive_are_bounded() -> None:
+    history = filled(range(1, 1001), max_bytes=400 * 1200, size=1000)
+    assert history.end - history.first == 400
+
+
+def test_some_changes_are_kept_whatever_their_size() -> None:
+    history = filled(range(1, 1001), max_bytes=1, size=1000)
+    assert history.end - history.first == MIN_CHANGES
+
+
+def test_who_has_not_read_what_is_dropped_is_overrun() -> None:
+    history = filled(range(1, 1001), max_changes=300)
+    with pytest.raises(Overrun):
+        history.between(699, 705)
+    with pytest.raises(Overrun):
+        history.position_after(699)
+    with pytest.raises(Overrun):
+        history.undo_to(699)
+
+
+def test_changes_with_one_revision_are_one_step() -> None:
+    history = History(9)
+    for revision in (10, 10, 10, 12):
+        history.append(change(revision))
+    assert [history.position_after(revision) for revision in (9, 10, 11, 12, 99)] == [0, 3, 3, 4, 4]
+    assert revisions_of(history.undo_to(9)) == [12, 10, 10, 10]
+    assert revisions_of(history.undo_to(10)) == [12]
+
+
+def test_what_a_reload_skipped_stays_unknown_when_old_changes_are_dropped() -> None:
+    """After a reload the history has a gap below its start, whatever changes from before it are still kept."""
+    history = filled(range(1, 301), max_changes=300)
+    history.start = 500
+    for revision in range(501, 551):
+        history.append(change(revision))
+    assert history.start == 500
+    with pytest.raises(Overrun):
+        history.position_after(400)
+    assert revisions_of(history.between(history.position_after(500), history.end)) == list(range(501, 551))
+
+
+@given(st.integers(1, 700), st.integers(256, 600), st.data())
+def test_a_position_gives_exactly_what_is_newer(count: int, kept: int, data: st.DataObject) -> None:
+    history = filled(range(1, count + 1), max_changes=kept)
+    revision = data.draw(st.integers(history.start, count))
+    position = history.position_after(revision)
+    end = data.draw(st.integers(position, history.end))
+    assert revisions_of(history.between(position, history.end)) == list(range(revision + 1, count + 1))
+    assert revisions_of(history.between(position, end)) == list(range(revision + 1, revision + 1 + end - position))
+    assert revisions_of(history.undo_to(revision)) == list(range(count, revision, -1))
