@@ -13,11 +13,14 @@ from gateway.resources.resource import Resource
 from gateway.resources.strategies import strategy_for
 from gateway.resources.strategy import Strategy
 from gateway.schema.types import Type
+from gateway.verbs.expiry import Expiry
 from gateway.verbs.hooks import WriteHooks, hooks_for
 from gateway.verbs.stored import head_of
 
 if TYPE_CHECKING:
     from gateway.server import Gateway
+
+EVENT_SECONDS = 3600
 
 Convert = Callable[[JsonObject], JsonObject]
 
@@ -36,6 +39,7 @@ class Scope:
     chain: Chain
     lookup: Lookup
     hooks: WriteHooks | None
+    expiry: Expiry | None
     key_prefix: bytes
     head: bytes
     storage_version: str
@@ -85,6 +89,7 @@ def _compile(gateway: Gateway, resource: Resource) -> Scope:
         chain=chain_for(resource, settings.enable_admission_plugins, settings.disable_admission_plugins),
         lookup=Lookup(gateway),
         hooks=hooks_for(gateway, resource),
+        expiry=Expiry(gateway, EVENT_SECONDS) if resource.storage_prefix == "events" else None,
         key_prefix=f"{settings.etcd_prefix}/{resource.storage_prefix}/".encode(),
         head=head_of(kind, stored),
         storage_version=stored,

@@ -176,7 +176,7 @@ async def _insert(write: Write, obj: JsonObject) -> Written:
     key = write.scope.key(write.context.namespace, obj["metadata"]["name"])
     value = encode_stored(obj, resource.kind, resource.storage_version)
     if not write.options.dry_run:
-        return Written(value, await store.create(key, value), created=True)
+        return Written(value, await store.create(key, value, await _lease(write)), created=True)
     present = await store.get(key)
     if present is not None:
         raise KeyExists(present)
@@ -276,7 +276,13 @@ async def _replace(write: Write, key: bytes, current: StoredObject, obj: JsonObj
     value = encode_stored(obj, resource.kind, resource.storage_version)
     if dry_run:
         return Written(value, current.revision)
-    return Written(value, await store.update(key, value, current.revision))
+    return Written(value, await store.update(key, value, current.revision, await _lease(write)))
+
+
+async def _lease(write: Write) -> int:
+    """The lease that the object lives under, 0 for those that stay."""
+    expiry = write.scope.expiry
+    return 0 if expiry is None else await expiry.lease()
 
 
 async def _create_instead(write: Write, key: bytes, make: MakeObject, uid: str, allow_create: bool) -> Written:
