@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any
 
 from gateway.apply.path_element import key_element, quoted, value_element
-from gateway.schema.types import Kind, Type
+from gateway.schema.types import Kind, Omit, Type
 
 
 class Shape(Enum):
@@ -60,9 +60,19 @@ def item_key(type_: Type) -> Keyed:
     return _several_keys(names, defaults, type_.list_map_keys)
 
 
+# whose optional name is the empty string by default, which schemas here don't tell from having no default
+_NAMED_BY_DEFAULT = "v1.LocalObjectReference"
+_ZEROS = {Kind.STRING: "", Kind.INT32: 0, Kind.INT64: 0}
+
+
 def _default(type_: Type, name: str) -> Any:
-    field = element_of(type_).fields.get(name)
-    return field.default if field else None
+    """The schema's default of a key; that of fields which Go always writes is their zero."""
+    element = element_of(type_)
+    field = element.fields.get(name)
+    if field is None or field.default is not None:
+        return field.default if field else None
+    always = field.omit is Omit.NEVER or element.name == _NAMED_BY_DEFAULT
+    return _ZEROS.get(field.type.kind) if always else None
 
 
 def _member(item: Any) -> str:
