@@ -1,0 +1,173 @@
+"""A consistent read is at least as new as etcd was when it arrived."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from storage import consistency
+from storage.cache import WatchCache
+from storage.consistency import ConsistentReads
+from storage.errors import StorageError, Unavailable
+
+
+class Etcd:
+    """Probes that answer when the test says so; `revision` is what a probe finds when it begins."""
+
+    def __init__(self) -> None:
+        self.revision = 10
+        self.probes: list[asyncio.Future[None]] = []
+        self.progress_asked = 0
+        self.progress: Callable[[], bool] = lambda: False
+
+    async def probe(self) -> int:
+        found = self.revision
+        gate: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.probes.append(gate)
+        await gate
+        return found
+
+    async def request_progress(self) -> bool:
+        self.progress_asked += 1
+        return self.progress()
+
+    async def started(self, probes: int) -> asyncio.Future[None]:
+        """The newest probe, once so many have begun."""
+        async with asyncio.timeout(5):
+            while len(self.probes) < probes:
+                await asyncio.sleep(0)
+        return self.probes[-1]
+
+
+@pytest.fixture
+def etcd() -> Etcd:
+    return Etcd()
+
+
+@pytest.fixture
+def cache() -> WatchCache:
+    return WatchCache(b"/registry/")
+
+
+@pytest.fixture
+def reads(etcd: Etcd, cache: WatchCache) -> ConsistentReads:
+    return ConsistentReads(cache, etcd.probe, etcd.request_progress)
+
+
+async def within(awaited: Awaitable[bool], seconds: float = 5) -> bool:
+    async with asyncio.timeout(seconds):
+        return await awaited
+
+
+async def test_a_probe_never_serves_a_request_that_arrived_after_it_started(
+    etcd: Etcd, cache: WatchCache, reads: ConsistentReads
+) -> None:
+    cache.advance(10)
+    early = reads.fresh()
+    first = await etcd.started(1)
+    etcd.revision = 11  # somebody's write is acknowledged; only then does the next request arrive
+    late = reads.fresh()
+    first.set_result(None)
+    assert await within(early)
+    second = await etcd.started(2)
+    assert not late.done()
+    second.set_result(None)
+    cache.advance(11)
+    assert await within(late)
+
+
+async def test_requests_that_arrive_together_share_a_probe(
+    etcd: Etcd, cache: WatchCache, reads: ConsistentReads
+) -> None:
+    cache.advance(10)
+    together = [reads.fresh() for _ in range(50)]
+    (await etcd.started(1)).set_result(None)
+    assert all(await within(asyncio.gather(*together)))  # type: ignore[arg-type] # a list of booleans
+    assert len(etcd.probes) == 1
+
+
+async def test_a_read_waits_for_the_events_that_it_must_have_seen(
+    etcd: Etcd, cache: WatchCache, reads: ConsistentReads
+) -> None:
+    waiting = reads.fresh()
+    (await etcd.started(1)).set_result(None)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert not waiting.done()
+    cache.advance(10)
+    assert await within(waiting)
+    assert etcd.progress_asked == 0
+
+
+async def test_progress_is_asked_for_when_no_event_comes(
+    etcd: Etcd, cache: WatchCache, reads: ConsistentReads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Something outside of the prefix has moved the revision. etcd may drop the question once."""
+    monkeypatch.setattr(consistency, "EVENTS_WAIT", 0.01)
+    monkeypatch.setattr(consistency, "PROGRESS_AGAIN", 0.01)
+
+    def progress() -> bool:
+        if etcd.progress_asked == 3:
+            cache.advance(10)
+        return True
+
+    etcd.progress = progress
+    waiting = reads.fresh()
+    (await etcd.started(1)).set_result(None)
+    assert await within(waiting)
+    assert etcd.progress_asked == 3
+
+
+@pytest.mark.parametrize("answers", [True, False])
+async def test_when_the_feed_cannot_get_there_etcd_is_to_be_read(
+    etcd: Etcd, reads: ConsistentReads, monkeypatch: pytest.MonkeyPatch, answers: bool
+) -> None:
+    monkeypatch.setattr(consistency, "EVENTS_WAIT", 0.01)
+    monkeypatch.setattr(consistency, "PROGRESS_WAIT", 0.05)
+    etcd.progress = lambda: answers
+    waiting = reads.fresh()
+    (await etcd.started(1)).set_result(None)
+    assert not await within(waiting)
+
+
+async def test_a_probe_that_fails_fails_its_requests_and_no_others(
+    etcd: Etcd, cache: WatchCache, reads: ConsistentReads
+) -> None:
+    cache.advance(10)
+    early = reads.fresh()
+    first = await etcd.started(1)
+    late = reads.fresh()
+    first.set_exception(Unavailable("gone"))
+    with pytest.raises(Unavailable, match="gone"):
+        await within(early)
+    (await etcd.started(2)).set_result(None)
+    assert await within(late)
+
+
+async def test_nobody_hangs_when_a_probe_breaks_in_a_way_that_nobody_foresaw(
+    etcd: Etcd, cache: WatchCache, reads: ConsistentReads
+) -> None:
+    early = reads.fresh()
+    first = await etcd.started(1)
+    late = reads.fresh()
+    first.set_exception(RuntimeError("a defect"))
+    for each in (early, late):
+        with pytest.raises(StorageError):
+            await within(each)
+    running = reads._running
+    assert running is None
+    cache.advance(10)
+    again = reads.fresh()
+    (await etcd.started(2)).set_result(None)
+    assert await within(again)
+
+
+async def test_a_client_that_leaves_disturbs_nobody(etcd: Etcd, cache: WatchCache, reads: ConsistentReads) -> None:
+    cache.advance(10)
+    leaving, staying = reads.fresh(), reads.fresh()
+    probe = await etcd.started(1)
+    leaving.cancel()
+    probe.set_result(None)
+    assert await within(staying)
