@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gateway.jsontypes import JsonObject
-from gateway.validation.checks import POSITIVE_ZERO, known, text
+from gateway.validation.checks import known, text
 from gateway.validation.field import FieldError, forbidden, invalid, not_supported, required
-from gateway.validation.formats import validate_dns1123_label
+from gateway.validation.formats import POSITIVE, validate_dns1123_label
 from gateway.validation.names import is_path_segment_name
 from gateway.validation.quantities import quantity_of, validate_nonnegative_quantity
 from gateway.validation.resource_names import validate_container_resource_name
@@ -213,7 +213,7 @@ def _policy(policy: JsonObject, path: str) -> list[FieldError]:
     period = policy.get("periodSeconds", 0)
     for key in ("value", "periodSeconds"):
         if policy.get(key, 0) <= 0:
-            found.append(invalid(f"{path}.{key}", policy.get(key, 0), POSITIVE_ZERO))
+            found.append(invalid(f"{path}.{key}", policy.get(key, 0), POSITIVE))
     if period > MAX_PERIOD_SECONDS:
         found.append(invalid(f"{path}.periodSeconds", period, f"must be less than or equal to {MAX_PERIOD_SECONDS}"))
     return found

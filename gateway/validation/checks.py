@@ -10,7 +10,6 @@ from gateway.validation.formats import is_port_name, is_port_number
 
 IMMUTABLE = "field is immutable"
 NOT_NEGATIVE = "must be greater than or equal to 0"
-POSITIVE_ZERO = "must be greater than zero"
 
 
 def each(path: str, value: Any, messages: Iterable[str]) -> list[FieldError]:
@@ -44,10 +43,6 @@ def port_or_name(path: str, value: Any) -> list[FieldError]:
 
 def not_negative(path: str, value: int) -> list[FieldError]:
     return [] if value >= 0 else [invalid(path, value, NOT_NEGATIVE)]
-
-
-def positive(path: str, value: int) -> list[FieldError]:
-    return [] if value > 0 else [invalid(path, value, POSITIVE_ZERO)]
 
 
 def immutable(path: str, new: Any, old: Any) -> list[FieldError]:

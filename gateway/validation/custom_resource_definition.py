@@ -98,7 +98,7 @@ def _spec(spec: JsonObject, old: JsonObject | None) -> list[FieldError]:
     found = _group(spec.get("group", "")) + one_of("spec.scope", spec.get("scope", ""), SCOPES)
     versions: list[JsonObject] = spec.get("versions") or []
     validation = spec.get("validation")
-    if not (validation or {}).get("openAPIV3Schema"):
+    if (validation or {}).get("openAPIV3Schema") is None:
         found += [
             required(f"spec.versions[{i}].schema.openAPIV3Schema")
             for i, version in enumerate(versions)

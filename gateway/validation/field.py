@@ -119,7 +119,10 @@ def not_found(path: str, value: Any) -> FieldError:
 
 
 def too_long(path: str, max_length: int) -> FieldError:
-    return _error(TOO_LONG, path, _NO_VALUE, f"may not be more than {max_length} bytes" if max_length >= 0 else "value is too long")
+    if max_length < 0:
+        return _error(TOO_LONG, path, _NO_VALUE, "value is too long")
+    unit = "byte" if max_length == 1 else "bytes"
+    return _error(TOO_LONG, path, _NO_VALUE, f"may not be more than {max_length} {unit}")
 
 
 def too_many(path: str, actual: int, maximum: int) -> FieldError:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 
+MOST_REPEATS = 1000
 _GO_ESCAPES = "pPzQECxX"  # that Python has not, or has otherwise
 _look_around = re.compile(r"(?<!\\)\(\?(?:<?[=!]|>|#|\()").search
 _back_reference = re.compile(r"(?<!\\)(?:\\\\)*(\\[1-9])").search
-_stacked = re.compile(r"(?<!\\)[*+?](?:[*+]|\?[*+?])|(?<!\\)[*+?]\{\d+,?\d*\}").search
+_REPEAT = r"\{\d+(?:,\d*)?\}"
+_stacked = re.compile(rf"(?<!\\)(?:[*+?]|{_REPEAT})(?:[*+]|\?[*+?]|{_REPEAT})").search
+_repeats = re.compile(r"(?<!\\)\{(\d+)(?:,(\d*))?\}").finditer
 
 
 def regexp_problem(pattern: str) -> str:
@@ -23,6 +26,9 @@ def _problem(pattern: str) -> tuple[str, str]:
         return "invalid escape sequence", found[1]
     if found := _stacked(pattern):
         return "invalid nested repetition operator", found[0]
+    for repeat in _repeats(pattern):
+        if int(repeat[1]) > MOST_REPEATS or (repeat[2] and not int(repeat[1]) <= int(repeat[2]) <= MOST_REPEATS):
+            return "invalid repeat count", repeat[0]
     try:
         re.compile(pattern)
     except re.error as error:
@@ -50,4 +56,8 @@ def _in_go(message: str, pattern: str, position: int) -> tuple[str, str]:
         return "invalid nested repetition operator", pattern[max(position - 1, 0) : position + 1]
     if message.startswith("bad character range"):
         return "invalid character class range", message.removeprefix("bad character range ")
-    return ("", "") if rest.startswith(("(?U", "(?<", "(?P<")) else ("invalid or unsupported Perl syntax", rest[:3])
+    return (
+        ("", "")
+        if pattern[max(position - 1, 0) :].startswith(("(?U", "(?<", "(?P<", "?<"))
+        else ("invalid or unsupported Perl syntax", rest[:3])
+    )

@@ -33,9 +33,9 @@ class _Values:
     def __init__(self, base: str) -> None:
         self._base = base
 
-    def _field(self, name: str) -> str:
+    def _field(self, name: str = "") -> str:
         name = name.removeprefix(".")
-        return f"{self._base}.{name}" if name and self._base else name or self._base
+        return f"{self._base}.{name}" if name and self._base else name or self._base or "<nil>"
 
     def check(self, value: Any, schema: JsonObject, name: str) -> list[FieldError]:
         found = self._type(value, schema, name)
@@ -82,7 +82,9 @@ class _Values:
     def _number(self, value: float, schema: JsonObject, name: str) -> list[FieldError]:
         found, field = list[FieldError](), self._field(name)
         if schema.get("type") == "integer" and schema.get("format") == "int32" and value not in INT32:
-            found.append(invalid(self._base, "", f"Checked value must be of type integer with format int32 in {name}"))
+            found.append(
+                invalid(self._field(), "", f"Checked value must be of type integer with format int32 in {name}")
+            )
         factor, least, most = schema.get("multipleOf"), schema.get("minimum"), schema.get("maximum")
         if factor is not None and factor <= 0:
             message = f"factor MultipleOf declared for {name} must be positive: {_number(factor)}"
@@ -132,7 +134,7 @@ class _Values:
             return [self.check(value, one, name) for one in schema.get(key) or ()]
 
         def said(text: str) -> FieldError:
-            return invalid(self._base, "", f"{go_quote(name)} must {text}")
+            return invalid(self._field(), "", f"{go_quote(name)} must {text}")
 
         found = list[FieldError]()
         if (results := checks("anyOf")) and all(results):

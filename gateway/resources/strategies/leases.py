@@ -5,7 +5,7 @@ from __future__ import annotations
 from gateway.jsontypes import JsonObject
 from gateway.resources.strategy import Strategy, WriteContext
 from gateway.validation.field import FieldError, forbidden, invalid, not_supported
-from gateway.validation.formats import NOT_NEGATIVE, POSITIVE, validate_qualified_name
+from gateway.validation.formats import NOT_NEGATIVE, validate_qualified_name
 
 _COORDINATED = ("strategy", "preferredHolder")  # fields of coordinated leader election, which is not enabled
 
@@ -25,7 +25,7 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     spec, found = obj.get("spec", {}), list[FieldError]()
     duration, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
     if duration is not None and duration <= 0:
-        found.append(invalid("spec.leaseDurationSeconds", duration, POSITIVE))
+        found.append(invalid("spec.leaseDurationSeconds", duration, "must be greater than 0"))
     if transitions is not None and transitions < 0:
         found.append(invalid("spec.leaseTransitions", transitions, NOT_NEGATIVE))
     strategy = spec.get("strategy")

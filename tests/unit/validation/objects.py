@@ -1,0 +1,76 @@
+"""Objects for tests of validation: the smallest valid ones with changes, and what a create or an update is told."""
+
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gateway.defaults import apply_defaults
+from gateway.jsontypes import JsonObject
+from gateway.resources.resource import Resource
+from gateway.resources.strategies import strategy_for
+from gateway.resources.strategy import Strategy, WriteContext
+
+MINIMAL: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("minimal.yaml").read_text())
+
+
+def merged(obj: JsonObject, changes: JsonObject) -> JsonObject:
+    """An object with members changed, at any depth, and those that are None removed."""
+    result = dict(obj)
+    for key, value in changes.items():
+        if value is None:
+            result.pop(key, None)
+        elif isinstance(value, dict) and isinstance(result.get(key), dict):
+            result[key] = merged(result[key], value)
+        else:
+            result[key] = deepcopy(value)
+    return result
+
+
+def made(resource: str, changes: JsonObject | None = None) -> JsonObject:
+    """A minimal object with changes, defaulted."""
+    version, _, _ = resource.rpartition("/")
+    known = MINIMAL[resource]
+    meta = {"name": "a", **({"namespace": "default"} if known["namespaced"] else {})}
+    obj: JsonObject = {"apiVersion": version, "kind": known["kind"], "metadata": meta}
+    obj = merged(merged(obj, known["members"]), changes or {})
+    apply_defaults(version, known["kind"], obj)
+    return obj
+
+
+def _rules(resource: str) -> tuple[Strategy, WriteContext]:
+    group_version, _, plural = resource.rpartition("/")
+    group, _, version = group_version.rpartition("/")
+    known = MINIMAL[resource]
+    described = Resource(group, version, plural, known["kind"], group, version, known["namespaced"], frozenset())
+    context = WriteContext(described, "default", "a", "admin", now="2024-01-02T03:04:05Z")
+    return strategy_for(group, plural), context
+
+
+def created(resource: str, changes: JsonObject | None = None) -> JsonObject:
+    """A minimal object with changes, as a create prepares it."""
+    strategy, context = _rules(resource)
+    obj = made(resource, changes)
+    strategy.prepare_for_create(obj, context)
+    return obj
+
+
+def create_errors(resource: str, changes: JsonObject) -> list[str]:
+    """What a create of a minimal object with changes is told."""
+    strategy, context = _rules(resource)
+    return [str(error) for error in strategy.validate(created(resource, changes), context)]
+
+
+def updated(resource: str, changes: JsonObject, before: JsonObject | None = None) -> tuple[JsonObject, list[str]]:
+    """A minimal object with `before`, after an update with `changes`; and what the update is told."""
+    strategy, context = _rules(resource)
+    old = created(resource, before)
+    obj = merged(old, changes)
+    apply_defaults(obj["apiVersion"], obj["kind"], obj)
+    strategy.prepare_for_update(obj, old, context)
+    return obj, [str(error) for error in strategy.validate_update(obj, old, context)]
+
+
+def update_errors(resource: str, changes: JsonObject, before: JsonObject | None = None) -> list[str]:
+    return updated(resource, changes, before)[1]
