@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from gateway.access.authorization import forbidden
 from gateway.admission.chain import Operation, review
 from gateway.apply import keep_timestamps, update_managed
 from gateway.http import status
@@ -41,6 +42,7 @@ class Write:
     """One write request on its way."""
 
     gateway: Gateway
+    request: Request
     scope: Scope
     options: WriteOptions
     manager: str
@@ -85,7 +87,7 @@ def begin(gateway: Gateway, request: Request, resource: Resource, options: Write
         user.extra,
     )
     manager = manager_of(options.manager, request.headers.get(b"user-agent", b""))
-    return Write(gateway, scope_of(gateway, resource), options, manager, context)
+    return Write(gateway, request, scope_of(gateway, resource), options, manager, context)
 
 
 def track_fields(write: Write, new: JsonObject, old: JsonObject | None) -> None:
@@ -300,7 +302,17 @@ async def _create_instead(write: Write, key: bytes, make: MakeObject, uid: str, 
     metadata.fill_system_fields(meta, context.now)
     async with allocated(write, obj, None):
         await prepare_new(write, obj)
+        _authorize_create(write)
         return await _insert(write, obj)
+
+
+def _authorize_create(write: Write) -> None:
+    """Who creates by an update or an apply must be allowed to create too. Raises StatusError 403."""
+    request = write.request
+    info = replace(request.info, verb="create")
+    reason = write.gateway.authorizer.authorize(request.user, info)
+    if reason is not None:
+        raise forbidden(request.user, info, reason)
 
 
 @asynccontextmanager

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gateway.access.authorization import AuthenticatedOnly
 from gateway.access.user import User
 from gateway.config import Settings
 from gateway.http.exchange import Request
@@ -33,7 +34,12 @@ class Api:
         self.store = FakeStore()
         settings = Settings(disable_admission_plugins=frozenset({"ServiceAccount"}))
         self.gateway: Any = SimpleNamespace(
-            settings=settings, resources=registry.resources, registry=registry, store=self.store, scopes={}
+            settings=settings,
+            resources=registry.resources,
+            registry=registry,
+            store=self.store,
+            scopes={},
+            authorizer=AuthenticatedOnly(),
         )
         self.warnings: list[str] = []
         self.store._put(b"/registry/namespaces/default", dumps(NAMESPACE))
@@ -49,7 +55,7 @@ class Api:
 
         request = Request(method, path, query.encode(), {b"content-type": content_type.encode()}, receive)
         request.info = info = request_info(method, path, request.query)
-        request.user = User("admin", ("system:masters",))
+        request.user = User("admin", ("system:masters", "system:authenticated"))
         resource = self.gateway.resources[info.group, info.version, info.resource, info.subresource]
         verb = verb_for(info.verb, resource.qualified, resource.subresource)
         response = await verb(self.gateway, request, resource)
