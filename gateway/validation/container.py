@@ -31,6 +31,7 @@ class PodContext:
     restart_policy: str
     host_users: bool
     options: PodOptions
+    reads_files: bool = False  # set while containers are checked
 
 
 def validate_container(container: JsonObject, path: str, errors: list[FieldError], pod: PodContext) -> None:
@@ -49,7 +50,7 @@ def validate_container(container: JsonObject, path: str, errors: list[FieldError
     if ports := container.get("ports"):
         _ports(ports, f"{path}.ports", errors)
     if variables := container.get("env"):
-        validate_env(variables, f"{path}.env", errors)
+        pod.reads_files |= validate_env(variables, f"{path}.env", errors)
     if sources := container.get("envFrom"):
         validate_env_from(sources, f"{path}.envFrom", errors)
     mounts, devices = container.get("volumeMounts"), container.get("volumeDevices")

@@ -56,7 +56,9 @@ _BYTES_TEXT = "only divisor's values 1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1
 _NO_SOURCE = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
 
 
-def validate_env(variables: list[JsonObject], path: str, errors: list[FieldError]) -> None:
+def validate_env(variables: list[JsonObject], path: str, errors: list[FieldError]) -> bool:
+    """Returns whether a variable reads from a file, which the pod's volumes have to have."""
+    reads_files = False
     for i, variable in enumerate(variables):
         name = variable.get("name")
         if not name:
@@ -66,6 +68,8 @@ def validate_env(variables: list[JsonObject], path: str, errors: list[FieldError
         source = variable.get("valueFrom")
         if source is not None:
             _value_from(variable, source, f"{path}[{i}].valueFrom", errors)
+            reads_files = reads_files or "fileKeyRef" in source
+    return reads_files
 
 
 def _value_from(variable: JsonObject, source: JsonObject, path: str, errors: list[FieldError]) -> None:

@@ -64,6 +64,8 @@ def validate_pod_spec(
     _host_name(spec, path, errors)
     _names(spec, path, errors)
     _rest(spec, path, errors, options)
+    if pod.reads_files:
+        _file_references(spec, path, errors)
 
 
 def _policies(spec: JsonObject, path: str, errors: list[FieldError]) -> None:
@@ -160,7 +162,6 @@ def _rest(spec: JsonObject, path: str, errors: list[FieldError], options: PodOpt
     system = spec.get("os")
     if system is not None:
         _operating_system(system, spec, path, errors)
-    _file_references(spec, path, errors)
 
 
 def _operating_system(system: JsonObject, spec: JsonObject, path: str, errors: list[FieldError]) -> None:

@@ -56,7 +56,7 @@ def pod_warnings(pod: JsonObject) -> list[str]:
 def _warnings(spec: JsonObject, meta: JsonObject, path: str, template: bool) -> list[str]:
     annotations, at = meta.get("annotations") or {}, f"{path}spec"
     found = [*_node_labels(spec, at)]
-    for key, text in _ANNOTATIONS.items():
+    for key, text in _ANNOTATIONS.items() if annotations else ():
         if key in annotations:
             found.append(f"{path}metadata.annotations[{key}]: {text}")
     for i, volume in enumerate(spec.get("volumes") or ()):
@@ -65,10 +65,11 @@ def _warnings(spec: JsonObject, meta: JsonObject, path: str, template: bool) -> 
     found += _duplicates(spec, at)
     overhead = spec.get("overhead") or {}
     found += [_fraction(f"{at}.overhead[{key}]", overhead[key]) for key in _BYTES if _is_bad(overhead, key)]
-    if annotations:
+    profiles = any("seccomp" in key or "apparmor" in key for key in annotations)
+    if profiles:
         found += _seccomp_pod(spec, annotations, path)
     for container, place in containers_with_path(spec, at):
-        if annotations:
+        if profiles:
             found += _container_annotations(container, spec, annotations, path, template)
         found += _container(container, place)
     found += _ports(spec, at)
@@ -76,7 +77,8 @@ def _warnings(spec: JsonObject, meta: JsonObject, path: str, template: bool) -> 
     if grace is not None and grace < 0:
         text = "must be >= 0; negative values are invalid and will be treated as 1"
         found.append(f"{at}.terminationGracePeriodSeconds: {text}")
-    found += _affinity(spec.get("affinity") or {}, f"{at}.affinity")
+    if affinity := spec.get("affinity"):
+        found += _affinity(affinity, f"{at}.affinity")
     for i, server in enumerate((spec.get("dnsConfig") or {}).get("nameservers") or ()):
         found += ip_warnings(f"{at}.dnsConfig.nameservers[{i}]", server)
     for i, alias in enumerate(spec.get("hostAliases") or ()):
@@ -187,14 +189,17 @@ def app_armor_field(annotation: str) -> JsonObject | None:
 
 
 def _container(container: JsonObject, path: str) -> Iterator[str]:
-    resources = container.get("resources") or {}
-    for key in _BYTES:
-        for kind in ("limits", "requests"):
-            quantities = resources.get(kind) or {}
-            if _is_bad(quantities, key):
-                yield _fraction(f"{path}.resources.{kind}[{key}]", quantities[key])
+    if resources := container.get("resources"):
+        for key in _BYTES:
+            for kind in ("limits", "requests"):
+                quantities = resources.get(kind) or {}
+                if _is_bad(quantities, key):
+                    yield _fraction(f"{path}.resources.{kind}[{key}]", quantities[key])
+    variables = container.get("env") or ()
+    if len({variable.get("name", "") for variable in variables}) == len(variables):
+        return
     seen: set[str] = set()
-    for i, variable in enumerate(container.get("env") or ()):
+    for i, variable in enumerate(variables):
         name, value = variable.get("name", ""), variable.get("value", "")
         reference = f"$({name})"
         if name not in seen:

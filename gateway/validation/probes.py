@@ -69,6 +69,8 @@ def _handler(handler: JsonObject, path: str, errors: list[FieldError], grace: in
 
 def _probe(probe: JsonObject, path: str, errors: list[FieldError], grace: int | None) -> None:
     _handler(probe, path, errors, grace, probe=True)
+    if not any(type(value) is int and value <= 0 for value in probe.values()):
+        return
     for key in _COUNTS:
         if probe.get(key, 0) < 0:
             errors.append(invalid(f"{path}.{key}", probe[key], NOT_NEGATIVE))

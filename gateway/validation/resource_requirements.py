@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from gateway.jsontypes import JsonObject
 from gateway.validation.field import NOT_FOUND as _NOT_FOUND
 from gateway.validation.field import FieldError, duplicate, forbidden, go_value, invalid, required
 from gateway.validation.formats import validate_dns1123_label
-from gateway.validation.quantities import quantity_of, validate_quantity
+from gateway.validation.quantities import is_negative, quantity_of, validate_quantity
 from gateway.validation.resource_names import (
+    CONTAINER,
     HUGE_PAGES,
     is_huge_page,
     is_overcommit_allowed,
@@ -33,21 +35,35 @@ def validate_resource_requirements(
     """`claim_names` are those of the pod's spec.resourceClaims."""
     limits: dict[str, Any] = requirements.get("limits") or {}
     requests: dict[str, Any] = requirements.get("requests") or {}
+    of_container = check_name is validate_container_resource_name
     for name, quantity in limits.items():
-        at = f"{path}.limits[{name}]"
-        _quantity(name, quantity, at, errors, check_name, allow_indivisible_huge_pages)
+        if not (of_container and _is_sound(name, quantity)):
+            at = f"{path}.limits[{name}]"
+            _quantity(name, quantity, at, errors, check_name, allow_indivisible_huge_pages)
     for name, quantity in requests.items():
+        if of_container and _is_sound(name, quantity) and _is_within(quantity, limits.get(name)):
+            continue
         at = f"{path}.requests[{name}]"
         errors += check_name(name, at)
         validate_quantity(name, quantity, at, errors)
         _against_limit(name, quantity, limits.get(name), path, errors)
         if is_huge_page(name):
             _huge_page(name, quantity, at, errors, allow_indivisible_huge_pages)
-    huge_pages = any(map(is_huge_page, limits)) or any(map(is_huge_page, requests))
-    if huge_pages and not any(name in limits or name in requests for name in _COMPUTE):
+    if not any(name in limits or name in requests for name in _COMPUTE) and _has_huge_pages(limits, requests):
         errors.append(forbidden(path, "HugePages require cpu or memory"))
     if claims := requirements.get("claims"):
         _claims(claims, claim_names, f"{path}.claims", errors)
+
+
+@lru_cache(maxsize=4096)
+def _is_sound(name: str, quantity: Any) -> bool:
+    """Whether there is nothing to say about an amount of CPU, memory or storage, the usual ones."""
+    return name in CONTAINER and not is_negative(quantity)
+
+
+@lru_cache(maxsize=4096)
+def _is_within(request: Any, limit: Any) -> bool:
+    return limit is None or quantity_of(request) <= quantity_of(limit)
 
 
 def _quantity(
@@ -71,6 +87,10 @@ def _against_limit(name: str, request: Any, limit: Any, path: str, errors: list[
             errors.append(
                 invalid(f"{path}.requests", request, f"must be less than or equal to {name} limit of {limit}")
             )
+
+
+def _has_huge_pages(limits: dict[str, Any], requests: dict[str, Any]) -> bool:
+    return any(map(is_huge_page, limits)) or any(map(is_huge_page, requests))
 
 
 def is_divisible_huge_page(name: str, quantity: Any) -> bool:

@@ -7,7 +7,7 @@ import re
 from gateway.jsontypes import JsonObject
 from gateway.validation.field import FieldError, forbidden, invalid
 from gateway.validation.names import byte_length, is_dns1123_subdomain
-from gateway.validation.pod_options import containers_with_path
+from gateway.validation.pod_options import containers_of, containers_with_path
 
 _has_control = re.compile("[\x00-\x1f\x7f]").search
 _is_netbios = re.compile(r'[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}').fullmatch
@@ -81,6 +81,8 @@ def _user_name(name: str) -> list[str]:
 
 def validate_host_process(spec: JsonObject, path: str, errors: list[FieldError]) -> None:
     """Either all containers of a pod are HostProcess containers or none."""
+    if not any("windowsOptions" in (part.get("securityContext") or ()) for part in (spec, *containers_of(spec))):
+        return
     options = (spec.get("securityContext") or {}).get("windowsOptions") or {}
     pod_process = options.get("hostProcess")
     count = total = 0

@@ -75,6 +75,8 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
 
 
 def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+    if obj.get("spec") == old.get("spec"):
+        return []
     errors: list[FieldError] = []
     options = template_options(_job(old).get("template") or {})
     _spec(obj.get("spec") or {}, old.get("spec") or {}, errors, options)

@@ -104,6 +104,8 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
 
 
 def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+    if obj.get("spec") == old.get("spec"):
+        return []
     errors: list[FieldError] = []
     before = old.get("spec") or {}
     validate_immutable_selector(obj.get("spec") or {}, before, errors)

@@ -141,11 +141,15 @@ def _count_change(pod: JsonObject, old: JsonObject) -> None:
         bump_generation(pod, old)
 
 
-def _metadata_and_spec(pod: JsonObject, errors: list[FieldError], options: PodOptions) -> None:
-    """What is checked of a pod apart from its metadata as such."""
+def _metadata_and_spec(
+    pod: JsonObject, errors: list[FieldError], options: PodOptions, old: JsonObject | None = None
+) -> None:
+    """What is checked of a pod apart from its metadata as such; a specification that stays was valid before."""
     spec, annotations = pod.get("spec") or {}, _annotations(pod)
     if annotations:
         validate_pod_annotations(annotations, spec, "metadata.annotations", errors, options)
+    if old is not None and spec == old.get("spec"):
+        return
     validate_pod_spec(spec, pod["metadata"], "spec", errors, options)
     if not spec.get("serviceAccountName"):
         for i, volume in enumerate(spec.get("volumes") or ()):
@@ -177,7 +181,7 @@ def _options(old: JsonObject) -> PodOptions:
 
 def _updated(pod: JsonObject, old: JsonObject, options: PodOptions) -> list[FieldError]:
     errors = validate_object_meta(pod["metadata"], True, name_is_dns_subdomain)
-    _metadata_and_spec(pod, errors, options)
+    _metadata_and_spec(pod, errors, options, old)
     return errors
 
 

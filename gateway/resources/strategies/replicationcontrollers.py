@@ -40,6 +40,8 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
 
 
 def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+    if obj.get("spec") == old.get("spec"):
+        return []
     errors: list[FieldError] = []
     _spec(obj.get("spec") or {}, errors, template_options(templates.template_of(old)))
     return errors

@@ -154,6 +154,8 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
 
 
 def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+    if obj.get("spec") == old.get("spec"):
+        return []
     errors: list[FieldError] = []
     old_errors: list[FieldError] = []
     spec, before = obj.get("spec") or {}, old.get("spec") or {}
