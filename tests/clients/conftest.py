@@ -16,8 +16,8 @@ from tests.clients.command import Helm, Kubectl
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[ApiServer]:
-    """The server. No controller makes service accounts here, so pods are not asked for one."""
-    with api_server("--disable-admission-plugins=ServiceAccount") as running:
+    """The server."""
+    with api_server() as running:
         yield running
 
 
