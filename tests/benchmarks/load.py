@@ -13,7 +13,9 @@ import urllib.parse
 from collections.abc import Awaitable, Callable
 
 
-def wrk(url: str, token: str, seconds: int, connections: int, script: str = "", arguments: tuple[str, ...] = ()) -> float:
+def wrk(
+    url: str, token: str, seconds: int, connections: int, script: str = "", arguments: tuple[str, ...] = ()
+) -> float:
     """Successful requests a second, as wrk counts them."""
     program = shutil.which("wrk")
     if program is None:

@@ -69,9 +69,18 @@ class Raw:
 def main() -> None:
     port, directory = int(sys.argv[1]), Path(sys.argv[2])
     config = uvicorn.Config(
-        Raw(directory), loop="uvloop", http="httptools", ws="none", lifespan="on", log_config=None, access_log=False, proxy_headers=False,
-        server_header=False, backlog=BACKLOG, timeout_keep_alive=KEEP_ALIVE,
-    )  # fmt: skip
+        Raw(directory),
+        loop="uvloop",
+        http="httptools",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=KEEP_ALIVE,
+    )
     config.load()
     config.ssl = server_context(directory / "tls.crt", directory / "tls.key")
     listener = socket.socket()
