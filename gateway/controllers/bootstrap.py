@@ -22,7 +22,6 @@ from gateway.server import Gateway
 from gateway.verbs.metadata import now_text
 from storage.errors import Conflict, KeyExists, StoredObject
 
-
 # what health checks and /metrics call the work done here
 BOOTSTRAP_HOOKS = (
     "start-system-namespaces-controller",

@@ -65,4 +65,4 @@ class Strategy:
     allow_unconditional_update: bool = True
     reset_fields: tuple[tuple[str, ...], ...] = ()  # paths that this (sub)resource's writers never own: (("status",),)
     rechecks_metadata: bool = True  # whether the kind checks the metadata of updates once more, and reports it twice
-    generation: bool = False  # whether the kind keeps metadata.generation (prepare_* of the kind sets it when True by spec change)
+    generation: bool = False  # whether the kind keeps metadata.generation
