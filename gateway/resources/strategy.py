@@ -60,7 +60,8 @@ class Strategy:
     warnings_on_create: Callable[[JsonObject, WriteContext], list[str]] | None = None
     warnings_on_update: Callable[[JsonObject, JsonObject, WriteContext], list[str]] | None = None
     canonicalize: Callable[[JsonObject], None] | None = None
-    validate_name: Callable[[str, bool], Sequence[str]] | None = None  # (name, is generateName prefix) -> messages; None: DNS subdomain
+    # (name, whether it is a generateName) -> messages; None: a DNS subdomain
+    validate_name: Callable[[str, bool], Sequence[str]] | None = None
     allow_create_on_update: bool = False
     allow_unconditional_update: bool = True
     reset_fields: tuple[tuple[str, ...], ...] = ()  # paths that this (sub)resource's writers never own: (("status",),)
