@@ -43,7 +43,7 @@ def validate_certificate_request(request: JsonObject, old: JsonObject | None) ->
     spec, before = request.get("spec", {}), (old or {}).get("spec", {})
     found, encoded = list[FieldError](), spec.get("request") or ""
     if problem := request_problem(base64.b64decode(encoded)):
-        found.append(invalid("spec.request", encoded, problem))
+        found.append(invalid("spec.request", spec.get("request"), problem))
     usages, old_usages = spec.get("usages") or [], before.get("usages") or []
     if not usages:
         found.append(required("spec.usages"))

@@ -57,14 +57,14 @@ def duplicate_struct(path: str, **fields: Any) -> FieldError:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Semantic equality: what is empty equals what is absent, at any depth."""
+    """Semantic equality of decoded values: an empty list equals an absent one, at any depth."""
     return bool(a == b) or bool(_without_empty(a) == _without_empty(b))
 
 
 def _without_empty(value: Any) -> Any:
     if isinstance(value, dict):
         members = {key: _without_empty(member) for key, member in value.items()}
-        return {key: member for key, member in members.items() if member is not None} or None
+        return {key: member for key, member in members.items() if member is not None}
     if isinstance(value, list):
         return [_without_empty(item) for item in value] or None
-    return None if value == "" else value
+    return value

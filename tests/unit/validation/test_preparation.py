@@ -4,6 +4,7 @@ import pytest
 
 from gateway.jsontypes import JsonObject
 from gateway.resources.strategies import MODULES, strategy_for
+from gateway.validation.checks import same
 from tests.unit.validation.objects import created, updated
 
 SPECIFIED = {
@@ -46,6 +47,19 @@ def test_nobody_creates_or_changes_a_status_with_the_object(resource: str, statu
     claimed = {"status": {"phase": "Bound", "loadBalancer": {"ingress": [{"ip": "10.0.0.1"}]}}}
     assert created(resource, claimed)["status"] == status
     assert updated(resource, claimed)[0]["status"] == status
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "equal"),
+    [
+        ({"a": []}, {}, True),
+        ({"a": [{"b": []}]}, {"a": [{}]}, True),
+        ({"a": ""}, {}, False),  # an entry of a map
+        ({"a": {}}, {}, False),  # a pointer to nothing
+    ],
+)
+def test_semantic_equality(a: JsonObject, b: JsonObject, equal: bool) -> None:
+    assert same(a, b) is equal
 
 
 def test_an_external_name_has_no_addresses() -> None:
