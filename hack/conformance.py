@@ -80,7 +80,13 @@ async def age(endpoint: str) -> None:
 def check(directory: Path, url: str, paths: list[Path], only: str, jobs: int) -> Report:
     """Runs the comparison, which prints what differs; gives the differences by scenario. Raises SystemExit."""
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
-        command = [sys.executable, directory / "conformance.py", "check", f"--server={url}", f"--token={TOKEN}"]
+        command: list[str | Path] = [
+            sys.executable,
+            directory / "conformance.py",
+            "check",
+            f"--server={url}",
+            f"--token={TOKEN}",
+        ]
         command += [f"--golden={directory / 'golden'}", f"--json={report.name}", f"--jobs={jobs}", f"--only={only}"]
         done = subprocess.run([*command, "--diffs=3", *paths])
         content = Path(report.name).read_text()
@@ -99,9 +105,8 @@ def verdict(report: Report, expected: dict[str, str], topics: set[str]) -> int:
         print(f"{name} is as recorded now: take it off the list")
     for name in unexpected:
         print(f"UNEXPECTED: {name} differs")
-    print(
-        f"conformance: {len(report) - len(differing)} of {len(report)} scenarios as recorded, {len(unexpected)} unexpected"
-    )
+    same = len(report) - len(differing)
+    print(f"conformance: {same} of {len(report)} scenarios as recorded, {len(unexpected)} differ unexpectedly")
     return 1 if unexpected else 0
 
 
