@@ -7,6 +7,7 @@ import socket
 from collections.abc import Iterable
 from uuid import uuid4
 
+from gateway.controllers.api_service_objects import api_services
 from gateway.controllers.bootstrap_objects import (
     BootstrapObject,
     endpoints,
@@ -39,6 +40,7 @@ async def bootstrap(gateway: Gateway) -> None:
         *namespaces(),
         *priority_classes(),
         *flow_control(),
+        *api_services(now_text()),
         *service_network(settings.service_cluster_ip_range, settings.secure_port, now_text()),
     ]
     await _create_missing(gateway, objects)

@@ -1,0 +1,57 @@
+"""Facts: the APIService objects of the built-in groups, with the priorities in which clients prefer them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gateway.controllers.bootstrap_objects import BootstrapObject
+
+# group -> priority of the group, {version: priority of the version}
+_PRIORITIES: dict[str, tuple[int, dict[str, int]]] = {
+    "": (18000, {"v1": 1}),
+    "admissionregistration.k8s.io": (16700, {"v1": 15}),
+    "apiextensions.k8s.io": (16700, {"v1": 15}),
+    "apps": (17800, {"v1": 15}),
+    "authentication.k8s.io": (17700, {"v1": 15}),
+    "authorization.k8s.io": (17600, {"v1": 15}),
+    "autoscaling": (17500, {"v1": 15, "v2": 30}),
+    "batch": (17400, {"v1": 15}),
+    "certificates.k8s.io": (17300, {"v1": 15}),
+    "coordination.k8s.io": (16500, {"v1": 15}),
+    "discovery.k8s.io": (16200, {"v1": 15}),
+    "events.k8s.io": (17750, {"v1": 15}),
+    "flowcontrol.apiserver.k8s.io": (16100, {"v1": 21}),
+    "networking.k8s.io": (17200, {"v1": 15}),
+    "node.k8s.io": (16300, {"v1": 15}),
+    "policy": (17100, {"v1": 15}),
+    "rbac.authorization.k8s.io": (17000, {"v1": 15}),
+    "resource.k8s.io": (16200, {"v1": 21}),
+    "scheduling.k8s.io": (16600, {"v1": 15}),
+    "storage.k8s.io": (16800, {"v1": 15}),
+}
+
+
+def api_services(now: str) -> Iterator[BootstrapObject]:
+    """One APIService a group and version, served locally."""
+    available = {
+        "type": "Available",
+        "status": "True",
+        "lastTransitionTime": now,
+        "reason": "Local",
+        "message": "Local APIServices are always available",
+    }
+    labels = {"kube-aggregator.kubernetes.io/automanaged": "onstart"}
+    for group, (priority, versions) in _PRIORITIES.items():
+        for version, preference in versions.items():
+            spec = {"group": group} if group else {}
+            content = {
+                "metadata": {"name": f"{version}.{group}", "labels": labels},
+                "spec": {
+                    **spec,
+                    "version": version,
+                    "groupPriorityMinimum": priority,
+                    "versionPriority": preference,
+                },
+                "status": {"conditions": [available]},
+            }
+            yield BootstrapObject("apiregistration.k8s.io", "v1", "apiservices", content)
