@@ -67,6 +67,11 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
+def free_json(value: Any) -> Verbatim:
+    """The JSON of an object without a schema, whose members are sorted, but not theirs."""
+    return go_json(dict(sorted(value.items())) if isinstance(value, dict) else value)
+
+
 def _escaped(text: str) -> str:
     for char in "<>&":
         text = text.replace(char, f"\\u{ord(char):04x}")

@@ -7,6 +7,7 @@ from typing import Any
 
 from gateway.jsontypes import JsonObject
 from gateway.validation.field import FieldError, forbidden, go_quote, invalid, required, too_long
+from gateway.validation.internal_form import go_json
 from gateway.validation.labels import validate_annotations, validate_labels
 from gateway.validation.names import byte_length, is_dns1123_label, is_qualified_name, name_is_dns_subdomain
 
@@ -73,7 +74,8 @@ def validate_owner_references(references: list[JsonObject], path: str) -> list[F
             current = f"{reference.get('kind', '')}/{reference.get('name', '')}"
             if controller:
                 text = 'Only one reference can have Controller set to true. Found "true" in references for '
-                found.append(invalid(path, references, f"{text}{controller} and {current}"))
+                shown = go_json([_in_order(each) for each in references])
+                found.append(invalid(path, shown, f"{text}{controller} and {current}"))
             else:
                 controller = current
     return found
@@ -92,8 +94,15 @@ def _owner_reference(reference: JsonObject, path: str) -> list[FieldError]:
         if not reference.get(key):
             found.append(invalid(f"{path}.{key}", "", "must not be empty"))
     if api_version == "v1" and kind == "Event":
-        found.append(invalid(path, reference, "/v1, Kind=Event is disallowed from being an owner"))
+        shown = go_json(_in_order(reference))
+        found.append(invalid(path, shown, "/v1, Kind=Event is disallowed from being an owner"))
     return found
+
+
+def _in_order(reference: JsonObject) -> JsonObject:
+    """The reference with its fields in Go's order."""
+    shown = {key: reference.get(key, "") for key in ("apiVersion", "kind", "name", "uid")}
+    return shown | {key: reference[key] for key in ("controller", "blockOwnerDeletion") if key in reference}
 
 
 def validate_finalizers(names: list[str], path: str) -> list[FieldError]:

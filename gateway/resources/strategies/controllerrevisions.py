@@ -5,7 +5,7 @@ from __future__ import annotations
 from gateway.jsontypes import JsonObject
 from gateway.resources.strategy import Strategy, WriteContext
 from gateway.validation.field import FieldError, invalid, required
-from gateway.validation.internal_form import go_json
+from gateway.validation.internal_form import free_json
 from gateway.validation.names import name_is_dns_subdomain
 from gateway.validation.objectmeta import IMMUTABLE, validate_object_meta
 
@@ -30,7 +30,7 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
 def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     errors = validate_object_meta(obj["metadata"], True, name_is_dns_subdomain) + _revision(obj)
     if obj.get("data") != old.get("data"):
-        errors.append(invalid("data", go_json(obj.get("data")), IMMUTABLE))
+        errors.append(invalid("data", free_json(obj.get("data")), IMMUTABLE))
     return errors
 
 
