@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from collections.abc import Iterable
 from uuid import uuid4
@@ -21,7 +22,9 @@ from gateway.jsontypes import JsonObject, loads
 from gateway.schema.encode import encode_stored
 from gateway.server import Gateway
 from gateway.verbs.metadata import now_text
-from storage.errors import Conflict, KeyExists, StoredObject
+from storage.errors import Conflict, KeyExists, StorageError, StoredObject
+
+logger = logging.getLogger(__name__)
 
 # what health checks and /metrics call the work done here
 BOOTSTRAP_HOOKS = (
@@ -39,8 +42,6 @@ async def bootstrap(gateway: Gateway) -> None:
     objects = [
         *namespaces(),
         *priority_classes(),
-        *flow_control(),
-        *api_services(now_text()),
         *service_network(settings.service_cluster_ip_range, settings.secure_port, now_text()),
     ]
     await _create_missing(gateway, objects)
@@ -48,6 +49,14 @@ async def bootstrap(gateway: Gateway) -> None:
     await _create_missing(gateway, own)
     for each in own:
         await _join(gateway, each, address)
+
+
+async def bootstrap_descriptions(gateway: Gateway) -> None:
+    """Creates what is missing of the objects that describe the server and that it does not need in order to serve."""
+    try:
+        await _create_missing(gateway, [*flow_control(), *api_services(now_text())])
+    except StorageError as error:
+        logger.warning("objects that describe this server are missing, the next start makes them: %s", error)
 
 
 async def _create_missing(gateway: Gateway, objects: Iterable[BootstrapObject]) -> None:
