@@ -1,0 +1,67 @@
+"""The read side of one server process, without the server: feed, watch cache and reads on a real etcd."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+
+from storage.cache import WatchCache
+from storage.consistency import ConsistentReads
+from storage.etcd import EtcdClient
+from storage.feed import Feed
+from storage.reads import Reads
+from tests.unit.storage.canonical import SPEC, canonical
+
+PATIENCE = 20.0  # seconds for what should come soon
+
+
+class Node:
+    """Keeps a cache of the pods under a root."""
+
+    def __init__(self, client: EtcdClient, root: bytes) -> None:
+        self.client, self.root = client, root
+        self.cache = WatchCache(root)
+        self.pods = self.cache.register(replace(SPEC, prefix=root + b"pods/"))
+        self.feed = Feed(client, self.cache)
+        consistent = ConsistentReads(self.cache, lambda: client.revision(root), self.progress)
+        self.reads = Reads(client, self.cache, consistent)
+
+    async def progress(self) -> bool:
+        return await self.feed.request_progress()
+
+    def key(self, name: str) -> bytes:
+        return self.root + b"pods/n/" + name.encode()
+
+    async def put(self, name: str, version: str = "") -> int:
+        """Writes behind the back of this node; the revision."""
+        return (await self.client.put(self.key(name), canonical(name, labels={"v": version}))).revision
+
+    async def delete(self, name: str) -> int:
+        return (await self.client.delete(self.key(name))).revision
+
+    async def reaches(self, revision: int) -> None:
+        async with asyncio.timeout(PATIENCE):
+            await self.cache.reach(revision)
+
+    def changes(self, since: int = 0) -> list[tuple[str, str, int]]:
+        """(type, name, revision) of what the history has from a position on."""
+        history = self.pods.history
+        return [
+            (each.type.name, each.key.rpartition(b"/")[2].decode(), each.revision)
+            for each in history.between(since, history.end)
+        ]
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Node]:
+        """Follows etcd while the block runs."""
+        task = asyncio.create_task(self.feed.run())
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await self.feed.ready.wait()
+            yield self
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task

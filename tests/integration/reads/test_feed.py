@@ -1,0 +1,162 @@
+"""The feed keeps the cache equal to etcd, loses nothing and repeats nothing."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from storage import consistency, feed
+from storage.embedded import EmbeddedEtcd
+from storage.etcd import EtcdClient
+from storage.etcd.operations import delete, put
+from storage.feed import Feed
+from storage.history import Overrun
+from tests.integration.reads.node import PATIENCE, Node
+from tests.unit.storage.canonical import canonical, label
+
+
+@pytest.fixture
+def node(etcd_client: EtcdClient, prefix: bytes) -> Node:
+    return Node(etcd_client, prefix)
+
+
+async def test_what_is_there_is_loaded_by_pages_as_of_one_revision(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed, "LOAD_PAGE", 3)
+    for number in range(10):
+        last = await node.put(f"p{number}")
+    await node.client.put(node.root + b"nobodys/key", b"not JSON")
+    async with node.running():
+        assert [entry.key for entry in node.pods.slice(0, 99)] == [node.key(f"p{number}") for number in range(10)]
+        assert node.cache.reached > last
+        assert node.changes() == []
+
+
+async def test_changes_come_in_order_and_once(node: Node) -> None:
+    async with node.running():
+        revisions = [await node.put("a"), await node.put("b"), await node.put("a"), await node.delete("b")]
+        await node.reaches(revisions[-1])
+        types = ["ADDED", "ADDED", "MODIFIED", "DELETED"]
+        assert node.changes() == list(zip(types, "abab", revisions, strict=True))
+
+
+async def test_changes_of_one_transaction_are_seen_together(node: Node) -> None:
+    async with node.running():
+        await node.reaches(await node.put("a"))
+        changed = node.pods.changes()
+        both = [put(node.key("b"), canonical("b")), delete(node.key("a"))]
+        revision = (await node.client.txn([], both)).revision
+        async with asyncio.timeout(PATIENCE):
+            await changed
+        assert node.cache.reached == revision
+        assert node.changes(1) == [("ADDED", "b", revision), ("DELETED", "a", revision)]
+
+
+async def test_values_of_others_are_served_canonical(node: Node) -> None:
+    foreign = b'{"metadata":{"labels":{"v":"1"},"name":"a"},"kind":"Pod", "apiVersion":"v1"}'
+    await node.client.put(node.key("a"), foreign)
+    async with node.running():
+        await node.client.put(node.key("b"), b"\0 no object at all")
+        revision = (await node.client.put(node.key("c"), foreign.replace(b'"a"', b'"c"'))).revision
+        await node.reaches(revision)
+        tails = [entry.tail for entry in node.pods.slice(0, 99)]
+        assert [b'"phase":"defaulted"' in tail for tail in tails] == [True, False, True]
+        assert b'"name":"b"' in tails[1]
+
+
+async def test_after_a_compaction_what_changed_is_emitted(node: Node) -> None:
+    """While the feed was away etcd has forgotten what happened: the difference is told, and no more of the past."""
+    async with node.running():
+        for name in ("kept", "changed", "deleted"):
+            await node.reaches(await node.put(name, "1"))
+    seen, before = node.pods.history.end, node.cache.reached
+    changed = await node.put("changed", "2")
+    await node.delete("deleted")
+    added = await node.put("added", "1")
+    await node.put("fleeting")
+    last = await node.delete("fleeting")
+    await node.client.compact(last)
+    node.feed = Feed(node.client, node.cache)
+    node.feed.ready.set()
+    async with node.running():
+        await node.reaches(last)
+        *written, removed = node.changes(seen)
+        assert written == [("MODIFIED", "changed", changed), ("ADDED", "added", added)]
+        assert removed[:2] == ("DELETED", "deleted") and removed[2] >= last
+        with pytest.raises(Overrun):
+            node.pods.history.position_after(before)
+        again = await node.put("kept", "2")
+        await node.reaches(again)
+        assert node.changes(seen + 3) == [("MODIFIED", "kept", again)]
+
+
+async def test_the_feed_goes_on_where_it_was_when_etcd_comes_back(
+    own_etcd: EmbeddedEtcd, own_client: EtcdClient
+) -> None:
+    node = Node(own_client, b"/registry/")
+    async with node.running():
+        revisions = [await node.put("a")]
+        await node.reaches(revisions[0])
+        for _ in range(2):
+            own_etcd.kill()
+            await asyncio.to_thread(own_etcd.start)
+            revisions += [await node.put("b"), await node.delete("b")]
+        await node.reaches(revisions[-1])
+        assert [revision for _, _, revision in node.changes()] == revisions
+
+
+async def outside(node: Node) -> int:
+    """Something outside of the prefix moves etcd's revision."""
+    return (await node.client.put(b"/elsewhere", b"")).revision
+
+
+async def test_a_read_is_answered_by_etcd_when_the_feed_cannot_catch_up(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consistency, "EVENTS_WAIT", 0.02)
+    async with node.running():
+        node.feed.progress_trusted = False
+        await node.reaches(await node.put("a", "1"))
+        revision = await outside(node)
+        assert not await node.reads.fresh()
+        assert not await node.reads.not_older_than(revision)
+        page = await node.reads.page_direct(node.pods, node.root + b"pods/", node.root + b"pods/", 0, None)
+        assert (len(page.entries), page.revision >= revision) == (1, True)
+        entry = await node.reads.get(node.pods, node.key("a"))
+        assert entry is not None and label(entry.tail) == "1"
+        assert await node.reads.get(node.pods, node.key("none")) is None
+
+
+async def test_progress_brings_the_feed_to_a_revision_from_elsewhere(node: Node) -> None:
+    async with node.running():
+        node.feed.progress_trusted = True
+        await node.reaches(await node.put("a"))
+        revision = await outside(node)
+        assert await node.reads.not_older_than(revision)
+        await outside(node)
+        assert await node.reads.fresh()
+        assert node.cache.reached > revision
+
+
+async def test_a_read_never_returns_less_than_what_was_acknowledged(node: Node) -> None:
+    """Writers and readers at once; each reader knows what was acknowledged before it asked."""
+    acknowledged = {f"p{number}": 0 for number in range(4)}
+    async with node.running():
+
+        async def write(name: str) -> None:
+            for version in range(1, 40):
+                await node.put(name, str(version))
+                acknowledged[name] = version
+
+        async def read(name: str) -> int:
+            reads = 0
+            while acknowledged[name] < 39:
+                known = acknowledged[name]
+                entry = await node.reads.get(node.pods, node.key(name))
+                assert known == 0 or (entry is not None and int(label(entry.tail)) >= known)
+                reads += 1
+            return reads
+
+        async with asyncio.timeout(PATIENCE):
+            done = await asyncio.gather(*(write(name) for name in acknowledged), *(read(name) for name in acknowledged))
+        assert sum(count or 0 for count in done) > 10

@@ -1,0 +1,198 @@
+"""Watches: where they start, what they show, how they end and how they are resumed."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from storage.etcd import EtcdClient
+from tests.integration.reads.api import Client, Seen, on_etcd
+from tests.integration.reads.conftest import Replicas
+from tests.integration.reads.test_lists import restarted
+
+BOOKMARKS = "allowWatchBookmarks=true"
+INITIAL = f"{BOOKMARKS}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+
+
+def test_a_watch_from_a_version_shows_what_came_after_it(one: Client, other: Client) -> None:
+    start = one.put("a")
+    expected: list[Seen] = [("MODIFIED", "a", one.put("a", "2")), ("ADDED", "b", one.put("b"))]
+    one.delete("a")
+    with other.watch(f"resourceVersion={start}") as watch:
+        seen = watch.seen(3)
+        assert (seen[:2], seen[2][:2]) == (expected, ("DELETED", "a"))
+        assert seen[2][2] > expected[-1][2], "the version of the deletion itself"
+        revision = one.put("c")
+        assert watch.seen(1) == [("ADDED", "c", revision)]
+
+
+@pytest.mark.parametrize("query", ["", "resourceVersion=", "resourceVersion=0"])
+def test_a_watch_without_a_version_starts_with_what_is_there(one: Client, query: str) -> None:
+    there = [("ADDED", name, one.put(name)) for name in "ab"]
+    with one.watch(query) as watch:
+        assert watch.seen(2) == there
+        revision = one.put("a", "2")
+        assert watch.seen(1) == [("MODIFIED", "a", revision)]
+
+
+def test_an_unset_version_is_the_most_recent_one_elsewhere(one: Client, other: Client) -> None:
+    for number in range(20):
+        revision = one.put("a", str(number))
+        with other.watch() as watch:
+            assert watch.seen(1) == [("ADDED", "a", revision)]
+
+
+def test_selectors_make_objects_appear_and_disappear(one: Client) -> None:
+    start = one.put("a", app="db")
+    with one.watch(f"resourceVersion={start}&labelSelector=app%3Dweb") as watch:
+        appears, changes = one.put("a", app="web"), one.put("a", "2", app="web")
+        disappears = one.put("a", app="db")
+        one.put("b", app="db")
+        one.delete("b")
+        again = one.put("a", app="web")
+        one.delete("a")
+        events = [watch.event() or {} for _ in range(5)]
+    found = [(each["type"], int(each["object"]["metadata"]["resourceVersion"])) for each in events]
+    assert found[:4] == [("ADDED", appears), ("MODIFIED", changes), ("DELETED", disappears), ("ADDED", again)]
+    assert found[4][0] == "DELETED"
+    assert events[2]["object"]["data"] == {"data": "2"}, "the object as it was when it last matched"
+
+
+def test_one_object_can_be_watched(one: Client) -> None:
+    start = one.put("a")
+    queries = [("fieldSelector=metadata.name%3Db&", ""), ("", f"/api/v1/watch/namespaces/{one.namespace}/configmaps/b")]
+    for query, path in queries:
+        with one.watch(f"{query}resourceVersion={start}", path=path) as watch:
+            one.put("a", path)
+            revision = one.put("b", path)
+            type_, name, seen = watch.seen(1)[0]
+            assert (name, type_) == ("b", "ADDED") and seen <= revision
+
+
+def test_a_watch_ends_by_itself_with_a_fresh_bookmark_before(one: Client) -> None:
+    start = one.put("a")
+    with one.watch(f"resourceVersion={start}&timeoutSeconds=3&{BOOKMARKS}") as watch:
+        revision = one.put("b")
+        added, bookmark = watch.rest()
+    assert added == ("ADDED", "b", revision)
+    assert bookmark[:2] == ("BOOKMARK", "") and bookmark[2] >= revision
+
+
+def test_the_end_of_the_initial_events_is_marked(one: Client) -> None:
+    added = [("ADDED", name, one.put(name, app=app)) for name, app in (("a", "web"), ("b", "db"), ("c", "web"))]
+    for query, expected in (
+        (INITIAL, added),
+        (f"{INITIAL}&resourceVersion=0", added),
+        (f"{INITIAL}&resourceVersion={added[-1][2]}", added),
+        (f"{INITIAL}&labelSelector=app%3Dweb", [added[0], added[2]]),
+    ):
+        with one.watch(query) as watch:
+            assert watch.seen(len(expected)) == expected
+            bookmark = watch.event() or {}
+            assert bookmark["type"] == "BOOKMARK"
+            metadata = bookmark["object"]["metadata"]
+            assert metadata["annotations"] == {"k8s.io/initial-events-end": "true"}
+            assert int(metadata["resourceVersion"]) >= added[-1][2]
+            assert (bookmark["object"]["kind"], bookmark["object"]["apiVersion"]) == ("ConfigMap", "v1")
+
+
+def test_initial_events_may_be_declined(one: Client) -> None:
+    start = one.put("a")
+    missed = one.put("b")
+    declined = "sendInitialEvents=false&resourceVersionMatch=NotOlderThan"
+    with one.watch(declined) as now, one.watch(f"{declined}&resourceVersion={start}") as since:
+        revision = one.put("c")
+        assert now.seen(1) == [("ADDED", "c", revision)]
+        assert since.seen(2) == [("ADDED", "b", missed), ("ADDED", "c", revision)]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "sendInitialEvents=true",
+        "resourceVersionMatch=NotOlderThan",
+        "sendInitialEvents=true&resourceVersionMatch=Exact",
+        "labelSelector=a=b=c",
+        "resourceVersion=x",
+    ],
+)
+def test_watches_that_cannot_be_read_are_refused(one: Client, query: str) -> None:
+    with one.watch(query) as watch:
+        assert watch.status in (400, 422, 500) and b'"Status"' in watch.response.read()
+
+
+def test_a_future_version_is_waited_for(one: Client) -> None:
+    revision = one.put("a")
+    with one.watch(f"resourceVersion={revision + 2}&timeoutSeconds=20") as watch:
+        first, second, third = one.put("b"), one.put("c"), one.put("d")
+        assert first <= revision + 2
+        expected = [("ADDED", name, at) for name, at in zip("bcd", (first, second, third), strict=True)]
+        later = [each for each in expected if each[2] > revision + 2]
+        assert watch.seen(len(later)) == later
+
+
+def test_a_watch_is_resumed_after_a_restart_from_etcds_own_history(
+    one: Client, other: Client, replicas: Replicas
+) -> None:
+    start = one.put("a", app="web")
+    with other.watch(f"resourceVersion={start}") as watch:
+        revision = one.put("b", app="web")
+        assert watch.seen(1) == [("ADDED", "b", revision)]
+    expected: list[Seen] = [("MODIFIED", "a", one.put("a", "2", app="db")), ("ADDED", "c", one.put("c", app="web"))]
+    one.delete("b")
+    restarted(replicas.other)
+    with (
+        other.watch(f"resourceVersion={revision}") as watch,
+        other.watch(f"resourceVersion={revision}&labelSelector=app%3Dweb") as selected,
+    ):
+        seen = watch.seen(3)
+        assert (seen[:2], seen[2][:2]) == (expected, ("DELETED", "b"))
+        assert [each[:2] for each in selected.seen(3)] == [("DELETED", "a"), ("ADDED", "c"), ("DELETED", "b")]
+        for number in range(3):
+            revision = one.put("c", str(number), app="web")
+            assert watch.seen(1) == selected.seen(1) == [("MODIFIED", "c", revision)]
+
+
+def test_only_what_etcd_has_compacted_is_gone(one: Client, other: Client, replicas: Replicas) -> None:
+    start = one.put("a")
+    middle = one.put("b")
+    last = one.put("c")
+    on_etcd(replicas.etcd.endpoint, lambda client: client.compact(last))
+    restarted(replicas.other)
+    with other.watch(f"resourceVersion={start}") as watch:
+        assert watch.status == 200
+        assert watch.rest() == [("ERROR", "Expired", 410)]
+    with other.watch(f"resourceVersion={middle}") as watch:
+        assert watch.seen(1) == [("ADDED", "c", last)]
+    with one.watch(f"resourceVersion={start}") as watch:
+        assert watch.seen(2) == [("ADDED", "b", middle), ("ADDED", "c", last)]
+
+
+def test_a_slow_consumer_hurts_itself_only(one: Client, replicas: Replicas) -> None:
+    """It ends when what it has not read is dropped from the history; others get everything."""
+    start, changes = one.put("a"), 420
+    stored = one.get("a").json
+    del stored["metadata"]["resourceVersion"]
+    key = f"/registry/configmaps/{one.namespace}/a".encode()
+
+    async def write(client: EtcdClient) -> int:
+        for number in range(changes):
+            stored["data"] = {"number": str(number), "data": "x" * 100_000}
+            revision = (await client.put(key, json.dumps(stored).encode())).revision
+        return revision
+
+    with (
+        one.watch(f"resourceVersion={start}", receive_buffer=1 << 16) as slow,
+        one.watch(f"resourceVersion={start}&timeoutSeconds=60") as eager,
+    ):
+        with ThreadPoolExecutor(1) as reader:
+            everything = reader.submit(eager.seen, changes)
+            last = on_etcd(replicas.etcd.endpoint, write)
+        assert [each[2] for each in everything.result()] == list(range(last - changes + 1, last + 1))
+        rest = slow.rest()
+    assert len(rest) < changes
+    assert [each[2] for each in rest] == sorted({each[2] for each in rest})
+    with one.watch(f"resourceVersion={max(start, rest[-1][2] if rest else start)}&timeoutSeconds=20") as resumed:
+        assert resumed.seen(changes - len(rest))[-1] == ("MODIFIED", "a", last)
