@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from starlette.types import Receive, Scope, Send
 
 from gateway.config import Settings
-from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS, bootstrap
+from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS, bootstrap, bootstrap_descriptions
 from gateway.http.discovery import Discovery
 from gateway.http.endpoint import Endpoint
 from gateway.openapi.routes import openapi
@@ -89,6 +89,7 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
     return [
         asyncio.create_task(compactor.run(), name="compaction"),
         asyncio.create_task(repair_until(gateway, gateway.stopping), name="service-ip-repair"),
+        asyncio.create_task(bootstrap_descriptions(gateway), name="bootstrap-descriptions"),
     ]
 
 
