@@ -1,0 +1,153 @@
+"""Clients that write, read and watch while something goes wrong, and remember what they were told."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.client import HTTPException
+from types import TracebackType
+
+from tests.integration.reads.api import PATIENCE, Client, Seen, Watch
+from tests.integration.server.client import Answer
+
+
+@dataclass(slots=True)
+class Told:
+    """What all clients together have been told; `news` is notified of every answer."""
+
+    acknowledged: dict[str, int] = field(default_factory=dict)  # name -> the last number whose write was acknowledged
+    revisions: set[int] = field(default_factory=set)  # of acknowledged writes
+    refusals: list[Answer] = field(default_factory=list)
+    broken: int = 0  # requests without an answer
+    answers: int = 0
+    slowest: float = 0.0
+    news: threading.Condition = field(default_factory=threading.Condition)
+
+    def wait(self, until: Callable[[], bool]) -> None:
+        with self.news:
+            assert self.news.wait_for(until, PATIENCE), "nothing of the kind in time"
+
+    def more_acknowledgements(self) -> None:
+        """Waits until every writer has got ten more."""
+        wanted = {name: number + 10 for name, number in self.acknowledged.items()}
+        self.wait(lambda: all(self.acknowledged[name] >= number for name, number in wanted.items()))
+
+
+class Load:
+    """Writers and readers of a namespace at work; leaving the block ends them and raises what they found wrong."""
+
+    def __init__(self, client: Client, writers: int = 3) -> None:
+        self.told = Told({f"w{number}": -1 for number in range(writers)})
+        self._client = client
+        self._stop = threading.Event()
+        self._pool = ThreadPoolExecutor(2 * writers)
+        self._work: list[Future[None]] = []
+
+    def __enter__(self) -> Told:
+        for name in self.told.acknowledged:
+            self._work += [self._pool.submit(self._write, name), self._pool.submit(self._read, name)]
+        self.told.more_acknowledgements()
+        return self.told
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._pool.shutdown()
+        for work in self._work:
+            work.result()
+
+    def _ask(self, client: Client, method: str, path: str, body: object = None) -> Answer | None:
+        told, began = self.told, time.monotonic()
+        try:
+            answer = client.ask(method, path, body)
+        except (OSError, HTTPException):
+            with told.news:
+                told.broken += 1
+                told.news.notify_all()
+            return None
+        with told.news:
+            told.answers += 1
+            told.slowest = max(told.slowest, time.monotonic() - began)
+            if answer.status >= 500:
+                told.refusals.append(answer)
+            told.news.notify_all()
+        return answer
+
+    def _write(self, name: str) -> None:
+        """Counts up; a number whose fate is unknown is not used again."""
+        client, number, created = self._client.on(self._client.server), 0, False
+        while not self._stop.is_set():
+            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"n": str(number)}}
+            method, path = ("PUT", f"{client.path}/{name}") if created else ("POST", client.path)
+            answer = self._ask(client, method, path, body)
+            if answer is not None and answer.status in (200, 201):
+                with self.told.news:
+                    self.told.acknowledged[name] = number
+                    self.told.revisions.add(int(answer.json["metadata"]["resourceVersion"]))
+                    self.told.news.notify_all()
+            created = created or (answer is not None and answer.status in (201, 409))
+            number += 1
+        client.close()
+
+    def _read(self, name: str) -> None:
+        """Nothing that was acknowledged before a read began may be missing from it."""
+        client = self._client.on(self._client.server)
+        while not self._stop.is_set():
+            known = self.told.acknowledged[name]
+            answer = self._ask(client, "GET", f"{client.path}/{name}")
+            if answer is not None and known >= 0 and answer.status < 500:
+                assert answer.status == 200 and int(answer.json["data"]["n"]) >= known, (known, answer.body)
+        client.close()
+
+
+@contextmanager
+def watching(client: Client, revision: int, last: str) -> Iterator[Future[tuple[list[Seen], int]]]:
+    """Follows the namespace from a revision until an object named `last` appears, resuming whenever the stream breaks;
+    the result is the events, and how often it was resumed.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        yield pool.submit(_follow, client, revision, last)
+
+
+def _follow(client: Client, revision: int, last: str) -> tuple[list[Seen], int]:
+    seen: list[Seen] = []
+    resumed = -1
+    deadline = time.monotonic() + 3 * PATIENCE
+    while time.monotonic() < deadline:
+        with suppress(OSError, HTTPException), client.watch(f"resourceVersion={revision}&timeoutSeconds=60") as watch:
+            resumed += 1
+            for event in _events(watch):
+                seen.append(event)
+                revision = event[2]
+                if event[1] == last:
+                    return seen, resumed
+    raise AssertionError(f"{last} was not seen; the last was {seen[-1:]}")
+
+
+def _events(watch: Watch) -> Iterator[Seen]:
+    while line := watch.response.readline():
+        event = json.loads(line)
+        assert event["type"] != "ERROR", event
+        metadata = event["object"]["metadata"]
+        yield event["type"], metadata["name"], int(metadata["resourceVersion"])
+
+
+def check_events(seen: list[Seen], told: Told) -> None:
+    """In order, none twice, and every acknowledged write among them."""
+    revisions = [revision for _, _, revision in seen]
+    assert revisions == sorted(set(revisions))
+    assert told.revisions <= set(revisions)
+
+
+def check_answers(told: Told) -> None:
+    """Nothing but 503 and 504 with a Status and Retry-After, and nobody waited for more than ten seconds."""
+    for answer in told.refusals:
+        assert (answer.status in (503, 504), answer.json["kind"]) == (True, "Status"), answer.body
+        assert int(answer.headers["retry-after"]) > 0
+    assert told.slowest < 10

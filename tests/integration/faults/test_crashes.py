@@ -1,0 +1,71 @@
+"""etcd or a server dies in the middle of the work: nothing acknowledged is lost, nothing is seen twice."""
+
+from __future__ import annotations
+
+from tests.integration.faults.load import Load, check_answers, check_events, watching
+from tests.integration.reads.api import Client
+from tests.integration.reads.conftest import Replicas
+from tests.integration.reads.test_lists import restarted
+
+
+def test_etcd_is_killed_and_comes_back(one: Client, other: Client, replicas: Replicas) -> None:
+    with watching(other, one.put("first"), "last") as followed:
+        with Load(one) as told:
+            replicas.etcd.kill()
+            replicas.etcd.start()
+            told.more_acknowledgements()
+            replicas.etcd.kill()
+            told.wait(lambda: bool(told.refusals))
+            replicas.etcd.start()
+            told.more_acknowledgements()
+        for name, number in told.acknowledged.items():
+            assert int(other.get(name).json["data"]["n"]) >= number
+        one.put("last")
+        seen, resumed = followed.result()
+    assert (resumed, told.broken) == (0, 0)
+    check_events(seen, told)
+    check_answers(told)
+
+
+def test_a_hanging_etcd_holds_nobody_for_long(one: Client, replicas: Replicas) -> None:
+    with watching(one, one.put("first"), "last") as followed:
+        with Load(one, writers=2) as told:
+            replicas.etcd.pause()
+            try:
+                told.wait(lambda: len(told.refusals) >= 4)
+            finally:
+                replicas.etcd.resume()
+            told.more_acknowledgements()
+        one.put("last")
+        seen, _ = followed.result()
+    check_events(seen, told)
+    check_answers(told)
+
+
+def test_a_server_is_killed_and_its_clients_resume(one: Client, other: Client, replicas: Replicas) -> None:
+    """On the same server once it is back, from the last version that they saw, without a 410."""
+    with watching(other, one.put("first"), "last") as followed:
+        with Load(one) as told:
+            restarted(replicas.other)
+            told.more_acknowledgements()
+            restarted(replicas.other)
+            told.more_acknowledgements()
+        one.put("last")
+        seen, resumed = followed.result()
+    assert resumed >= 2
+    check_events(seen, told)
+    assert (told.refusals, told.broken) == ([], 0)
+
+
+def test_the_writes_of_a_killed_server_are_kept(one: Client, other: Client, replicas: Replicas) -> None:
+    with watching(other, one.put("first"), "last") as followed:
+        with Load(one) as told:
+            restarted(replicas.one)
+            told.wait(lambda: told.broken > 0)
+            told.more_acknowledgements()
+        for name, number in told.acknowledged.items():
+            assert int(other.get(name).json["data"]["n"]) >= number
+        other.put("last")
+        seen, resumed = followed.result()
+    assert resumed == 0
+    check_events(seen, told)

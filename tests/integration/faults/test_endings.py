@@ -1,0 +1,91 @@
+"""Servers end when they are told to, whatever is under way; several processes are one server."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+import pytest
+
+from gateway.testing import ApiServer, api_server
+from storage.embedded import EmbeddedEtcd
+from tests.integration.reads.api import Client
+
+END = 5.0  # seconds; uvicorn would wait ten for what does not end by itself
+
+
+@pytest.fixture
+def etcd() -> Iterator[EmbeddedEtcd]:
+    with EmbeddedEtcd() as running:
+        yield running
+
+
+def namespaced(server: ApiServer) -> Client:
+    client = Client(server, f"ends-{uuid.uuid4().hex[:8]}")
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": client.namespace}}
+    assert client.ask("POST", "/api/v1/namespaces", namespace).status == 201
+    return client
+
+
+def test_a_stopped_server_ends_its_watches_cleanly(etcd: EmbeddedEtcd) -> None:
+    """Those that follow, those that wait for a future version, and those that are served from etcd's history."""
+    with api_server(etcd_servers=etcd.endpoint) as server:
+        client = namespaced(server)
+        start = client.put("a")
+        client.put("b")
+        server.stop()
+        server.start()
+        with ExitStack() as stack:
+            watches = [
+                stack.enter_context(client.watch(query))
+                for query in ("", f"resourceVersion={start}", f"resourceVersion={start + 10**6}", "resourceVersion=0")
+            ]
+            assert watches[1].seen(1)[0][:2] == ("ADDED", "b")
+            assert watches[3].seen(2)[0][:2] == ("ADDED", "a")
+            began = time.monotonic()
+            with ThreadPoolExecutor() as pool:
+                rests = [pool.submit(watch.rest) for watch in watches]
+                assert server.stop() == 0
+                assert time.monotonic() - began < END
+            found = [{name for _, name, _ in rest.result()} for rest in rests]
+            assert found == [{"a", "b"}, set(), set(), set()]
+
+
+def test_a_server_can_be_stopped_while_etcd_is_away(etcd: EmbeddedEtcd) -> None:
+    with api_server(etcd_servers=etcd.endpoint) as server:
+        client = namespaced(server)
+        client.put("a")
+        with client.watch("resourceVersion=0") as watch:
+            watch.seen(1)
+            etcd.kill()
+            began = time.monotonic()
+            with ThreadPoolExecutor() as pool:
+                rest = pool.submit(watch.rest)
+                assert server.stop() == 0
+                assert time.monotonic() - began < END
+            assert rest.result() == []
+
+
+def test_several_workers_are_one_server(etcd: EmbeddedEtcd) -> None:
+    """Which of them a connection reaches is up to the kernel; what is written on one is there on all."""
+    with api_server("--workers=2", etcd_servers=etcd.endpoint) as server, ExitStack() as stack:
+        writer = namespaced(server)
+        readers = [writer.on(server) for _ in range(8)]
+        for each in readers:
+            stack.callback(each.close)
+        start = writer.put("a")
+        watches = [stack.enter_context(each.watch(f"resourceVersion={start}")) for each in readers]
+        for number in range(10):
+            revision = writer.put("a", str(number))
+            for each in readers:
+                assert each.get("a").json["data"]["data"] == str(number)
+            assert [watch.seen(1) for watch in watches] == [[("MODIFIED", "a", revision)]] * 8
+        with ThreadPoolExecutor() as pool:
+            rests = [pool.submit(watch.rest) for watch in watches]
+            began = time.monotonic()
+            assert server.stop() == 0
+            assert time.monotonic() - began < END
+        assert [rest.result() for rest in rests] == [[]] * 8
