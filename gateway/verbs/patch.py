@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.jsontypes import JsonObject
+from gateway.patches.unstructured import converted, mismatch
 from gateway.resources.resource import Resource
 from gateway.schema.decode import DecodeError, DecodeReport, decode
+from gateway.schema.problems import json_kind
+from gateway.schema.types import Type
 from gateway.verbs import metadata
 from gateway.verbs.body import complete, warning_lines
 from gateway.verbs.options import WriteOptions, write_options
@@ -23,6 +26,7 @@ MERGE_PATCH = b"application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = b"application/strategic-merge-patch+json"
 APPLY = b"application/apply-patch+yaml"
 
+Read = Callable[[Type, Any, DecodeReport], JsonObject]
 Fail = Callable[[str, bool], status.StatusError]  # (message, whether it is about unknown or duplicate fields)
 
 
@@ -109,7 +113,7 @@ def _by_strategic_merge(write: Write, body: bytes) -> MakeObject:
         def fail(message: str, strict: bool) -> status.StatusError:
             return unconvertible(old, document, scope.type, message, strict)
 
-        return _decoded(write, result, old, strict, fail)
+        return _decoded(write, result, old, strict, fail, converted)
 
     return make
 
@@ -122,9 +126,17 @@ def _by_apply(write: Write, body: bytes) -> MakeObject:
         from gateway.verbs.yaml_body import YamlError, parse_yaml
 
         try:
-            return parse_yaml(body)
+            config, duplicates = parse_yaml(body)
         except YamlError as error:
             raise status.bad_request(f"error decoding YAML: {error}") from None
+        if config is None:
+            raise status.bad_request("invalid object type: /, Kind=")
+        if not isinstance(config, dict):
+            raise status.bad_request(
+                "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
+                f"{json_kind(config)} into Go value of type map[string]interface {{}}"
+            )
+        return config, duplicates
 
     parse = _once(parsed)
 
@@ -147,10 +159,23 @@ def _by_apply(write: Write, body: bytes) -> MakeObject:
         _report_duplicates(write, duplicates)
         if merged is old:
             return merged
-        new = decode(scope.type, merged, DecodeReport())
+        try:
+            new = converted(scope.type, merged, DecodeReport())
+        except DecodeError as error:
+            raise _unconvertible(resource, merged, mismatch(merged, scope.type) or str(error)) from None
         return complete(new, None, resource.api_version, resource.kind)
 
     return make
+
+
+def _unconvertible(resource: Resource, merged: JsonObject, message: str) -> status.StatusError:
+    """400 for a configuration whose values the schema lets pass and the type does not; kube-apiserver says 500."""
+    meta, kind = merged.get("metadata") or {}, f"{resource.kind_group}/{resource.kind_version}, Kind={resource.kind}"
+    place = f"{meta.get('namespace', '')}/{meta.get('name', '')}"
+    return status.bad_request(
+        f"failed to convert new object ({place}; {kind}) to proper version: "
+        f"unable to convert unstructured object to {kind}: {message}"
+    )
 
 
 def _report_duplicates(write: Write, duplicates: list[str]) -> None:
@@ -165,14 +190,14 @@ def _report_duplicates(write: Write, duplicates: list[str]) -> None:
 
 
 def _decoded(
-    write: Write, result: Any, old: JsonObject, strict: list[str], fail: Fail
+    write: Write, result: Any, old: JsonObject, strict: list[str], fail: Fail, read: Read = decode
 ) -> JsonObject:
     """Reads a patch's result: kind, types, unknown fields; then defaults and managed fields."""
     resource, options = write.resource, write.options
     report = DecodeReport()
     try:
         check_type_meta(result, resource)
-        new = decode(write.scope.type, result, report)
+        new = read(write.scope.type, result, report)
     except DecodeError as error:
         raise fail(str(error), False) from None
     _strictness(write, options, [*strict, *report.problems], fail)
@@ -181,9 +206,7 @@ def _decoded(
     return new
 
 
-def _strictness(
-    write: Write, options: WriteOptions, problems: list[str], fail: Fail
-) -> None:
+def _strictness(write: Write, options: WriteOptions, problems: list[str], fail: Fail) -> None:
     if not problems or options.validation == "Ignore":
         return
     if options.validation == "Strict":

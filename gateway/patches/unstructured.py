@@ -1,0 +1,98 @@
+"""How Go turns maps into typed objects, where that differs from reading JSON (apimachinery's unstructured converter).
+
+Strategic merge patches and applies end in that conversion: integers wrap around instead of being refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gateway.patches.go_text import go_type
+from gateway.schema.decode import DecodeError, DecodeReport, decode
+from gateway.schema.types import Kind, Type
+
+_BITS = {Kind.INT32: 32, Kind.INT64: 64}
+
+
+def converted(type_: Type, value: dict[str, Any], report: DecodeReport) -> dict[str, Any]:
+    """The object that the converter makes of a map. Raises DecodeError."""
+    try:
+        return decode(type_, value, report)
+    except DecodeError:
+        wrapped = _wrapped(value, type_)
+        if wrapped == value:
+            raise
+        report.problems.clear()
+        return decode(type_, wrapped, report)
+
+
+def _wrapped(value: Any, type_: Type) -> Any:
+    """The same with integers cut to the bits of their types."""
+    if type(value) is int and type_.kind in _BITS:
+        half = 1 << (_BITS[type_.kind] - 1)
+        return (value + half) % (2 * half) - half
+    if isinstance(value, dict) and type_.kind is Kind.STRUCT:
+        fields = type_.fields
+        return {name: _wrapped(item, fields[name].type) if name in fields else item for name, item in value.items()}
+    if type_.elem is None:
+        return value
+    if isinstance(value, dict):
+        return {name: _wrapped(item, type_.elem) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_wrapped(item, type_.elem) for item in value]
+    return value
+
+
+def mismatch(value: Any, type_: Type) -> str | None:
+    """The first thing that keeps Go's converter from turning `value` into the type, or None."""
+    if value is None:
+        return None
+    members: Iterator[tuple[Any, Type]]
+    match type_.kind:
+        case Kind.STRUCT:
+            if not isinstance(value, dict):
+                return f"cannot restore struct from: {_kind(value)}"
+            members = ((value.get(name), field.type) for name, field in type_.fields.items())
+        case Kind.MAP:
+            if not isinstance(value, dict):
+                return f"cannot restore map from {_kind(value)}"
+            members = ((member, type_.elem) for member in value.values()) if type_.elem else iter(())
+        case Kind.LIST:
+            if not isinstance(value, list):
+                return f"cannot restore slice from {_kind(value)}"
+            members = ((member, type_.elem) for member in value) if type_.elem else iter(())
+        case Kind.BYTES:
+            return None if isinstance(value, str) else f"cannot restore slice from {_kind(value)}"
+        case Kind.STRING | Kind.BOOL | Kind.INT32 | Kind.INT64 | Kind.FLOAT:
+            return _scalar_mismatch(value, type_)
+        case _:
+            return None
+    return next((message for message in (mismatch(v, t) for v, t in members) if message), None)
+
+
+def _scalar_mismatch(value: Any, type_: Type) -> str | None:
+    source, target = go_type(value), type_.name
+    match type_.kind:
+        case Kind.STRING:
+            fits, related = isinstance(value, str), source == "int64"
+        case Kind.BOOL:
+            fits, related = isinstance(value, bool), False
+        case Kind.FLOAT:
+            fits, related = source in ("int64", "float64"), False
+        case _:
+            fits = source == "int64" or (source == "float64" and float(value).is_integer())
+            related = source == "float64"
+    if fits:
+        return None
+    return f"cannot convert {source} to {target}" if related else f"unrecognized type: {type_.kind.value}"
+
+
+def _kind(value: Any) -> str:
+    match value:
+        case dict():
+            return "map"
+        case list():
+            return "slice"
+        case _:
+            return go_type(value)
