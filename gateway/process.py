@@ -54,9 +54,8 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
-def serve(settings: Settings, context: ssl.SSLContext, listener: socket.socket, ready: Callable[[], None]) -> int:
-    """Serves until SIGTERM or SIGINT; returns the exit status. `ready` is called once requests are answered."""
-    app = App(settings)
+def configuration(app: App, context: ssl.SSLContext) -> uvicorn.Config:
+    """uvicorn's settings for this server."""
     config = uvicorn.Config(
         app,
         loop="uvloop",
@@ -73,7 +72,13 @@ def serve(settings: Settings, context: ssl.SSLContext, listener: socket.socket, 
     )
     config.load()
     config.ssl = context
-    server = Server(app, config, ready)
+    return config
+
+
+def serve(settings: Settings, context: ssl.SSLContext, listener: socket.socket, ready: Callable[[], None]) -> int:
+    """Serves until SIGTERM or SIGINT; returns the exit status. `ready` is called once requests are answered."""
+    app = App(settings)
+    server = Server(app, configuration(app, context), ready)
     server.run(sockets=[listener])
     return 0 if server.started else 1
 

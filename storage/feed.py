@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 from storage.cache import ResourceCache, WatchCache
 from storage.errors import Compacted, StorageError
@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 
 LOAD_PAGE = 500
 RETRY = 0.1  # seconds between attempts while etcd is away
+PART = 64  # changes applied at once: values of other writers take their time
 Loaded = dict[bytes, tuple[bytes, int]]  # key -> value, mod revision
 
 
@@ -124,7 +125,10 @@ class Feed:
             async for batch in watch:
                 self.connected = True
                 if batch.events:
-                    self._apply(batch.events)
+                    for part in _parts(batch.events):
+                        self._apply(part)
+                        if len(part) >= PART:
+                            await asyncio.sleep(0)
                 elif batch.progress and self.progress_trusted:
                     cache.advance(batch.revision)
         finally:
@@ -149,3 +153,16 @@ class Feed:
         cache.advance(events[-1].kv.mod_revision)
         for resource in touched:
             resource.wake()
+
+
+def _parts(events: list[Event]) -> Iterator[list[Event]]:
+    """Cuts a batch into pieces of whole revisions."""
+    start = 0
+    while len(events) - start > PART:
+        end = start + PART
+        while end < len(events) and events[end].kv.mod_revision == events[end - 1].kv.mod_revision:
+            end += 1
+        yield events[start:end]
+        start = end
+    if start < len(events):
+        yield events[start:]

@@ -33,7 +33,7 @@ async def deletecollection(gateway: Gateway, request: Request, resource: Resourc
     write = begin(gateway, request, resource, WriteOptions(dry_run=options.dry_run))
     for entry in page.entries:
         await _delete_one(write, entry, options)
-    return answer_page(served, page, prefix, selection)
+    return await answer_page(served, page, prefix, selection)
 
 
 async def _delete_one(write: Write, entry: Entry, options: DeleteOptions) -> None:

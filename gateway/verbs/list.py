@@ -11,6 +11,7 @@ Which state is served follows the table of resourceVersion, resourceVersionMatch
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 from gateway.http.exchange import Request, Response
@@ -27,6 +28,8 @@ from storage.errors import Compacted, FutureRevision
 from storage.reads import Page, Reads, TooLargeRevision
 
 CHUNK = 1 << 20  # bytes of a body joined and sent at once
+CONVERTED = 64  # items converted to another version before others get their turn
+MEMORABLE = 128  # items from which it pays to keep them joined
 MEMOS = 4  # answers kept a resource until its next change
 
 _TOO_OLD = "The resourceVersion for the provided list is too old."
@@ -44,13 +47,13 @@ async def list_(gateway: Gateway, request: Request, resource: Resource) -> Respo
     options = list_options(request, served.selectable, watch=False)
     prefix = served.collection(request.info.namespace)
     page = await read_page(gateway.store.reads, served, prefix, options)
-    return answer_page(served, page, prefix, options)
+    return await answer_page(served, page, prefix, options)
 
 
-def answer_page(served: Served, page: Page, prefix: bytes, options: ListOptions) -> Response:
+async def answer_page(served: Served, page: Page, prefix: bytes, options: ListOptions) -> Response:
     """The list object for a page that `read_page` gave."""
     head = _head(served, page, prefix, options.match is None)
-    groups = _joined(served, page, (prefix, options.label_selector, options.field_selector, options.limit))
+    groups = await _joined(served, page, (prefix, options.label_selector, options.field_selector, options.limit))
     if len(groups) <= 1:
         return Response(200, b"%b%b]}\n" % (head, groups[0] if groups else b""))
     return Response(200, [head, *groups, b"]}\n"])
@@ -131,43 +134,42 @@ def _head(served: Served, page: Page, prefix: bytes, counted: bool) -> bytes:
     return b'%s%d"%s},"items":[' % (served.list_head, page.revision, more)
 
 
-def _joined(served: Served, page: Page, query: tuple[object, ...]) -> list[bytes]:
-    """The items' bytes in pieces of about CHUNK, remembered until the resource changes when they are many."""
+async def _joined(served: Served, page: Page, query: tuple[object, ...]) -> list[bytes]:
+    """The items' bytes in pieces of about CHUNK; of many items they are kept for others until the resource changes."""
     entries = page.entries
-    if not entries:
-        return []
-    if not page.present or page.revision < served.cache.changed:
-        return _join(served, entries)
+    if len(entries) < MEMORABLE or not page.present or page.revision < served.cache.changed:
+        return await _join(served, entries)
     memo, key = served.cache.memo, (served.head, *query, entries[0].key)
     found = memo.get(key)
-    if isinstance(found, _Remembered) and found.entries == len(entries):
-        return found.groups
-    groups = _join(served, entries)
-    if len(groups) > 1:
+    if not isinstance(found, _Remembered) or found.entries != len(entries):
         if len(memo) >= MEMOS:
             memo.clear()
-        memo[key] = _Remembered(groups, len(entries))
-    return groups
+        found = memo[key] = _Remembered(asyncio.ensure_future(_join(served, entries)), len(entries))
+    return found.groups.result() if found.groups.done() else await asyncio.shield(found.groups)
 
 
 class _Remembered:
     __slots__ = ("entries", "groups")
 
-    def __init__(self, groups: list[bytes], entries: int) -> None:
+    def __init__(self, groups: asyncio.Future[list[bytes]], entries: int) -> None:
         self.groups, self.entries = groups, entries
 
 
-def _join(served: Served, entries: list[Entry]) -> list[bytes]:
-    tail = served.tail
-    tails = [entry.tail for entry in entries] if served.convert is None else [tail(entry) for entry in entries]
-    groups, start, size = [], 0, 0
-    for index, item in enumerate(tails):
-        size += len(item) + 2
-        if size >= CHUNK:
-            groups.append(_items(tails[start : index + 1], first=start == 0))
-            start, size = index + 1, 0
-    if start < len(tails):
-        groups.append(_items(tails[start:], first=start == 0))
+async def _join(served: Served, entries: list[Entry]) -> list[bytes]:
+    """Others get their turn after each piece."""
+    groups: list[bytes] = []
+    tails: list[bytes] = []
+    size, convert, tail = 0, served.convert is not None, served.tail
+    for entry in entries:
+        item = tail(entry) if convert else entry.tail
+        tails.append(item)
+        size += len(item)
+        if size >= CHUNK or (convert and not len(tails) % CONVERTED):
+            groups.append(_items(tails, first=not groups))
+            tails, size = [], 0
+            await asyncio.sleep(0)
+    if tails:
+        groups.append(_items(tails, first=not groups))
     return groups
 
 

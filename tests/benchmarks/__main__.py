@@ -14,6 +14,7 @@ import json
 import random
 import shutil
 import socket
+import ssl
 import statistics
 import subprocess
 import sys
@@ -121,7 +122,7 @@ class Bench:
 
     def fetch(self, url: str) -> bytes:
         request = urllib.request.Request(url, headers={"Authorization": f"Bearer {TOKEN}"})
-        context = load.ssl._create_unverified_context()
+        context = ssl._create_unverified_context()
         with urllib.request.urlopen(request, context=context, timeout=30) as answer:
             return bytes(answer.read())
 
