@@ -50,6 +50,12 @@ class Gateway:
         for cache in self.store.cache:
             cache.wake()
 
+    def defines_group(self, group: str) -> bool:
+        """Whether a stored definition of custom resources names an API group, served or not."""
+        served = self.served.get(("apiextensions.k8s.io", "v1", "customresourcedefinitions"))
+        suffix = b"." + group.encode()
+        return served is not None and any(key.endswith(suffix) for key in served.cache.all_keys())
+
 
 def build_gateway(settings: Settings) -> Gateway:
     """Makes the parts and puts them together; nothing is connected yet. To be called on the event loop."""

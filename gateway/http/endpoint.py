@@ -20,7 +20,7 @@ from gateway.http.failures import failure
 from gateway.http.negotiation import JSON, is_human, negotiate, pretty_parameter
 from gateway.http.representing import represented
 from gateway.http.request_info import MalformedPath, RequestInfo, request_info
-from gateway.http.routing import served_resource
+from gateway.http.routing import served_resource, unknown_path
 from gateway.http.sending import Send, send_response, with_standard_headers
 from gateway.http.status import StatusError
 from gateway.resources.resource import Resource
@@ -105,6 +105,8 @@ class Endpoint:
             if not request.info.is_resource:
                 return self._discovery.respond(request)
             if not self._discovery.serves_group(request.info.group):
+                if self._gateway.defines_group(request.info.group):
+                    raise unknown_path()
                 return PAGE_NOT_FOUND
             route = self._route(request, timeout)
         request.representation = negotiate(headers.get(b"accept", b""), route.info.verb)
