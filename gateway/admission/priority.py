@@ -45,9 +45,7 @@ async def _admit(obj: JsonObject | None, old: JsonObject | None, context: WriteC
     spec["preemptionPolicy"] = policy
 
 
-async def _established(
-    pod: JsonObject, name: str, context: WriteContext, lookup: Lookup
-) -> tuple[str, int, str]:
+async def _established(pod: JsonObject, name: str, context: WriteContext, lookup: Lookup) -> tuple[str, int, str]:
     """The class, value and preemption policy that hold for a pod."""
     if name:
         found = await lookup.get("priorityclasses", "", name)

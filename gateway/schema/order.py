@@ -9,6 +9,7 @@ from gateway.schema.types import Kind, Type
 
 Order = Callable[[Any], Any]
 
+
 def orderer(type_: Type) -> Order | None:
     """A function that gives a value in Go's order; None for a type whose values have no members."""
     if "order" not in type_.compiled:

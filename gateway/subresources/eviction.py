@@ -202,9 +202,7 @@ async def _delete(gateway: Gateway, pods: Scope, write: Write, options: DeleteOp
         set_condition(pod.setdefault("status", {}), condition, context.now)
 
     if not options.dry_run:
-        marked = await change_stored(
-            gateway.store, pods, context.namespace, context.name, mark, dry_run=False
-        )
+        marked = await change_stored(gateway.store, pods, context.namespace, context.name, mark, dry_run=False)
         if options.resource_version is not None:
             options = replace(options, resource_version=str(marked.revision))
     await delete_object(write, options)

@@ -24,9 +24,7 @@ _GROUP_PACKAGES = {
     "events.k8s.io": "core",
     "internal.apiserver.k8s.io": "apiserverinternal",
 }
-_META_STRUCT = (
-    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-)
+_META_STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 
 async def read_object(request: Request, type_: Type, api_version: str, kind: str, validation: str) -> JsonObject:

@@ -153,5 +153,3 @@ def _bool(query: Query, name: str) -> bool | None:
     if not values:
         return None
     return values[0].lower() not in ("false", "0")
-
-

@@ -218,5 +218,3 @@ async def test_a_budget_keeps_a_pod(api: Api) -> None:
     assert b"/registry/pods/default/p" not in api.store.objects
     state = loads(api.store.objects[b"/registry/poddisruptionbudgets/default/b"].value)["status"]
     assert (state["disruptionsAllowed"], list(state["disruptedPods"])) == (0, ["p"])
-
-
