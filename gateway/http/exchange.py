@@ -22,6 +22,12 @@ MAX_BODY = 3 * 1024 * 1024
 _NO_QUERY: dict[str, list[str]] = {}
 
 
+class ListBody(list[bytes]):
+    """A list's JSON in pieces: all up to its items, which come last; then whole items, separated by commas, in each
+    piece but the last, which ends it.
+    """
+
+
 class ClientDisconnected(Exception):
     """The client went away before its request's body was complete."""
 

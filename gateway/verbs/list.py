@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from gateway.http.exchange import Request, Response
+from gateway.http.exchange import ListBody, Request, Response
 from gateway.http.status import bad_request, expired
 from gateway.jsontypes import dumps
 from gateway.resources.resource import Resource
@@ -56,7 +56,7 @@ async def answer_page(served: Served, page: Page, prefix: bytes, options: ListOp
     groups = await _joined(served, page, (prefix, options.label_selector, options.field_selector, options.limit))
     if len(groups) <= 1:
         return Response(200, b"%b%b]}\n" % (head, groups[0] if groups else b""))
-    return Response(200, [head, *groups, b"]}\n"])
+    return Response(200, ListBody([head, *groups, b"]}\n"]))
 
 
 async def read_page(reads: Reads, served: Served, prefix: bytes, options: ListOptions) -> Page:

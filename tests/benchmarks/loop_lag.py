@@ -27,8 +27,6 @@ LIMIT = 0.050  # seconds
 TOKEN = "lag"
 
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
-TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
-METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 EVENTS = "application/json"
 
 # name, path, Accept, Accept-Encoding, how many events to read of a watch
@@ -51,8 +49,6 @@ def cases(objects: int, start: int) -> list[Case]:
     found: list[Case] = [(name, path, EVENTS, "", 0) for name, path in plain]
     found += [
         ("LIST gzip", f"{PODS}?resourceVersion=0", EVENTS, "gzip", 0),
-        ("LIST as Table", f"{PODS}?resourceVersion=0", TABLE, "", 0),
-        ("LIST as metadata", f"{PODS}?resourceVersion=0", METADATA, "", 0),
         ("LIST as YAML", f"{PODS}?resourceVersion=0&limit=500", "application/yaml", "", 0),
         ("WATCH from 0", f"{PODS}?watch=1&resourceVersion=0", EVENTS, "", objects),
         (

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import orjson
 
-from gateway.http.formats.format import Format
+from gateway.http.formats.format import Format, ItemFormat
 from gateway.jsontypes import loads
 
 
@@ -13,4 +15,19 @@ def indent(body: bytes) -> bytes:
     return orjson.dumps(loads(body), option=orjson.OPT_INDENT_2)
 
 
-FORMAT = Format("application/json", encode_pretty=indent, stream_type=b"application/json")
+def _item(item: Any) -> bytes:
+    """No string contains a newline as such, so that every newline is one of the layout."""
+    return b"    " + orjson.dumps(item, option=orjson.OPT_INDENT_2).replace(b"\n", b"\n    ")
+
+
+def _frame(empty: bytes) -> tuple[bytes, bytes]:
+    before, _, after = indent(empty).rpartition(b"[]")
+    return before + b"[\n", b"\n  ]" + after
+
+
+FORMAT = Format(
+    "application/json",
+    encode_pretty=indent,
+    stream_type=b"application/json",
+    items=ItemFormat(_item, _frame, b",\n"),
+)

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from gateway.http.formats.format import Format
+from typing import Any
+
+from gateway.http.formats.format import Format, ItemFormat
 from gateway.jsontypes import loads
 
 
 def to_yaml(body: bytes) -> bytes:
     """Renders JSON as YAML."""
+    return _dump(loads(body))
+
+
+def _dump(value: Any) -> bytes:
     import yaml  # only clients that ask for YAML pay for it
 
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    text = yaml.dump(loads(body), Dumper=dumper, allow_unicode=True, width=1 << 30, encoding="utf-8")
-    return bytes(text)
+    return bytes(yaml.dump(value, Dumper=dumper, allow_unicode=True, width=1 << 30, encoding="utf-8"))
 
 
-FORMAT = Format("application/yaml", encode=to_yaml, encode_pretty=to_yaml)
+def _frame(empty: bytes) -> tuple[bytes, bytes]:
+    before, _, after = to_yaml(empty).partition(b"\nitems: []\n")
+    return before + b"\nitems:\n", after
+
+
+FORMAT = Format(
+    "application/yaml",
+    encode=to_yaml,
+    encode_pretty=to_yaml,
+    items=ItemFormat(lambda item: _dump([item]), _frame),
+)

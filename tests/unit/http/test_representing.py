@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from gateway.http.compression import THRESHOLD, accepts_gzip, compressed
-from gateway.http.exchange import Request, Response
+from gateway.http.exchange import ListBody, Request, Response
 from gateway.http.formats.json import indent
 from gateway.http.negotiation import negotiate
 from gateway.http.representing import represented
@@ -40,6 +40,24 @@ async def test_yaml_is_made_of_the_json_answer() -> None:
     assert answer.content_type == b"application/yaml"
     assert isinstance(answer.body, bytes)
     assert yaml.safe_load(answer.body)["metadata"]["name"] == "c"
+
+
+@pytest.mark.parametrize("accept", [b"application/yaml", b"application/json;pretty=1"])
+async def test_a_list_in_pieces_reads_as_one_that_is_whole(accept: bytes) -> None:
+    items = [
+        b'{"metadata":{"name":"a","labels":{}},"data":{"x":"line\\nitems: []\\n"}}',
+        b'{"metadata":{}}',
+        b'{"n":[]}',
+    ]
+    head = b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"3"},"items":['
+    pieces = ListBody([head, b",".join(items[:2]), b"," + items[2], b"]}\n"])
+    request = request_with()
+    request.representation = negotiate(accept, "list")
+    answer = await represented(request, Response(200, pieces))
+    whole = await represented(request, Response(200, b"".join(pieces)))
+    assert isinstance(answer.body, list)
+    assert b"".join(answer.body) == whole.body
+    assert answer.content_type == whole.content_type
 
 
 async def test_what_is_no_json_stays_as_it_is() -> None:
