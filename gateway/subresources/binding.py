@@ -34,6 +34,8 @@ async def create(gateway: Gateway, request: Request, resource: Resource) -> Resp
     if resource.subresource and meta.get("name", "") != context.name:
         raise status.bad_request("name in URL does not match name in Binding object")
     context.name = meta.get("name", "")
+    if not context.name:
+        raise status.bad_request("Name parameter required.")
     await review(scope.chain.mutating[Operation.CREATE], binding, None, context, scope.lookup)
     _check_target(binding.get("target") or {})
     await review(scope.chain.validating[Operation.CREATE], binding, None, context, scope.lookup)

@@ -58,8 +58,13 @@ async def create(gateway: Gateway, request: Request, resource: Resource) -> Resp
 
 
 def _delete_options(eviction: JsonObject, options: WriteOptions) -> DeleteOptions:
-    given = validated_delete_options(eviction.get("deleteOptions") or {})
-    return replace(given, dry_run=given.dry_run or options.dry_run)
+    wanted = eviction.get("deleteOptions") or {}
+    given, asked = wanted.get("dryRun") or [], ["All"] * options.dry_run_values
+    if given and asked and given != asked:
+        shown = f"[{' '.join(asked)}] and [{' '.join(given)}]"
+        raise StatusError(500, "", f"Non-matching dry-run options in request and content: {shown}")
+    found = validated_delete_options(wanted)
+    return replace(found, dry_run=found.dry_run or options.dry_run)
 
 
 def _unguarded(pod: JsonObject) -> bool:

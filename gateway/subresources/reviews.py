@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gateway.access.user import User
+from gateway.access.user import ANONYMOUS, User
 from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.http.request_info import RequestInfo
@@ -20,6 +20,25 @@ if TYPE_CHECKING:
     from gateway.server import Gateway
 
 AUTHORIZATION = "authorization.k8s.io"
+
+# what everybody may do who has signed in, as the ClusterRoles system:basic-user, system:discovery and
+# system:public-info-viewer have it
+_OWN_REVIEWS: list[JsonObject] = [
+    {
+        "verbs": ["create"],
+        "apiGroups": [AUTHORIZATION],
+        "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"],
+    },
+    {"verbs": ["create"], "apiGroups": ["authentication.k8s.io"], "resources": ["selfsubjectreviews"]},
+]
+_HEALTH = ["/healthz", "/livez", "/readyz", "/version", "/version/"]
+_DISCOVERY = ["/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*", *_HEALTH[2:]]
+_PUBLIC_PATHS: list[JsonObject] = [
+    {"verbs": ["get"], "nonResourceURLs": _DISCOVERY},
+    {"verbs": ["get"], "nonResourceURLs": _HEALTH},
+]
+_ALL_RESOURCES: list[JsonObject] = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
+_ALL_PATHS: list[JsonObject] = [{"verbs": ["*"], "nonResourceURLs": ["*"]}]
 
 
 async def self_subject_review(gateway: Gateway, request: Request, resource: Resource) -> Response:
@@ -40,10 +59,12 @@ async def token_review(gateway: Gateway, request: Request, resource: Resource) -
     token = (review.get("spec") or {}).get("token", "")
     if not token:
         raise status.bad_request("token is required for TokenReview in authentication")
+    known = [gateway.settings.service_account_issuer]
+    audiences = [each for each in review["spec"].get("audiences") or known if each in known]
     user = gateway.authenticator.authenticate({b"authorization": b"Bearer " + token.encode()})
     review["status"] = {"user": {}, "error": "invalid bearer token"}
-    if user is not None and user.name != "system:anonymous":
-        review["status"] = {"authenticated": True, "user": _user_info(user)}
+    if user is not None and user.name != ANONYMOUS and audiences:
+        review["status"] = {"authenticated": True, "user": _user_info(user), "audiences": audiences}
     return Response(201, dump_line(review))
 
 
@@ -77,15 +98,18 @@ async def self_subject_rules_review(gateway: Gateway, request: Request, resource
         raise status.bad_request("no namespace on request")
     info = RequestInfo("get", "/", True, namespace=namespace, resource="*", group="*", version="*")
     allowed = gateway.authorizer.authorize(request.user, info) is None
-    everything = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
-    paths = [{"verbs": ["*"], "nonResourceURLs": ["*"]}]
-    review["spec"] = {}
-    review["status"] = {
-        "resourceRules": everything if allowed else [],
-        "nonResourceRules": paths if allowed else [],
-        "incomplete": False,
+    answer: JsonObject = {
+        "kind": resource.kind,
+        "apiVersion": resource.api_version,
+        "metadata": {},
+        "spec": {},
+        "status": {
+            "resourceRules": [*_ALL_RESOURCES, *_OWN_REVIEWS] if allowed else _OWN_REVIEWS,
+            "nonResourceRules": [*_ALL_PATHS, *_PUBLIC_PATHS] if allowed else _PUBLIC_PATHS,
+            "incomplete": False,
+        },
     }
-    return Response(201, dump_line(review))
+    return Response(201, dump_line(answer))
 
 
 async def _read(gateway: Gateway, request: Request, resource: Resource) -> tuple[Write, JsonObject]:

@@ -30,6 +30,7 @@ class WriteOptions:
     validation: str = "Warn"
     dry_run: bool = False
     force: bool | None = None
+    dry_run_values: int = 0  # how often the query says dryRun=All
 
 
 @dataclass(slots=True)
@@ -71,7 +72,7 @@ def write_options(query: Query, kind: str, *, apply: bool = False) -> WriteOptio
         errors.append(field.not_supported("fieldValidation", validation, _FIELD_VALIDATION))
     if errors:
         raise invalid(META_GROUP, kind, "", errors)
-    return WriteOptions(manager, validation or "Warn", bool(dry_run), force)
+    return WriteOptions(manager, validation or "Warn", bool(dry_run), force, len(dry_run))
 
 
 def delete_options_of_query(query: Query) -> DeleteOptions:

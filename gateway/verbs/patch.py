@@ -192,11 +192,15 @@ def _report_duplicates(write: Write, duplicates: list[str]) -> None:
 def _decoded(
     write: Write, result: Any, old: JsonObject, strict: list[str], fail: Fail, read: Read = decode
 ) -> JsonObject:
-    """Reads a patch's result: kind, types, unknown fields; then defaults and managed fields."""
+    """Reads a patch's result: kind, types, unknown fields; then defaults and managed fields.
+
+    A strategic merge patch's, which is not read like a body, may say what it wants of kind and version.
+    """
     resource, options = write.resource, write.options
     report = DecodeReport()
     try:
-        check_type_meta(result, resource)
+        if read is decode:
+            check_type_meta(result, resource)
         new = read(write.scope.type, result, report)
     except DecodeError as error:
         raise fail(str(error), False) from None

@@ -64,6 +64,7 @@ class Written:
     revision: int
     created: bool = False
     unchanged: bool = False
+    given: str = ""  # the resourceVersion that a dry run was given for a new object: it shows it
 
 
 # Makes the new object (served version, managed fields set) of the present one (with its resourceVersion), None if none
@@ -182,7 +183,7 @@ async def _insert(write: Write, obj: JsonObject) -> Written:
     present = await store.get(key)
     if present is not None:
         raise KeyExists(present)
-    return Written(value, 0, created=True)
+    return Written(value, 0, created=True, given=obj["metadata"].get("resourceVersion", ""))
 
 
 async def update_object(write: Write, make: MakeObject, *, uid: str = "", allow_create: bool = False) -> Written:
@@ -340,19 +341,20 @@ async def allocated(write: Write, obj: JsonObject, old: JsonObject | None) -> As
 def finalized(resource: Resource, obj: JsonObject, old: JsonObject) -> bool:
     """Whether an update of an object being deleted completes its deletion (API Concepts, "Resource deletion")."""
     meta, old_meta = obj["metadata"], old["metadata"]
-    if meta.get("finalizers") or not old_meta.get("deletionTimestamp"):
-        return False
     if resource.resource == "namespaces" and not resource.group and obj.get("spec", {}).get("finalizers"):
         return False
-    return not old_meta.get("deletionGracePeriodSeconds")
+    waits = meta.get("finalizers") or old_meta.get("deletionGracePeriodSeconds")
+    return bool(old_meta.get("deletionTimestamp")) and not waits
 
 
 def _check_uid(write: Write, key: bytes, wanted: str, actual: str) -> None:
     """The precondition that a uid in the body of a PUT is."""
     if wanted and wanted != actual:
-        resource = write.resource
+        resource, shown = write.resource, key.decode()
+        if write.options.dry_run:
+            shown = shown.removeprefix(write.gateway.settings.etcd_prefix)
         cause = (
-            f"StorageError: invalid object, Code: 4, Key: {key.decode()}, ResourceVersion: 0, AdditionalErrorMsg: "
+            f"StorageError: invalid object, Code: 4, Key: {shown}, ResourceVersion: 0, AdditionalErrorMsg: "
             f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {actual}"
         )
         raise status.conflict(resource.group, resource.resource, write.context.name, cause)
@@ -387,9 +389,12 @@ def respond(write: Write, written: Written) -> Response:
 def body_of(write: Write, written: Written) -> bytes:
     """The object as JSON in the served version, with its resourceVersion."""
     scope = write.scope
-    if scope.from_storage is None:
+    if scope.from_storage is None and not written.given:
         return with_version(written.value, written.revision)
-    obj = scope.from_storage(loads(written.value))
-    if written.revision:
-        obj["metadata"]["resourceVersion"] = str(written.revision)
+    obj = loads(written.value)
+    if scope.from_storage is not None:
+        obj = scope.from_storage(obj)
+    version = str(written.revision) if written.revision else written.given
+    if version:
+        obj["metadata"]["resourceVersion"] = version
     return encode_answer(obj, scope.resource.kind, scope.resource.api_version)
