@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 # Propagation policies put finalizers on objects that only a garbage collector takes away again.
 GARBAGE_COLLECTED = False
+CHILDREN_STAY = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
+    "propagationPolicy=Orphan to suppress this warning"
+)
 _SYSTEM_PRIORITIES = frozenset({"system-node-critical", "system-cluster-critical"})
 
 
@@ -41,11 +45,18 @@ async def delete(gateway: Gateway, request: Request, resource: Resource) -> Resp
     if resource.resource == "priorityclasses" and write.context.name in _SYSTEM_PRIORITIES:
         reason = "this is a system priority class and cannot be deleted"
         raise status.forbidden(resource.group, resource.resource, write.context.name, reason)
+    if resource.resource == "jobs" and resource.group == "batch" and unspecified(options):
+        request.warnings.append(CHILDREN_STAY)
     deleted = await delete_object(write, options)
     code = 202 if not deleted.gone and options.orphan_dependents is False else 200
     if not deleted.gone or (resource.group, resource.resource) in RETURNS_OBJECT:
         return Response(code, body_of(write, deleted.written))
     return Response(code, _success(write, deleted.obj))
+
+
+def unspecified(options: DeleteOptions) -> bool:
+    """Whether the client leaves it to the kind what becomes of an object's dependents."""
+    return options.propagation is None and options.orphan_dependents is None
 
 
 async def delete_object(write: Write, options: DeleteOptions) -> Deleted:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gateway.http.exchange import Request, Response
 from gateway.http.status import StatusError
 from gateway.resources.resource import Resource
-from gateway.verbs.delete import delete_object
+from gateway.verbs.delete import CHILDREN_STAY, delete_object, unspecified
 from gateway.verbs.delete_options import read_delete_options
 from gateway.verbs.list import answer_page, read_page
 from gateway.verbs.list_options import list_options
@@ -31,6 +31,8 @@ async def deletecollection(gateway: Gateway, request: Request, resource: Resourc
     prefix = served.collection(request.info.namespace)
     page = await read_page(gateway.store.reads, served, prefix, selection)
     write = begin(gateway, request, resource, WriteOptions(dry_run=options.dry_run))
+    if resource.resource == "jobs" and resource.group == "batch" and unspecified(options):
+        request.warnings.append(CHILDREN_STAY)
     for entry in page.entries:
         await _delete_one(write, entry, options)
     return await answer_page(served, page, prefix, selection)
