@@ -30,6 +30,8 @@ async def create(gateway: Gateway, request: Request, resource: Resource) -> Resp
     context, scope = write.context, write.scope
     binding = await read_object(request, scope.type, resource.api_version, resource.kind, options.validation)
     meta = binding["metadata"]
+    if not resource.subresource:  # on the subresource a uid is a precondition
+        metadata.wipe_system_fields(meta)
     metadata.match_namespace(meta, context.namespace)
     if resource.subresource and meta.get("name", "") != context.name:
         raise status.bad_request("name in URL does not match name in Binding object")

@@ -121,7 +121,7 @@ async def _read(gateway: Gateway, request: Request, resource: Resource) -> tuple
     metadata.match_namespace(meta, metadata.expected_namespace(resource, write.context.namespace))
     track_fields(write, review, None)
     named = sorted(set(meta) - {"namespace", "managedFields"})
-    if named and resource.group == AUTHORIZATION:
+    if named and resource.group == AUTHORIZATION and resource.resource != "selfsubjectrulesreviews":
         _refuse([invalid("metadata", meta, "must be empty except for namespace")])
     return write, review
 
