@@ -59,8 +59,13 @@ def update_managed(
     known = _starting_point(sent, live, bool(subresource))
     if old is not None and not known:
         return
+    try:
+        differences = Differences(old, new, type_, api_version, reset, convert)
+    except ValueError:  # a list item without its keys: validation's to refuse, nobody's to own
+        if known:
+            metadata["managedFields"] = known
+        return
     writer = Identity(manager or "unknown", operation, api_version, subresource)
-    differences = Differences(old, new, type_, api_version, reset, convert)
     own = differences.in_version(api_version)
     if own is None or not (own.changed or own.removed):
         if known:

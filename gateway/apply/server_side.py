@@ -150,7 +150,7 @@ def _applied(live: JsonObject, config: JsonObject, request: _Apply) -> JsonObjec
         time = request.now
     if fields:
         entries[request.identity] = new_entry(request.identity, request.api_version, time, ordered(fields))
-    result = {**result, "metadata": dict(result["metadata"])}
+    result = {**result, "metadata": dict(result.get("metadata") or {})}
     result["metadata"].pop("managedFields", None)
     if entries:
         result["metadata"]["managedFields"] = managers.in_order(list(entries.values()))

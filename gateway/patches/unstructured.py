@@ -20,15 +20,14 @@ def converted(type_: Type, value: dict[str, Any], report: DecodeReport) -> dict[
     try:
         return decode(type_, value, report)
     except DecodeError:
-        wrapped = _wrapped(value, type_)
-        if wrapped == value:
-            raise
         report.problems.clear()
-        return decode(type_, wrapped, report)
+        return decode(type_, _wrapped(value, type_), report)
 
 
 def _wrapped(value: Any, type_: Type) -> Any:
-    """The same with integers cut to the bits of their types."""
+    """The same with numbers of integer types made integers, cut to the bits of their types."""
+    if type(value) is float and value.is_integer() and type_.kind in _BITS:
+        value = int(value)
     if type(value) is int and type_.kind in _BITS:
         half = 1 << (_BITS[type_.kind] - 1)
         return (value + half) % (2 * half) - half

@@ -15,6 +15,7 @@ from gateway.resources.strategy import WriteContext
 from gateway.selectors.labels import parse
 from gateway.subresources.answers import created_status, set_condition
 from gateway.subresources.selector_text import selector_text
+from gateway.validation import field
 from gateway.verbs import metadata
 from gateway.verbs.body import read_object
 from gateway.verbs.delete import delete_object
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 MAX_DISRUPTED_PODS = 2000
 _VIOLATION = "Cannot evict pod as it would violate the pod's disruption budget."
+_UNSAFE = "ignoreStoreReadErrorWithClusterBreakingPotential"
+_NOT_HERE = "can not be set for pod eviction, try after removing the option"
 _GONE_ANYWAY = ("Succeeded", "Failed", "Pending")
 
 
@@ -42,6 +45,9 @@ async def create(gateway: Gateway, request: Request, resource: Resource) -> Resp
     metadata.match_namespace(meta, context.namespace)
     if meta.get("name", "") != context.name:
         raise status.bad_request("name in URL does not match name in Eviction object")
+    if (eviction.get("deleteOptions") or {}).get(_UNSAFE):
+        error = field.invalid(f"deleteOptions.{_UNSAFE}", True, _NOT_HERE)
+        raise status.invalid("policy", "Eviction", context.name, [error])
     deletion = _delete_options(eviction, options)
     for reviews in (scope.chain.mutating, scope.chain.validating):
         await review(reviews[Operation.CREATE], eviction, None, context, scope.lookup)

@@ -157,6 +157,15 @@ def _set_finalizers(meta: JsonObject, wanted: list[str]) -> None:
         meta.pop("finalizers", None)
 
 
+def finalized(resource: Resource, obj: JsonObject, old: JsonObject) -> bool:
+    """Whether an update of an object being deleted completes its deletion (API Concepts, "Resource deletion")."""
+    meta, old_meta = obj["metadata"], old["metadata"]
+    if resource.resource == "namespaces" and not resource.group and obj.get("spec", {}).get("finalizers"):
+        return False
+    waits = meta.get("finalizers") or old_meta.get("deletionGracePeriodSeconds")
+    return bool(old_meta.get("deletionTimestamp")) and not waits
+
+
 def mark_namespace(namespace: JsonObject, now: str) -> None:
     """Begins a namespace's termination."""
     namespace["metadata"].setdefault("deletionTimestamp", now)

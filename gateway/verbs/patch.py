@@ -201,6 +201,7 @@ def _decoded(
     try:
         if read is decode:
             check_type_meta(result, resource)
+            _check_version_named(write, result, strict, fail)
         new = read(write.scope.type, result, report)
     except DecodeError as error:
         raise fail(str(error), False) from None
@@ -227,6 +228,18 @@ def check_type_meta(result: Any, resource: Resource) -> None:
         from gateway.verbs.body import SCHEME
 
         raise DecodeError(f'no kind "{kind}" is registered for version "{version}" {SCHEME}')
+
+
+def _check_version_named(write: Write, result: Any, strict: list[str], fail: Fail) -> None:
+    """Without an apiVersion a patch's result is read as if it had Go's own field names: nothing in it is known.
+
+    Raises StatusError 400, or 422 with fieldValidation Strict, as kube-apiserver does.
+    """
+    if not isinstance(result, dict) or result.get("apiVersion"):
+        return
+    unknown = [f'unknown field "{key}"' for key in sorted(result) if key not in ("apiVersion", "kind")]
+    _strictness(write, write.options, [*strict, *unknown], fail)
+    metadata.match_name({}, write.context.name)
 
 
 def _once(parse: Callable[[], tuple[Any, list[str]]]) -> Callable[[], tuple[Any, list[str]]]:

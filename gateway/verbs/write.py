@@ -26,6 +26,8 @@ from gateway.validation.field import FieldError
 from gateway.validation.names import name_is_path_segment
 from gateway.validation.objectmeta import validate_object_meta, validate_object_meta_update
 from gateway.verbs import metadata
+from gateway.verbs.conflicts import already_there, check_uid, check_version
+from gateway.verbs.deletion import finalized
 from gateway.verbs.options import WriteOptions, manager_of
 from gateway.verbs.scope import Scope, scope_of
 from storage.entry import with_version
@@ -109,7 +111,7 @@ def track_fields(write: Write, new: JsonObject, old: JsonObject | None) -> None:
 
 async def create_object(write: Write, obj: JsonObject) -> Written:
     """Stores a new object (served version); raises StatusError 409 AlreadyExists, 422, 403…"""
-    scope, context = write.scope, write.context
+    scope = write.scope
     if scope.to_storage is not None:
         obj = scope.to_storage(obj)
     await admit_create(write, obj)
@@ -117,14 +119,13 @@ async def create_object(write: Write, obj: JsonObject) -> Written:
     if meta.get("name") or not meta.get("generateName"):
         return await _store_new(write, obj)
     pristine = dumps(obj)
-    for attempt in range(GENERATED_NAME_ATTEMPTS):
+    for attempt in range(1, GENERATED_NAME_ATTEMPTS + 1):
         try:
-            return await _store_new(write, obj if attempt == 0 else loads(pristine))
+            return await _store_new(write, obj if attempt == 1 else loads(pristine))
         except StatusError as error:
-            if error.reason != "AlreadyExists":
+            if error.reason != "AlreadyExists" or attempt == GENERATED_NAME_ATTEMPTS:
                 raise
-            failure = error
-    raise status.already_exists(context.resource.group, context.resource.resource, "") from failure
+    raise AssertionError("the last attempt returns or raises")
 
 
 async def admit_create(write: Write, obj: JsonObject) -> None:
@@ -151,6 +152,7 @@ async def prepare_new(write: Write, obj: JsonObject) -> None:
     metadata.match_namespace(meta, metadata.expected_namespace(scope.resource, context.namespace))
     context.name = meta.get("name", "")
     strategy.prepare_for_create(obj, context)
+    context.name = meta.get("name", "")
     errors = validate_object_meta(meta, scope.resource.namespaced, strategy.validate_name)
     errors += strategy.validate(obj, context)
     if errors:
@@ -164,14 +166,10 @@ async def prepare_new(write: Write, obj: JsonObject) -> None:
 
 async def insert(write: Write, obj: JsonObject) -> Written:
     """The transaction of a create, or what stands for it in a dry run; raises StatusError 409 AlreadyExists."""
-    resource, name = write.resource, obj["metadata"]["name"]
     try:
         return await _insert(write, obj)
     except KeyExists as error:
-        exists = status.already_exists(resource.group, resource.resource, name)
-        if loads(error.current.value)["metadata"].get("deletionTimestamp"):
-            exists.message = f"object is being deleted: {exists.message}"
-        raise exists from None
+        raise already_there(write, obj, error.current) from None
 
 
 async def _insert(write: Write, obj: JsonObject) -> Written:
@@ -228,7 +226,7 @@ async def _attempt(
         return await _create_instead(write, key, make, uid, allow_create)
     old = scope.parse(current.value)
     old["metadata"]["resourceVersion"] = str(current.revision)
-    _check_uid(write, key, uid, old["metadata"].get("uid", ""))
+    check_uid(write, key, uid, old["metadata"].get("uid", ""))
     served = scope.served(old)
     obj = make(served)
     if obj is served:
@@ -237,7 +235,7 @@ async def _attempt(
         obj = scope.to_storage(obj)
     await review(scope.chain.mutating[Operation.UPDATE], obj, old, context, scope.lookup)
     metadata.drop_duplicate_owners(obj["metadata"], context.warnings, after_admission=True)
-    _check_version(write, obj["metadata"], current.revision)
+    check_version(write, obj["metadata"], current.revision)
     async with allocated(write, obj, old):
         await prepare_update(write, obj, old)
         return await _replace(write, key, current, obj, old)
@@ -293,7 +291,7 @@ async def _create_instead(write: Write, key: bytes, make: MakeObject, uid: str, 
     context, resource = write.context, write.resource
     if not allow_create:
         raise status.not_found(resource.group, resource.resource, context.name)
-    _check_uid(write, key, uid, "")
+    check_uid(write, key, uid, "")
     obj = make(None)
     if write.scope.to_storage is not None:
         obj = write.scope.to_storage(obj)
@@ -336,45 +334,6 @@ async def allocated(write: Write, obj: JsonObject, old: JsonObject | None) -> As
         await finish(False)
         raise
     await finish(True)
-
-
-def finalized(resource: Resource, obj: JsonObject, old: JsonObject) -> bool:
-    """Whether an update of an object being deleted completes its deletion (API Concepts, "Resource deletion")."""
-    meta, old_meta = obj["metadata"], old["metadata"]
-    if resource.resource == "namespaces" and not resource.group and obj.get("spec", {}).get("finalizers"):
-        return False
-    waits = meta.get("finalizers") or old_meta.get("deletionGracePeriodSeconds")
-    return bool(old_meta.get("deletionTimestamp")) and not waits
-
-
-def _check_uid(write: Write, key: bytes, wanted: str, actual: str) -> None:
-    """The precondition that a uid in the body of a PUT is."""
-    if wanted and wanted != actual:
-        resource, shown = write.resource, key.decode()
-        if write.options.dry_run:
-            shown = shown.removeprefix(write.gateway.settings.etcd_prefix)
-        cause = (
-            f"StorageError: invalid object, Code: 4, Key: {shown}, ResourceVersion: 0, AdditionalErrorMsg: "
-            f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {actual}"
-        )
-        raise status.conflict(resource.group, resource.resource, write.context.name, cause)
-
-
-def _check_version(write: Write, meta: JsonObject, revision: int) -> None:
-    """A resourceVersion in the body must be the present one; without one the update is unconditional, if allowed."""
-    given = metadata.resource_version(meta)
-    resource, name = write.resource, write.context.name
-    if given == 0:
-        if not write.scope.strategy.allow_unconditional_update:
-            error = FieldError(
-                "FieldValueInvalid",
-                "metadata.resourceVersion",
-                "Invalid value: 0: must be specified for an update",
-            )
-            raise status.invalid(resource.group, resource.resource, name, [error])
-        meta["resourceVersion"] = str(revision)
-    elif given != revision:
-        raise status.conflict(resource.group, resource.resource, name, status.MODIFIED)
 
 
 def _invalid(write: Write, errors: list[FieldError]) -> StatusError:
