@@ -48,11 +48,9 @@ def test_a_server_is_killed_and_its_clients_resume(one: Client, other: Client, r
         with Load(one) as told:
             restarted(replicas.other)
             told.more_acknowledgements()
-            restarted(replicas.other)
-            told.more_acknowledgements()
         one.put("last")
         seen, resumed = followed.result()
-    assert resumed >= 2
+    assert resumed >= 1
     check_events(seen, told)
     assert (told.refusals, told.broken) == ([], 0)
 
