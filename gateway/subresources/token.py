@@ -94,7 +94,7 @@ async def _bound(reference: JsonObject | None, context: WriteContext, lookup: Lo
     if not reference:
         return {}
     kind, version = reference.get("kind", ""), reference.get("apiVersion", "")
-    if kind not in _BOUND_KINDS or version not in ("v1", ""):
+    if kind not in _BOUND_KINDS or "/" in version:
         group, _, number = version.rpartition("/")
         raise status.bad_request(f"cannot bind token to object of type {group}/{number}, Kind={kind}")
     name = reference.get("name", "")

@@ -13,6 +13,7 @@ from gateway.http.negotiation import body_media_type
 from gateway.http.status import bad_request
 from gateway.jsontypes import JsonObject
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
+from gateway.schema.problems import json_kind
 from gateway.schema.types import Type
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
@@ -112,21 +113,35 @@ def type_meta(value: Any, data: bytes, api_version: str, kind: str) -> tuple[str
     if not isinstance(value, dict):
         if value is None:
             return api_version, kind
-        raise _no_meta(kind, f"{_go_kind(value)} into Go value of type {_META_STRUCT}", data)
-    version, named = value.get("apiVersion"), value.get("kind")
-    for key, found in (("apiVersion", version), ("kind", named)):
-        if found is not None and not isinstance(found, str):
-            raise _no_meta(kind, f"{_go_kind(found)} into Go struct field .{key} of type string", data)
+        raise _no_meta(kind, f"{json_kind(value)} into Go value of type {_META_STRUCT}", data)
+    try:
+        version, named = version_and_kind(value)
+    except DecodeError as error:
+        raise _unrecognized(kind, str(error), data) from None
     if version and version.count("/") > 1:
         raise _unrecognized(kind, f"unexpected GroupVersion string: {version}", data)
     if version and version.startswith("/"):
         version = version[1:]
     if version == "/":
         version = ""
-    group, slash, number = (version or "").rpartition("/")
+    group, slash, number = version.rpartition("/")
     if slash and not number and group == api_version.rpartition("/")[0]:
         version = api_version
     return version or api_version, named or kind
+
+
+def version_and_kind(value: JsonObject) -> tuple[str, str]:
+    """The apiVersion and kind that a JSON object gives, whatever the case of their names; raises DecodeError."""
+    found = {"apiversion": "", "kind": ""}
+    for key, given in value.items():
+        name = key.lower()
+        if name in found and given is not None:
+            if not isinstance(given, str):
+                field = "apiVersion" if name == "apiversion" else name
+                problem = f"{json_kind(given)} into Go struct field .{field} of type string"
+                raise DecodeError(f"couldn't get version/kind; json parse error: json: cannot unmarshal {problem}")
+            found[name] = given
+    return found["apiversion"], found["kind"]
 
 
 def _other_kind(value: Any, version: str, named: str, api_version: str, kind: str) -> Exception:
@@ -192,16 +207,3 @@ def _summary(data: bytes) -> str:
     start = data[:_SUMMARY_LENGTH]
     return (start.decode("utf-8", "replace") if data[:1] == b"{" else start.hex()) + more
 
-
-def _go_kind(value: Any) -> str:
-    match value:
-        case bool():
-            return "bool"
-        case str():
-            return "string"
-        case int() | float():
-            return "number"
-        case list():
-            return "array"
-        case _:
-            return "object"

@@ -14,7 +14,7 @@ from gateway.schema.decode import DecodeError, DecodeReport, decode
 from gateway.schema.problems import json_kind
 from gateway.schema.types import Type
 from gateway.verbs import metadata
-from gateway.verbs.body import complete, warning_lines
+from gateway.verbs.body import SCHEME, complete, version_and_kind, warning_lines
 from gateway.verbs.options import WriteOptions, write_options
 from gateway.verbs.write import MakeObject, Write, begin, respond, track_fields, update_object
 
@@ -223,10 +223,9 @@ def check_type_meta(result: Any, resource: Resource) -> None:
     """Raises DecodeError when a patch's result says to be of another kind or version than it was."""
     if not isinstance(result, dict):
         return
-    kind, version = result.get("kind") or resource.kind, result.get("apiVersion") or resource.api_version
+    version, kind = version_and_kind(result)
+    version, kind = version or resource.api_version, kind or resource.kind
     if kind != resource.kind or version != resource.api_version:
-        from gateway.verbs.body import SCHEME
-
         raise DecodeError(f'no kind "{kind}" is registered for version "{version}" {SCHEME}')
 
 
