@@ -18,6 +18,10 @@ from storage.history import History
 
 log = logging.getLogger(__name__)
 
+CROWD = 50  # watchers that wait for the same resource
+PAUSE_EACH = 200e-6  # seconds between wake-ups for each of them: some times what it costs to serve one
+MAX_PAUSE = 0.05
+
 Canonicalise = Callable[[bytes], bytes]
 
 
@@ -43,6 +47,8 @@ class ResourceCache:
         self._keys: list[bytes] = []
         self._canonical = spec.head + METADATA
         self._waiters: set[asyncio.Future[None]] = set()
+        self._woken = 0.0  # when, by the loop's clock
+        self._alarm: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -131,7 +137,29 @@ class ResourceCache:
         self._waiters.discard(waiter)
 
     def wake(self) -> None:
-        """Wakes those who wait for changes; the feed calls it once a batch."""
+        """Wakes those who wait for changes; the feed calls it once a batch.
+
+        A crowd is woken at intervals that grow with it, so that each wakes for several changes instead of one.
+        """
+        crowd = len(self._waiters)
+        if crowd < CROWD:
+            self._wake_all()
+            return
+        if self._alarm is not None:
+            return
+        loop = asyncio.get_running_loop()
+        pause = min(MAX_PAUSE, crowd * PAUSE_EACH)
+        due = self._woken + pause
+        if due <= loop.time():
+            self._wake_all()
+        else:
+            self._alarm = loop.call_at(due, self._wake_all)
+
+    def _wake_all(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        self._woken = asyncio.get_running_loop().time()
         waiters, self._waiters = self._waiters, set()
         for waiter in waiters:
             if not waiter.done():
