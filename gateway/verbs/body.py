@@ -5,6 +5,7 @@ API Concepts, "Field validation"; the checks and their wording are those of apis
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from gateway.defaults import apply_defaults
@@ -15,6 +16,7 @@ from gateway.jsontypes import JsonObject
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
 from gateway.schema.problems import json_kind
 from gateway.schema.types import Type
+from gateway.verbs.offload import offloaded
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 SCHEME = 'in scheme "pkg/runtime/scheme.go:111"'
@@ -36,25 +38,41 @@ async def read_object(request: Request, type_: Type, api_version: str, kind: str
     """
     media_type = body_media_type(request.headers.get(b"content-type", b""))
     data = await request.body()
-    strict: list[str] = []
-    if media_type == PROTOBUF:
-        value = parse_protobuf(data, type_, api_version, kind)
-    else:
-        value = parse_document(data, media_type, kind, strict, strictly=validation != "Ignore")
-    version, named = type_meta(value, data, api_version, kind)
-    if version != api_version or named != kind:
-        raise _other_kind(value, version, named, api_version, kind)
-    report = DecodeReport()
-    try:
-        obj = decode(type_, value, report)
-    except DecodeError as error:
-        raise _cannot_handle(named, version, kind, str(error)) from None
-    if validation != "Ignore" and (report.problems or strict):
-        problems = [*strict, *report.problems]
-        if validation == "Strict":
-            raise _cannot_handle(named, version, kind, f"strict decoding error: {', '.join(problems)}")
-        request.warnings += warning_lines(problems)
-    return complete(obj, value, api_version, kind)
+    reader = _Reader(type_, api_version, kind, validation, request.warnings)
+    return await offloaded(len(data), lambda: reader.read(data, media_type))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Turns the bytes of a body into an object."""
+
+    type: Type
+    api_version: str
+    kind: str
+    validation: str
+    warnings: list[str]
+
+    def read(self, data: bytes, media_type: str) -> JsonObject:
+        type_, api_version, kind, validation = self.type, self.api_version, self.kind, self.validation
+        strict: list[str] = []
+        if media_type == PROTOBUF:
+            value = parse_protobuf(data, type_, api_version, kind)
+        else:
+            value = parse_document(data, media_type, kind, strict, strictly=validation != "Ignore")
+        version, named = type_meta(value, data, api_version, kind)
+        if version != api_version or named != kind:
+            raise _other_kind(value, version, named, api_version, kind)
+        report = DecodeReport()
+        try:
+            obj = decode(type_, value, report)
+        except DecodeError as error:
+            raise _cannot_handle(named, version, kind, str(error)) from None
+        if validation != "Ignore" and (report.problems or strict):
+            problems = [*strict, *report.problems]
+            if validation == "Strict":
+                raise _cannot_handle(named, version, kind, f"strict decoding error: {', '.join(problems)}")
+            self.warnings.extend(warning_lines(problems))
+        return complete(obj, value, api_version, kind)
 
 
 def complete(obj: JsonObject, sent: Any, api_version: str, kind: str) -> JsonObject:
@@ -206,4 +224,3 @@ def _summary(data: bytes) -> str:
     more = " ..." if len(data) > _SUMMARY_LENGTH else ""
     start = data[:_SUMMARY_LENGTH]
     return (start.decode("utf-8", "replace") if data[:1] == b"{" else start.hex()) + more
-

@@ -8,6 +8,7 @@ from gateway.http.exchange import Request, Response
 from gateway.resources.resource import Resource
 from gateway.verbs import metadata
 from gateway.verbs.body import read_object
+from gateway.verbs.offload import offloaded
 from gateway.verbs.options import write_options
 from gateway.verbs.write import begin, create_object, respond, track_fields
 
@@ -28,5 +29,6 @@ async def create(gateway: Gateway, request: Request, resource: Resource) -> Resp
         context.namespace = context.name
     metadata.match_namespace(meta, metadata.expected_namespace(resource, context.namespace))
     metadata.drop_duplicate_owners(meta, context.warnings)
-    track_fields(write, obj, None)
+    write.size = len(await request.body())
+    await offloaded(write.size, lambda: track_fields(write, obj, None))
     return respond(write, await create_object(write, obj))

@@ -49,6 +49,7 @@ async def read_patch(request: Request) -> tuple[bytes, bytes, WriteOptions]:
 
 def maker_of(write: Write, media_type: bytes, body: bytes) -> MakeObject:
     """What makes the patched object of the present one; it raises StatusError."""
+    write.size = len(body)
     return _checked(write, _MAKERS[media_type](write, body))
 
 

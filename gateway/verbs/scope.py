@@ -87,7 +87,7 @@ def _compile(gateway: Gateway, resource: Resource) -> Scope:
         type=type_of(resource.type_name),
         strategy=strategy_for(resource.group, resource.resource, resource.subresource),
         chain=chain_for(resource, settings.enable_admission_plugins, settings.disable_admission_plugins),
-        lookup=Lookup(gateway),
+        lookup=_shared_lookup(gateway),
         hooks=hooks_for(gateway, resource),
         expiry=Expiry(gateway, EVENT_SECONDS) if resource.storage_prefix == "events" else None,
         key_prefix=f"{settings.etcd_prefix}/{resource.storage_prefix}/".encode(),
@@ -97,3 +97,8 @@ def _compile(gateway: Gateway, resource: Resource) -> Scope:
         to_storage=converter(kind, served, stored),
         from_storage=converter(kind, stored, served),
     )
+
+
+def _shared_lookup(gateway: Gateway) -> Lookup:
+    """One for all scopes of a gateway, so that what it remembers is remembered once."""
+    return next((scope.lookup for scope in gateway.scopes.values()), None) or Lookup(gateway)

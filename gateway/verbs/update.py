@@ -27,6 +27,7 @@ async def update(gateway: Gateway, request: Request, resource: Resource) -> Resp
     metadata.match_name(meta, context.name)
     metadata.drop_duplicate_owners(meta, context.warnings)
     pristine: list[bytes] = []
+    write.size = len(await request.body())
 
     def make(old: JsonObject | None) -> JsonObject:
         new: JsonObject = loads(pristine[0]) if pristine else given

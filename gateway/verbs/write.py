@@ -28,6 +28,7 @@ from gateway.validation.objectmeta import validate_object_meta, validate_object_
 from gateway.verbs import metadata
 from gateway.verbs.conflicts import already_there, check_uid, check_version
 from gateway.verbs.deletion import finalized
+from gateway.verbs.offload import offloaded
 from gateway.verbs.options import WriteOptions, manager_of
 from gateway.verbs.scope import Scope, scope_of
 from storage.entry import with_version
@@ -49,6 +50,7 @@ class Write:
     options: WriteOptions
     manager: str
     context: WriteContext
+    size: int = 0  # bytes of the body, or of what it changes if that is more
 
     @property
     def resource(self) -> Resource:
@@ -147,6 +149,12 @@ async def _store_new(write: Write, obj: JsonObject) -> Written:
 
 async def prepare_new(write: Write, obj: JsonObject) -> None:
     """Fills in metadata, then the strategy's turn, validation and the validating half of admission."""
+    scope = write.scope
+    await offloaded(write.size, lambda: _prepare_new(write, obj))
+    await review(scope.chain.validating[Operation.CREATE], obj, None, write.context, scope.lookup)
+
+
+def _prepare_new(write: Write, obj: JsonObject) -> None:
     scope, context = write.scope, write.context
     strategy, meta = scope.strategy, obj["metadata"]
     metadata.match_namespace(meta, metadata.expected_namespace(scope.resource, context.namespace))
@@ -161,7 +169,6 @@ async def prepare_new(write: Write, obj: JsonObject) -> None:
         context.warnings += strategy.warnings_on_create(obj, context)
     if strategy.canonicalize is not None:
         strategy.canonicalize(obj)
-    await review(scope.chain.validating[Operation.CREATE], obj, None, context, scope.lookup)
 
 
 async def insert(write: Write, obj: JsonObject) -> Written:
@@ -175,7 +182,7 @@ async def insert(write: Write, obj: JsonObject) -> Written:
 async def _insert(write: Write, obj: JsonObject) -> Written:
     resource, store = write.resource, write.gateway.store
     key = write.scope.key(write.context.namespace, obj["metadata"]["name"])
-    value = encode_stored(obj, resource.kind, resource.storage_version)
+    value = await offloaded(write.size, lambda: encode_stored(obj, resource.kind, resource.storage_version))
     if not write.options.dry_run:
         return Written(value, await store.create(key, value, await _lease(write)), created=True)
     present = await store.get(key)
@@ -224,15 +231,21 @@ async def _attempt(
     scope, context = write.scope, write.context
     if current is None:
         return await _create_instead(write, key, make, uid, allow_create)
-    old = scope.parse(current.value)
-    old["metadata"]["resourceVersion"] = str(current.revision)
-    check_uid(write, key, uid, old["metadata"].get("uid", ""))
-    served = scope.served(old)
-    obj = make(served)
-    if obj is served:
+    write.size = max(write.size, len(current.value))
+
+    def changed() -> tuple[JsonObject, JsonObject | None]:
+        old = scope.parse(current.value)
+        old["metadata"]["resourceVersion"] = str(current.revision)
+        check_uid(write, key, uid, old["metadata"].get("uid", ""))
+        served = scope.served(old)
+        new = make(served)
+        if new is served:
+            return old, None
+        return old, new if scope.to_storage is None else scope.to_storage(new)
+
+    old, obj = await offloaded(write.size, changed)
+    if obj is None:
         return Written(current.value, current.revision, unchanged=True)
-    if scope.to_storage is not None:
-        obj = scope.to_storage(obj)
     await review(scope.chain.mutating[Operation.UPDATE], obj, old, context, scope.lookup)
     metadata.drop_duplicate_owners(obj["metadata"], context.warnings, after_admission=True)
     check_version(write, obj["metadata"], current.revision)
@@ -243,6 +256,12 @@ async def _attempt(
 
 async def prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None:
     """Fills in metadata, then the strategy's turn, validation and the validating half of admission."""
+    scope = write.scope
+    await offloaded(write.size, lambda: _prepare_update(write, obj, old))
+    await review(scope.chain.validating[Operation.UPDATE], obj, old, write.context, scope.lookup)
+
+
+def _prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None:
     scope, context = write.scope, write.context
     strategy, meta, old_meta = scope.strategy, obj["metadata"], old["metadata"]
     metadata.match_namespace(meta, metadata.expected_namespace(scope.resource, context.namespace))
@@ -259,7 +278,6 @@ async def prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None
     if strategy.canonicalize is not None:
         strategy.canonicalize(obj)
     keep_timestamps(obj, old)
-    await review(scope.chain.validating[Operation.UPDATE], obj, old, context, scope.lookup)
 
 
 async def _replace(write: Write, key: bytes, current: StoredObject, obj: JsonObject, old: JsonObject) -> Written:
@@ -274,7 +292,7 @@ async def _replace(write: Write, key: bytes, current: StoredObject, obj: JsonObj
         return Written(encode_stored(obj, resource.kind, resource.storage_version), current.revision)
     if obj == old:
         return Written(current.value, current.revision, unchanged=True)
-    value = encode_stored(obj, resource.kind, resource.storage_version)
+    value = await offloaded(write.size, lambda: encode_stored(obj, resource.kind, resource.storage_version))
     if dry_run:
         return Written(value, current.revision)
     return Written(value, await store.update(key, value, current.revision, await _lease(write)))
@@ -292,7 +310,7 @@ async def _create_instead(write: Write, key: bytes, make: MakeObject, uid: str, 
     if not allow_create:
         raise status.not_found(resource.group, resource.resource, context.name)
     check_uid(write, key, uid, "")
-    obj = make(None)
+    obj = await offloaded(write.size, lambda: make(None))
     if write.scope.to_storage is not None:
         obj = write.scope.to_storage(obj)
     await admit_create(write, obj)

@@ -1,0 +1,16 @@
+"""Work on big bodies in a thread, where the event loop can take its turns between the steps."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+BIG = 96 * 1024  # bytes; below, a write holds the loop for a few milliseconds at most
+
+T = TypeVar("T")
+
+
+async def offloaded(size: int, work: Callable[[], T]) -> T:
+    """What `work` returns or raises; `size` is that of the objects which it goes through."""
+    return work() if size < BIG else await asyncio.to_thread(work)
