@@ -15,6 +15,8 @@ from typing import Any
 
 import yaml
 
+from gateway.schema.decode import parse_body
+
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _PLAIN = "!plain"
 _TAG = "tag:yaml.org,2002:"
@@ -42,11 +44,37 @@ class _Loader(_LOADER):  # type: ignore[misc]  # chosen at run time: the C parse
         return super().resolve(kind, value, implicit)
 
 
+def _as_json(data: bytes) -> tuple[bool, Any]:
+    """Whether a body is JSON that means the same as YAML, many times faster to read, and its value.
+
+    Duplicate keys are told by their lines, and floats may become integers: those go the way of YAML.
+    """
+    try:
+        value, duplicates = parse_body(data)
+    except ValueError:
+        return False, None
+    if not isinstance(value, dict) or duplicates or _has_floats(value):
+        return False, None
+    return True, dict(value)
+
+
+def _has_floats(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_has_floats(item) for item in value.values())
+    if isinstance(value, list):
+        return any(_has_floats(item) for item in value)
+    return isinstance(value, float)
+
+
 def parse_yaml(data: bytes) -> tuple[Any, list[str]]:
     """The first document of a YAML stream as JSON, and its duplicate keys ('line 5: key "a" already set in map').
 
     Raises YamlError.
     """
+    if data.startswith(b"{") and b"\\u" not in data:
+        read, value = _as_json(data)
+        if read:
+            return value, []
     loader = _Loader(data)
     try:
         if not loader.check_node():
