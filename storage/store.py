@@ -32,6 +32,14 @@ class Store:
             return None
         return self._canonical(StoredObject(key, found.kvs[0].value, found.kvs[0].mod_revision))
 
+    async def latest(self, key: bytes) -> StoredObject | None:
+        """The most recent version, out of the cache where that can be brought up to date. Raises Unavailable."""
+        resource = self.cache.of_key(key)
+        if resource is None or not await self.reads.fresh():
+            return await self.get(key)
+        entry = resource.get(key)
+        return None if entry is None else _stored(entry, resource)
+
     async def create(self, key: bytes, value: bytes, lease: int = 0) -> int:
         """Puts a new key; returns its revision. Raises KeyExists with what is there, Unavailable, TooLarge, NoSpace."""
         answer = await self.client.create(key, value, lease=lease)
