@@ -218,7 +218,7 @@ async def update_object(write: Write, make: MakeObject, *, uid: str = "", allow_
             continue
         if written is not None and (fresh or not written.unchanged):
             return written
-        latest, fresh = await store.get(key), True
+        latest, fresh = await store.latest(key), True
         if written is not None and latest is not None and current is not None and latest.revision == current.revision:
             return written
         current = latest
