@@ -23,6 +23,9 @@ class FakeStore:
     def cached(self, key: bytes) -> StoredObject | None:
         return self.stale[key] if key in self.stale else self.objects.get(key)
 
+    async def latest(self, key: bytes) -> StoredObject | None:
+        return await self.get(key)
+
     async def get(self, key: bytes) -> StoredObject | None:
         return self.objects.get(key)
 
