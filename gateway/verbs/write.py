@@ -8,7 +8,7 @@ Every stage is a function here or in a module beside this one; a verb puts them 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ from gateway.validation.objectmeta import validate_object_meta, validate_object_
 from gateway.verbs import metadata
 from gateway.verbs.conflicts import already_there, check_uid, check_version
 from gateway.verbs.deletion import finalized
+from gateway.verbs.hooks import WriteHooks
 from gateway.verbs.offload import offloaded
 from gateway.verbs.options import WriteOptions, manager_of
 from gateway.verbs.scope import Scope, scope_of
@@ -332,16 +333,20 @@ def _authorize_create(write: Write) -> None:
         raise forbidden(request.user, info, reason)
 
 
-@asynccontextmanager
-async def allocated(write: Write, obj: JsonObject, old: JsonObject | None) -> AsyncIterator[None]:
+def allocated(write: Write, obj: JsonObject, old: JsonObject | None) -> AbstractAsyncContextManager[None]:
     """Runs the kind's hooks around a write: what they allocated is kept if it goes through, else given back.
 
     When it is not known whether the write went through, it is kept too: repair finds out.
     """
     hooks = write.scope.hooks
-    if hooks is None:
-        yield
-        return
+    return _NOTHING_ALLOCATED if hooks is None else _allocated(hooks, write, obj, old)
+
+
+_NOTHING_ALLOCATED = nullcontext()
+
+
+@asynccontextmanager
+async def _allocated(hooks: WriteHooks, write: Write, obj: JsonObject, old: JsonObject | None) -> AsyncIterator[None]:
     if old is None:
         finish = await hooks.begin_create(obj, write.context)
     else:
