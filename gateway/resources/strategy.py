@@ -66,4 +66,3 @@ class Strategy:
     allow_unconditional_update: bool = True
     reset_fields: tuple[tuple[str, ...], ...] = ()  # paths that this (sub)resource's writers never own: (("status",),)
     rechecks_metadata: bool = True  # whether the kind checks the metadata of updates once more, and reports it twice
-    generation: bool = False  # whether the kind keeps metadata.generation

@@ -106,12 +106,10 @@ STRATEGIES = {
         warnings_on_create=_warnings_on_create,
         warnings_on_update=_warnings_on_update,
         reset_fields=(("status",),),
-        generation=True,
     ),
     "status": Strategy(
         prepare_for_update=templates.prepare_status,
         rechecks_metadata=False,
         reset_fields=(("spec",),),
-        generation=True,
     ),
 }

@@ -95,6 +95,5 @@ STRATEGIES = {
         warnings_on_create=_warnings,
         warnings_on_update=_update_warnings,
         allow_unconditional_update=False,
-        generation=True,
     )
 }

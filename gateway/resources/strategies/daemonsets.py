@@ -142,12 +142,10 @@ STRATEGIES = {
         warnings_on_create=_warnings_on_create,
         warnings_on_update=_warnings_on_update,
         reset_fields=(("status",),),
-        generation=True,
     ),
     "status": Strategy(
         prepare_for_update=templates.prepare_status,
         validate_update=_validate_status,
         reset_fields=(("spec",),),
-        generation=True,
     ),
 }

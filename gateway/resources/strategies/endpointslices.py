@@ -169,6 +169,5 @@ STRATEGIES = {
         rechecks_metadata=False,
         warnings_on_create=_warnings,
         warnings_on_update=_update_warnings,
-        generation=True,
     )
 }

@@ -30,7 +30,6 @@ STRATEGIES = {
         validate_update=_validate_update,
         rechecks_metadata=False,
         reset_fields=(("status",),),
-        generation=True,
     ),
     "status": Strategy(
         prepare_for_update=keep_spec_and_all_metadata,

@@ -55,6 +55,5 @@ STRATEGIES = {
         prepare_for_update=counting(status=False),
         validate=_validate,
         validate_update=_validate_update,
-        generation=True,
     )
 }

@@ -47,7 +47,6 @@ STRATEGIES = {
         validate_update=_validate_update,
         warnings_on_create=_warnings,
         reset_fields=(("status",),),
-        generation=True,
     ),
     "status": Strategy(
         prepare_for_update=keep_spec,

@@ -234,12 +234,10 @@ STRATEGIES = {
         canonicalize=_take_labels,
         rechecks_metadata=False,
         reset_fields=(("status",),),
-        generation=True,
     ),
     "status": Strategy(
         prepare_for_update=templates.prepare_status,
         validate_update=_validate_status,
         reset_fields=(("spec",),),
-        generation=True,
     ),
 }

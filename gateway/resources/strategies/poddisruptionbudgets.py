@@ -68,7 +68,6 @@ STRATEGIES = {
         validate_name=name_is_path_segment,
         allow_unconditional_update=False,
         reset_fields=(("status",),),
-        generation=True,
     ),
     "status": Strategy(
         prepare_for_update=keep_spec,

@@ -317,17 +317,13 @@ STRATEGIES = {
         validate_update=_validate_update,
         warnings_on_create=_warnings,
         reset_fields=(("status",),),
-        generation=True,
     ),
     "status": Strategy(
         prepare_for_update=_prepare_status,
         validate_update=_validate_status,
         warnings_on_update=_status_warnings,
         reset_fields=_STATUS_RESET,
-        generation=True,
     ),
-    "ephemeralcontainers": Strategy(
-        prepare_for_update=_prepare_ephemeral, validate_update=_validate_ephemeral, generation=True
-    ),
-    "resize": Strategy(prepare_for_update=_prepare_resize, validate_update=_validate_resize, generation=True),
+    "ephemeralcontainers": Strategy(prepare_for_update=_prepare_ephemeral, validate_update=_validate_ephemeral),
+    "resize": Strategy(prepare_for_update=_prepare_resize, validate_update=_validate_resize),
 }

@@ -48,6 +48,5 @@ STRATEGIES = {
         prepare_for_create=first_generation,
         validate=_validate,
         validate_update=_validate_update,
-        generation=True,
     )
 }

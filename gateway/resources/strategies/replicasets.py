@@ -72,12 +72,10 @@ STRATEGIES = {
         warnings_on_create=templates.warnings_on_create,
         warnings_on_update=templates.warnings_on_update,
         reset_fields=(("status",),),
-        generation=True,
     ),
     "status": Strategy(
         prepare_for_update=templates.prepare_status,
         validate_update=_validate_status,
         reset_fields=(("spec",),),
-        generation=True,
     ),
 }

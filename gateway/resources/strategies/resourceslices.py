@@ -73,6 +73,5 @@ STRATEGIES = {
         validate_update=_validate_update,
         warnings_on_create=_warnings,
         warnings_on_update=_update_warnings,
-        generation=True,
     )
 }

@@ -205,12 +205,10 @@ STRATEGIES = {
         warnings_on_update=_warnings_on_update,
         validate_name=name_is_dns_label,
         reset_fields=(("status",),),
-        generation=True,
     ),
     "status": Strategy(
         prepare_for_update=templates.prepare_status,
         validate_update=_validate_status,
         reset_fields=(("spec",),),
-        generation=True,
     ),
 }

@@ -49,7 +49,6 @@ STRATEGIES = {
         warnings_on_update=_update_warnings,
         allow_unconditional_update=False,
         reset_fields=(("status",),),
-        generation=True,
     ),
     "status": Strategy(
         prepare_for_update=keep_spec_and_metadata,

@@ -2,41 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.jsontypes import JsonObject
-from gateway.resources.strategies.status import counting, first_generation
-from gateway.resources.strategy import Strategy, WriteContext
-from gateway.validation.admission_rules import static_suffix_warnings
-from gateway.validation.field import FieldError
-from gateway.validation.objectmeta import validate_object_meta
+from gateway.resources.strategies.admission_objects import admission_strategy
 from gateway.validation.webhooks import validate_webhooks
 
-
-def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
-    return validate_webhooks(obj, None)
-
-
-def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
-    return validate_object_meta(obj["metadata"], False, standard_finalizers=False) + validate_webhooks(obj, old)
-
-
-def _warnings(obj: JsonObject, context: WriteContext) -> list[str]:
-    return static_suffix_warnings(obj)
-
-
-def _update_warnings(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[str]:
-    return static_suffix_warnings(obj)
-
-
-STRATEGIES = {
-    "": Strategy(
-        prepare_for_create=first_generation,
-        prepare_for_update=counting(("webhooks",), status=False),
-        validate=_validate,
-        validate_update=_validate_update,
-        rechecks_metadata=False,
-        warnings_on_create=_warnings,
-        warnings_on_update=_update_warnings,
-        allow_unconditional_update=False,
-        generation=True,
-    )
-}
+STRATEGIES = {"": admission_strategy(validate_webhooks, ("webhooks",))}
