@@ -17,6 +17,7 @@ from gateway.http.endpoint import Endpoint
 from gateway.openapi.routes import openapi
 from gateway.operations import answer_strays, operations
 from gateway.server import Gateway, build_gateway
+from storage.versions import survives_kill
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +59,7 @@ class App(FastAPI):
         tasks = [asyncio.create_task(gateway.feed.run(), name="feed")]
         try:
             await _loaded(gateway)
+            await _warn_of_etcd(gateway)
             await bootstrap(gateway)
             tasks += _controllers(gateway)
             address = f"{self.settings.advertise_address or '127.0.0.1'}:{self.settings.secure_port}"
@@ -105,6 +107,20 @@ async def _loaded(gateway: Gateway) -> None:
     finally:
         loaded.cancel()
         stopped.cancel()
+
+
+async def _warn_of_etcd(gateway: Gateway) -> None:
+    """Says so when this etcd may lose what it has acknowledged. Not of a temporary one, whose data nobody keeps."""
+    settings = gateway.settings
+    if settings.embedded_etcd and settings.data_dir is None:
+        return
+    version = (await gateway.client.status()).version
+    if not survives_kill(version):
+        logger.warning(
+            "this etcd may lose acknowledged writes when it is killed, if it has no other members: "
+            "use 3.5.5 or later (or 3.4.21); an embedded one is taken from PATH",
+            extra={"version": version},
+        )
 
 
 def create_app(settings: Settings) -> App:

@@ -114,6 +114,14 @@ class ResourceCache:
         del self._keys[bisect_left(self._keys, key)]
         self._record(Change(ChangeType.DELETED, revision, previous.at(revision), previous))
 
+    def start_over(self) -> None:
+        """Forgets everything; who followed is overrun."""
+        self.history.start_over()
+        self.changed = 0
+        self._entries.clear()
+        self._keys.clear()
+        self.memo.clear()
+
     def load(self, items: Iterable[tuple[bytes, bytes, int]]) -> None:
         """Takes over objects without a change being seen, as at the start."""
         for key, value, revision in items:
@@ -203,6 +211,13 @@ class WatchCache:
         if found is None and len(parts) > 2:
             found = self._by_segment.get(parts[0] + b"/" + parts[1])
         return found
+
+    def start_over(self) -> None:
+        """Forgets everything, as when etcd's past turns out not to be what was seen."""
+        if self.reached:
+            self.reached = 0
+            for resource in self:
+                resource.start_over()
 
     def advance(self, revision: int) -> None:
         """Everything up to a revision has been applied: lets those go on who wait for it."""

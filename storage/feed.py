@@ -2,7 +2,9 @@
 
 It starts with a load by pages at one revision and follows from there. When the stream breaks (etcd restarted, leader
 changed) it goes on after the last revision it has applied, so that nothing is lost or repeated. Only when etcd has
-compacted what came after that does it load anew and emit the difference.
+compacted what came after that does it load anew and emit the difference. When etcd no longer has what was applied last
+(a backup was restored, its newest writes were lost) nothing here can be relied on: everything is dropped and loaded
+anew, and watchers have to start again.
 """
 
 from __future__ import annotations
@@ -12,9 +14,9 @@ import logging
 from collections.abc import AsyncIterator, Iterator
 
 from storage.cache import ResourceCache, WatchCache
-from storage.errors import Compacted, StorageError
+from storage.errors import Compacted, FutureRevision, StorageError
 from storage.etcd import EtcdClient, Event, KeyValue, Watch
-from storage.etcd.results import DELETE
+from storage.etcd.results import DELETE, PUT
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +33,7 @@ class Feed:
         self._client, self._cache = client, cache
         self._watch: Watch | None = None
         self._reload = False
+        self._last: Event | None = None  # of those applied
         self.ready = asyncio.Event()  # set by the first load
         self.connected = False
         self.progress_trusted = False  # whether this etcd's progress notifications keep the order
@@ -39,6 +42,9 @@ class Feed:
         """Loads and follows, for ever."""
         while True:
             try:
+                if not self._reload and self.ready.is_set() and await self._rewound():
+                    log.error("etcd has lost revisions that it had, loading anew", extra={"had": self._cache.reached})
+                    self.ready.clear()
                 if self._reload or not self.ready.is_set():
                     await self._load()
                 await self._follow()
@@ -72,7 +78,9 @@ class Feed:
         if self.ready.is_set():
             self._apply_difference(loaded, revision)
         else:
+            self._cache.start_over()
             self._take_over(loaded)
+        self._last = _newest(loaded)
         for resource in self._cache:
             resource.history.start = max(resource.history.start, revision)
             resource.wake()
@@ -116,6 +124,23 @@ class Feed:
                 if key not in loaded:
                     resource.remove(key, revision)
 
+    async def _rewound(self) -> bool:
+        """Whether what was applied last is not what etcd has at that revision, if it has come so far at all."""
+        reached, last = self._cache.reached, self._last
+        try:
+            if last is None:
+                await self._client.range(self._cache.root, revision=reached)
+                return False
+            kv = last.kv
+            found = (await self._client.range(kv.key, revision=reached)).kvs
+            if last.type != DELETE:
+                return not found or (found[0].mod_revision, found[0].value) != (kv.mod_revision, kv.value)
+            return bool(found) or not (await self._client.range(kv.key, revision=kv.mod_revision - 1)).kvs
+        except FutureRevision:
+            return True
+        except Compacted:
+            return False
+
     async def _follow(self) -> None:
         root, cache = self._cache.root, self._cache
         end = root[:-1] + bytes([root[-1] + 1])
@@ -150,9 +175,16 @@ class Feed:
                 resource.remove(kv.key, kv.mod_revision)
             else:
                 resource.put(kv.key, kv.value, kv.mod_revision)
+        self._last = events[-1]
         cache.advance(events[-1].kv.mod_revision)
         for resource in touched:
             resource.wake()
+
+
+def _newest(loaded: Loaded) -> Event | None:
+    """The last of the writes that led to what was loaded."""
+    key = max(loaded, key=lambda key: loaded[key][1], default=None)
+    return None if key is None else Event(PUT, KeyValue(key, *loaded[key], 0, 0), None)
 
 
 def _parts(events: list[Event]) -> Iterator[list[Event]]:

@@ -36,6 +36,12 @@ class History:
         """The position after the newest change."""
         return self.first + len(self._changes)
 
+    def start_over(self) -> None:
+        """Forgets everything, so that every position up to now is overrun."""
+        self.first = self.end + 1
+        self.start = self._bytes = 0
+        self._changes.clear()
+
     def append(self, change: Change) -> None:
         """Adds the newest change, dropping the oldest ones over the bounds."""
         self._changes.append(change)

@@ -13,6 +13,15 @@ def parse_version(version: str) -> tuple[int, int, int]:
     return (int(match[1]), int(match[2]), int(match[3])) if match else (0, 0, 0)
 
 
+def survives_kill(version: str) -> bool:
+    """Whether a cluster of one member still has everything it acknowledged after it was killed.
+
+    Earlier ones could answer before the write was in their log (etcd issue 14370); mended in 3.4.21 and 3.5.5.
+    """
+    parsed = parse_version(version)
+    return parsed >= (3, 5, 5) or (3, 4, 21) <= parsed < (3, 5, 0)
+
+
 def progress_notifications_correct(version: str) -> bool:
     """Whether a requested progress notification never overtakes the events that it vouches for.
 

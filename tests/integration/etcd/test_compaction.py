@@ -10,6 +10,7 @@ from storage.compaction import ROUND_KEY, Compactor, marker_key
 from storage.embedded import EmbeddedEtcd
 from storage.errors import Compacted, Unavailable
 from storage.etcd import EtcdClient, EtcdSettings
+from tests.integration.crash import crash
 
 
 class Clock:
@@ -89,7 +90,7 @@ async def test_a_round_of_a_kube_apiserver_counts(own_client: EtcdClient, clock:
 async def test_an_outage_only_delays_it(own_etcd: EmbeddedEtcd, own_client: EtcdClient) -> None:
     old = (await own_client.put(b"k", b"1")).revision
     await own_client.put(b"k", b"2")
-    own_etcd.kill()
+    crash(own_etcd)
     async with EtcdClient(EtcdSettings((own_etcd.endpoint,), timeout=0.1)) as hasty:
         one = Compactor(hasty, b"/registry/", interval=0.05, retention=0.1)
         with pytest.raises(Unavailable):

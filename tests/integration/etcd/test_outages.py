@@ -11,6 +11,7 @@ import pytest
 from storage.embedded import EmbeddedEtcd, free_ports
 from storage.errors import DeadlineExceeded, Unavailable
 from storage.etcd import EtcdClient, EtcdSettings, KeyValue, SwapResult
+from tests.integration.crash import crash
 
 
 @pytest.fixture
@@ -21,8 +22,9 @@ async def dead_first(etcd_endpoint: str) -> AsyncIterator[EtcdClient]:
 
 
 async def test_a_dead_endpoint_is_left_for_the_next_one(dead_first: EtcdClient, prefix: bytes) -> None:
-    assert (await dead_first.create(prefix, b"v")).succeeded
-    async with dead_first.watch(prefix, start_revision=1) as watch:
+    created = await dead_first.create(prefix, b"v")
+    assert created.succeeded
+    async with dead_first.watch(prefix, start_revision=created.revision) as watch:
         assert (await anext(watch)).events
 
 
@@ -40,7 +42,7 @@ async def test_calls_wait_for_a_restart_and_acknowledged_writes_survive(
     own_etcd: EmbeddedEtcd, own_client: EtcdClient
 ) -> None:
     written = (await own_client.put(b"k", b"v")).revision
-    own_etcd.kill()
+    crash(own_etcd)
     calls = [asyncio.ensure_future(call) for call in (own_client.get(b"k"), own_client.create(b"other", b"v"))]
     await asyncio.to_thread(own_etcd.start)
     restarted = time.monotonic()
@@ -58,7 +60,7 @@ async def test_a_broken_watch_raises_and_the_next_goes_on(own_etcd: EmbeddedEtcd
     assert (await waiting).revision == written
     waiting = asyncio.ensure_future(anext(watch))
     await asyncio.sleep(0)
-    own_etcd.kill()
+    crash(own_etcd)
     with pytest.raises(Unavailable):
         async with asyncio.timeout(5):
             await waiting

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.integration.crash import crash
 from tests.integration.faults.load import Load, check_answers, check_events, watching
 from tests.integration.reads.api import Client
 from tests.integration.reads.conftest import Replicas
@@ -11,10 +12,10 @@ from tests.integration.reads.test_lists import restarted
 def test_etcd_is_killed_and_comes_back(one: Client, other: Client, replicas: Replicas) -> None:
     with watching(other, one.put("first"), "last") as followed:
         with Load(one) as told:
-            replicas.etcd.kill()
+            crash(replicas.etcd)
             replicas.etcd.start()
             told.more_acknowledgements()
-            replicas.etcd.kill()
+            crash(replicas.etcd)
             told.wait(lambda: bool(told.refusals))
             replicas.etcd.start()
             told.more_acknowledgements()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ from storage.etcd import EtcdClient
 from storage.etcd.operations import delete, put
 from storage.feed import Feed
 from storage.history import Overrun
+from tests.integration.crash import crash
 from tests.integration.reads.node import PATIENCE, Node
 from tests.unit.storage.canonical import canonical, label
 
@@ -98,11 +101,45 @@ async def test_the_feed_goes_on_where_it_was_when_etcd_comes_back(
         revisions = [await node.put("a")]
         await node.reaches(revisions[0])
         for _ in range(2):
-            own_etcd.kill()
+            crash(own_etcd)
             await asyncio.to_thread(own_etcd.start)
             revisions += [await node.put("b"), await node.delete("b")]
         await node.reaches(revisions[-1])
         assert [revision for _, _, revision in node.changes()] == revisions
+
+
+@pytest.mark.parametrize("last", ["written", "deleted"])
+@pytest.mark.parametrize("since", [0, 1, 5])
+async def test_everything_is_loaded_anew_when_etcd_lost_what_it_had(
+    own_etcd: EmbeddedEtcd, own_client: EtcdClient, tmp_path: Path, last: str, since: int
+) -> None:
+    """A backup is restored, and up to `since` other writes have got the revisions of the lost ones."""
+    node = Node(own_client, b"/registry/")
+    async with node.running():
+        kept, gone = await node.put("kept", "1"), await node.put("gone", "1")
+        await asyncio.to_thread(own_etcd.stop)
+        shutil.copytree(own_etcd.data_dir / "member", tmp_path / "member")
+        await asyncio.to_thread(own_etcd.start)
+        lost = [await node.put("gone", "2"), await node.put("lost", "1")]
+        lost.append(await (node.put("kept", "2") if last == "written" else node.delete("kept")))
+        await node.reaches(lost[-1])
+        position, told = node.pods.history.end, node.pods.changes()
+        await asyncio.to_thread(own_etcd.stop)
+        shutil.rmtree(own_etcd.data_dir / "member")
+        shutil.copytree(tmp_path / "member", own_etcd.data_dir / "member")
+        await asyncio.to_thread(own_etcd.start)
+        for number in range(since):
+            await node.put(f"new{number}", "1")
+        async with asyncio.timeout(PATIENCE):
+            await told
+            await node.feed.ready.wait()
+        await node.reads.fresh()
+        expected = {"kept": kept, "gone": gone} | {f"new{number}": gone + 1 + number for number in range(since)}
+        assert {each.key: each.revision for each in node.pods.slice(0, 99)} == {
+            node.key(name): revision for name, revision in expected.items()
+        }
+        with pytest.raises(Overrun):
+            node.pods.history.between(position, node.pods.history.end)
 
 
 async def outside(node: Node) -> int:

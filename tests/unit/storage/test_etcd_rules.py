@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from storage import errors
 from storage.etcd import LeaseNotFound, prefix_end, progress_notifications_correct
 from storage.etcd.errors import is_certainly_not_executed, is_token_stale, is_transient, translate
+from storage.versions import survives_kill
 
 ROOT = Path(__file__).resolve().parents[3]
 Code = grpc.StatusCode
@@ -45,6 +46,22 @@ def failure(code: Code, details: str) -> AioRpcError:
 )
 def test_progress_is_trusted_by_version(version: str, correct: bool) -> None:
     assert progress_notifications_correct(version) is correct
+
+
+@pytest.mark.parametrize(
+    ("version", "survives"),
+    [
+        ("3.4.20", False),
+        ("3.4.21", True),
+        ("3.5.1", False),
+        ("3.5.4", False),
+        ("3.5.5", True),
+        ("3.6.0", True),
+        ("", False),
+    ],
+)
+def test_a_kill_is_survived_by_version(version: str, survives: bool) -> None:
+    assert survives_kill(version) is survives
 
 
 @pytest.mark.parametrize(
