@@ -35,7 +35,7 @@ async def test_without_etcd_a_call_fails_at_its_deadline(prefix: bytes) -> None:
             await client.put(prefix, b"", timeout=0.5)
         with pytest.raises(Unavailable):
             await client.revision(timeout=0.5)
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 3
 
 
 async def test_calls_wait_for_a_restart_and_acknowledged_writes_survive(
@@ -47,7 +47,7 @@ async def test_calls_wait_for_a_restart_and_acknowledged_writes_survive(
     await asyncio.to_thread(own_etcd.start)
     restarted = time.monotonic()
     found, created = await asyncio.gather(*calls)
-    assert time.monotonic() - restarted < 1
+    assert time.monotonic() - restarted < 3
     assert isinstance(found, KeyValue) and found.mod_revision == written
     assert isinstance(created, SwapResult) and created.succeeded
 

@@ -117,14 +117,14 @@ async def test_everything_is_loaded_anew_when_etcd_lost_what_it_had(
     node = Node(own_client, b"/registry/")
     async with node.running():
         kept, gone = await node.put("kept", "1"), await node.put("gone", "1")
-        await asyncio.to_thread(own_etcd.stop)
+        await asyncio.to_thread(crash, own_etcd)
         shutil.copytree(own_etcd.data_dir / "member", tmp_path / "member")
         await asyncio.to_thread(own_etcd.start)
         lost = [await node.put("gone", "2"), await node.put("lost", "1")]
         lost.append(await (node.put("kept", "2") if last == "written" else node.delete("kept")))
         await node.reaches(lost[-1])
         position, told = node.pods.history.end, node.pods.changes()
-        await asyncio.to_thread(own_etcd.stop)
+        await asyncio.to_thread(crash, own_etcd)
         shutil.rmtree(own_etcd.data_dir / "member")
         shutil.copytree(tmp_path / "member", own_etcd.data_dir / "member")
         await asyncio.to_thread(own_etcd.start)
