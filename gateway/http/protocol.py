@@ -1,7 +1,12 @@
-"""uvicorn's HTTP/1.1 protocol, but for two things: methods that its parser does not know get an answer like all others,
-and a client that keeps its connection without reading from it does not hold up the end of the server."""
+"""uvicorn's HTTP/1.1 protocol, but for three things: methods that its parser does not know get an answer like all
+others, a client that keeps its connection without reading from it does not hold up the end of the server, and an
+answer's head leaves together with its body.
+"""
 
 from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -10,10 +15,55 @@ _STAND_IN = b"TRACE"  # a method that the parser takes and nothing serves
 _FAREWELL = 0.5  # seconds that a client has to say goodbye
 
 
+_HEAD = b"HTTP/1."
+_WORTH_JOINING = 1 << 16  # bytes of a body
+
+
+class Corked:
+    """A transport that keeps an answer's head until the body follows, at most until the loop's next turn.
+
+    One write makes one TLS record and one system call.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._head = b""
+        self._write = transport.write
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        if self._head:
+            if len(data) > _WORTH_JOINING:
+                self._flush()
+                self._write(data)
+            else:
+                head, self._head = self._head, b""
+                self._write(head + data)
+        elif data.startswith(_HEAD):
+            self._head = data
+            self._loop.call_soon(self._flush)
+        else:
+            self._write(data)
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._head:
+            head, self._head = self._head, b""
+            self._write(head)
+
+
 class Protocol(HttpToolsProtocol):
     """Serves any method: the application sees it in the scope, and answers 405."""
 
     _unknown_method = ""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        super().connection_made(cast(asyncio.Transport, Corked(transport, self.loop)))
 
     def data_received(self, data: bytes) -> None:
         try:
