@@ -6,7 +6,7 @@ answer's head leaves together with its body.
 from __future__ import annotations
 
 import asyncio
-from typing import Any, cast
+from typing import cast
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -29,9 +29,9 @@ class Corked:
         self._transport, self._loop = transport, loop
         self._head = b""
         self._write = transport.write
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
+        self.is_closing, self.abort = transport.is_closing, transport.abort
+        self.pause_reading, self.resume_reading = transport.pause_reading, transport.resume_reading
+        self.get_extra_info = transport.get_extra_info
 
     def write(self, data: bytes) -> None:
         if self._head:

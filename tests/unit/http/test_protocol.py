@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import cast
+from typing import Any
 
 import pytest
 
@@ -12,14 +12,15 @@ from gateway.http.protocol import Corked
 HEAD = b"HTTP/1.1 200 OK\r\n\r\n"
 
 
-class Wire:
+class Wire(asyncio.Transport):
     """What a connection was given to send."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.sent: list[bytes] = []
         self.closed = False
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: Any) -> None:
         self.sent.append(data)
 
     def close(self) -> None:
@@ -36,7 +37,7 @@ def wire() -> Wire:
 
 @pytest.fixture
 async def corked(wire: Wire) -> Corked:
-    return Corked(cast(asyncio.Transport, wire), asyncio.get_running_loop())
+    return Corked(wire, asyncio.get_running_loop())
 
 
 async def test_a_head_waits_for_its_body(wire: Wire, corked: Corked) -> None:
