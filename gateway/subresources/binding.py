@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from gateway.admission.chain import Operation, review
 from gateway.http import status
 from gateway.http.exchange import Request, Response
-from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject
 from gateway.resources.resource import Resource
 from gateway.subresources.answers import created_status, set_condition
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 
 async def create(gateway: Gateway, request: Request, resource: Resource) -> Response:
-    """Binds a pod to a node; answers a Status. Raises StatusError 400, 404, 409, 415, 500 as kube-apiserver does."""
+    """Binds a pod to a node; answers a Status. Raises StatusError 400, 404, 409, 415, 422."""
     options = write_options(request.query, "CreateOptions")
     write = begin(gateway, request, resource, options)
     context, scope = write.context, write.scope
@@ -39,7 +38,7 @@ async def create(gateway: Gateway, request: Request, resource: Resource) -> Resp
     if not context.name:
         raise status.bad_request("Name parameter required.")
     await review(scope.chain.mutating[Operation.CREATE], binding, None, context, scope.lookup)
-    _check_target(binding.get("target") or {})
+    _check_target(context.name, binding.get("target") or {})
     await review(scope.chain.validating[Operation.CREATE], binding, None, context, scope.lookup)
     pods = scope_of(gateway, gateway.resources["", "v1", "pods", ""])
 
@@ -50,16 +49,15 @@ async def create(gateway: Gateway, request: Request, resource: Resource) -> Resp
     return created_status()
 
 
-def _check_target(target: JsonObject) -> None:
-    """Raises StatusError 500 with the plain text of the faults, as kube-apiserver does."""
+def _check_target(name: str, target: JsonObject) -> None:
+    """Raises StatusError 422. (kube-apiserver finds the same faults and answers 500.)"""
     errors = []
     if target.get("kind") not in (None, "", "Node"):
         errors.append(field.not_supported("target.kind", target["kind"], ("Node", "<empty>")))
     if not target.get("name"):
         errors.append(field.required("target.name"))
     if errors:
-        texts = [str(error) for error in errors]
-        raise StatusError(500, "", texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+        raise status.invalid("", "Binding", name, errors)
 
 
 def _assign(pod: JsonObject, binding: JsonObject, now: str) -> None:

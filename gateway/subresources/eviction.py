@@ -68,7 +68,7 @@ def _delete_options(eviction: JsonObject, options: WriteOptions) -> DeleteOption
     given, asked = wanted.get("dryRun") or [], ["All"] * options.dry_run_values
     if given and asked and given != asked:
         shown = f"[{' '.join(asked)}] and [{' '.join(given)}]"
-        raise StatusError(500, "", f"Non-matching dry-run options in request and content: {shown}")
+        raise status.bad_request(f"Non-matching dry-run options in request and content: {shown}")
     found = validated_delete_options(wanted)
     return replace(found, dry_run=found.dry_run or options.dry_run)
 

@@ -191,6 +191,9 @@ async def test_a_scale_writes_its_workload(api: Api) -> None:
 async def test_a_pod_is_bound_once(api: Api) -> None:
     path = "/api/v1/namespaces/default/pods"
     await api.send("POST", path, {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
+    error = await refused(api.send("POST", f"{path}/p/binding", {"metadata": {"name": "p"}, "target": {"kind": "Pod"}}))
+    assert error.details is not None
+    assert (error.code, [cause["field"] for cause in error.details["causes"]]) == (422, ["target.kind", "target.name"])
     binding = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}
     code, answer = await api.send("POST", f"{path}/p/binding", binding)
     assert (code, answer["status"]) == (201, "Success")
