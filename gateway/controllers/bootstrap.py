@@ -19,6 +19,7 @@ from gateway.controllers.bootstrap_objects import (
 )
 from gateway.controllers.flow_control_objects import flow_control
 from gateway.jsontypes import JsonObject, loads
+from gateway.resources.resource import Resource
 from gateway.schema.encode import encode_stored
 from gateway.server import Gateway
 from gateway.verbs.metadata import now_text
@@ -66,19 +67,20 @@ async def _create_missing(gateway: Gateway, objects: Iterable[BootstrapObject]) 
 
 async def _create(gateway: Gateway, wanted: BootstrapObject) -> None:
     resource = gateway.registry.resources[wanted.group, wanted.version, wanted.resource, ""]
-    obj = _managed(wanted, resource.type_name, resource.api_version)
+    obj = _managed(wanted, resource)
     try:
         await gateway.store.create(_key(gateway, wanted), encode_stored(obj, resource.kind, resource.storage_version))
     except KeyExists:
         return  # another replica was faster
 
 
-def _managed(wanted: BootstrapObject, type_name: str, api_version: str) -> JsonObject:
+def _managed(wanted: BootstrapObject, resource: Resource) -> JsonObject:
     """The new object, with its identity and its managed fields."""
-    from gateway.apply import update_managed
+    from gateway.apply import server_side_apply, update_managed
     from gateway.schema.catalog import type_of
+    from gateway.schema.decode import DecodeReport, decode
 
-    now, type_ = now_text(), type_of(type_name)
+    now, type_, api_version = now_text(), type_of(resource.type_name), resource.api_version
     metadata = {**wanted.content["metadata"], "uid": str(uuid4()), "creationTimestamp": now}
     obj = {**wanted.content, "metadata": metadata}
     plain = {name: value for name, value in obj.items() if name not in wanted.unowned}
@@ -86,18 +88,20 @@ def _managed(wanted: BootstrapObject, type_name: str, api_version: str) -> JsonO
     obj["metadata"] = plain["metadata"]
     if wanted.status is None:
         return obj
-    complete = {**obj, "metadata": dict(plain["metadata"]), "status": wanted.status}
-    update_managed(
-        complete,
+    name = {"name": wanted.name}
+    applied = server_side_apply(
         obj,
+        {"apiVersion": api_version, "kind": resource.kind, "metadata": name, "status": wanted.status},
         type_,
         manager=wanted.status_manager,
+        force=True,
         api_version=api_version,
+        kind=resource.kind,
         subresource="status",
         now=now,
         reset=(("spec",),),
     )
-    return complete
+    return decode(type_, applied, DecodeReport())
 
 
 async def _join(gateway: Gateway, wanted: BootstrapObject, address: str) -> None:

@@ -16,7 +16,7 @@ SERVICE_PORT = 443
 class BootstrapObject:
     """An object to be there, in its storage version.
 
-    `status` is written under the status subresource's manager; fields in `unowned` have no manager.
+    `status` is applied to the status subresource by its manager; fields in `unowned` have no manager.
     """
 
     group: str
@@ -72,7 +72,6 @@ def service_network(ranges: str, port: int, now: str) -> Iterator[BootstrapObjec
         "type": "Ready",
         "status": "True",
         "lastTransitionTime": now,
-        "reason": "",
         "message": "Kubernetes default Service CIDR is ready",
     }
     yield BootstrapObject(

@@ -79,6 +79,9 @@ def test_what_every_cluster_has_is_there(server: ApiServer) -> None:
     assert {"default", "kube-system", "kube-public", "kube-node-lease"} <= namespaces
     service = ask(server, "GET", "/api/v1/namespaces/default/services/kubernetes").json
     assert service["spec"]["clusterIP"] == "10.0.0.1"
+    range_ = ask(server, "GET", "/apis/networking.k8s.io/v1/servicecidrs/kubernetes").json
+    assert [each["operation"] for each in range_["metadata"]["managedFields"]] == ["Apply", "Update"]
+    assert [(each["type"], each["status"]) for each in range_["status"]["conditions"]] == [("Ready", "True")]
     slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes"
     assert ask(server, "GET", slices).json["ports"][0]["port"] == server.port
     classes = "/apis/scheduling.k8s.io/v1/priorityclasses/system-node-critical"
