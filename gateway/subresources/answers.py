@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from gateway.http.exchange import Response
 from gateway.jsontypes import JsonObject, dump_line
+from gateway.resources.resource import Resource
+from gateway.schema.encode import encode_answer
 
 
 def created_status() -> Response:
@@ -22,3 +24,9 @@ def set_condition(status: JsonObject, condition: JsonObject, now: str) -> None:
             conditions[index] = {**condition, "lastProbeTime": None, "lastTransitionTime": since}
             return
     conditions.append({**condition, "lastProbeTime": None, "lastTransitionTime": now})
+
+
+def created_object(obj: JsonObject, resource: Resource) -> Response:
+    """201 with an object that is not stored, complete with its kind and in Go's order."""
+    named = {"kind": resource.kind, "apiVersion": resource.api_version} | obj
+    return Response(201, encode_answer(named, resource.kind, resource.api_version))

@@ -10,7 +10,8 @@ from gateway.http.exchange import Request, Response
 from gateway.http.request_info import RequestInfo
 from gateway.jsontypes import JsonObject, dump_line
 from gateway.resources.resource import Resource
-from gateway.validation.field import FieldError, invalid
+from gateway.subresources.answers import created_object
+from gateway.validation.access_review import validate_access_review
 from gateway.verbs import metadata
 from gateway.verbs.body import read_object
 from gateway.verbs.options import write_options
@@ -65,29 +66,21 @@ async def token_review(gateway: Gateway, request: Request, resource: Resource) -
     review["status"] = {"user": {}, "error": "invalid bearer token"}
     if user is not None and user.name != ANONYMOUS and audiences:
         review["status"] = {"authenticated": True, "user": _user_info(user), "audiences": audiences}
-    return Response(201, dump_line(review))
+    return created_object(review, resource)
 
 
 async def subject_access_review(gateway: Gateway, request: Request, resource: Resource) -> Response:
     """Answers whether somebody may do something. Raises StatusError 422."""
-    write, review = await _read(gateway, request, resource)
-    spec = review.get("spec") or {}
-    errors = _attribute_errors(spec)
-    if not spec.get("user") and not spec.get("groups"):
-        errors.append(invalid("spec.user", spec.get("user", ""), "at least one of user or group must be specified"))
-    _refuse(errors)
-    if resource.resource == "localsubjectaccessreviews":
-        _check_local(spec, write.context.namespace)
+    review = await _read_access_review(gateway, request, resource)
+    spec = review["spec"]
     user = User(spec.get("user", ""), tuple(spec.get("groups") or ()), spec.get("uid", ""), spec.get("extra") or {})
-    return _decided(gateway, review, user, spec)
+    return _decided(gateway, review, user, resource)
 
 
 async def self_subject_access_review(gateway: Gateway, request: Request, resource: Resource) -> Response:
     """Answers whether the user may do something. Raises StatusError 422."""
-    _, review = await _read(gateway, request, resource)
-    spec = review.get("spec") or {}
-    _refuse(_attribute_errors(spec))
-    return _decided(gateway, review, request.user, spec)
+    review = await _read_access_review(gateway, request, resource)
+    return _decided(gateway, review, request.user, resource)
 
 
 async def self_subject_rules_review(gateway: Gateway, request: Request, resource: Resource) -> Response:
@@ -120,16 +113,21 @@ async def _read(gateway: Gateway, request: Request, resource: Resource) -> tuple
     metadata.wipe_system_fields(meta)
     metadata.match_namespace(meta, metadata.expected_namespace(resource, write.context.namespace))
     track_fields(write, review, None)
-    named = sorted(set(meta) - {"namespace", "managedFields"})
-    if named and resource.group == AUTHORIZATION and resource.resource != "selfsubjectrulesreviews":
-        _refuse([invalid("metadata", meta, "must be empty except for namespace")])
     return write, review
 
 
-def _decided(gateway: Gateway, review: JsonObject, user: User, spec: JsonObject) -> Response:
-    allowed = gateway.authorizer.authorize(user, _request(spec)) is None
+async def _read_access_review(gateway: Gateway, request: Request, resource: Resource) -> JsonObject:
+    write, review = await _read(gateway, request, resource)
+    errors = validate_access_review(review, resource.resource, write.context.namespace)
+    if errors:
+        raise status.invalid(AUTHORIZATION, "", "", errors)
+    return review
+
+
+def _decided(gateway: Gateway, review: JsonObject, user: User, resource: Resource) -> Response:
+    allowed = gateway.authorizer.authorize(user, _request(review["spec"])) is None
     review["status"] = {"allowed": allowed}
-    return Response(201, dump_line(review))
+    return created_object(review, resource)
 
 
 def _request(spec: JsonObject) -> RequestInfo:
@@ -139,35 +137,6 @@ def _request(spec: JsonObject) -> RequestInfo:
     asked = spec.get("resourceAttributes") or {}
     names = ("group", "version", "resource", "subresource", "namespace", "name")
     return RequestInfo(asked.get("verb", ""), "", True, **{name: asked.get(name, "") for name in names})
-
-
-def _attribute_errors(spec: JsonObject) -> list[FieldError]:
-    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
-    if resource is not None and path is not None:
-        text = "cannot be specified in combination with resourceAttributes"
-        return [invalid("spec.nonResourceAttributes", _as_go(path), text)]
-    if resource is None and path is None:
-        text = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        return [invalid("spec.resourceAttributes", None, text)]
-    return []
-
-
-def _check_local(spec: JsonObject, namespace: str) -> None:
-    path = spec.get("nonResourceAttributes")
-    if path is not None:
-        _refuse([invalid("spec.nonResourceAttributes", _as_go(path), "disallowed on this kind of request")])
-    given = (spec.get("resourceAttributes") or {}).get("namespace", "")
-    if given != namespace:
-        _refuse([invalid("spec.resourceAttributes.namespace", given, "must match metadata.namespace")])
-
-
-def _as_go(path: JsonObject) -> JsonObject:
-    return {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
-
-
-def _refuse(errors: list[FieldError]) -> None:
-    if errors:
-        raise status.invalid(AUTHORIZATION, "", "", errors)
 
 
 def _user_info(user: User) -> JsonObject:

@@ -11,9 +11,10 @@ from gateway.admission.chain import Operation, review
 from gateway.admission.lookup import Lookup
 from gateway.http import status
 from gateway.http.exchange import Request, Response
-from gateway.jsontypes import JsonObject, dump_line
+from gateway.jsontypes import JsonObject
 from gateway.resources.resource import Resource
 from gateway.resources.strategy import WriteContext
+from gateway.subresources.answers import created_object
 from gateway.validation.field import FieldError, go_quote, invalid
 from gateway.verbs.body import read_object
 from gateway.verbs.metadata import time_text
@@ -54,7 +55,7 @@ async def create(gateway: Gateway, request: Request, resource: Resource) -> Resp
     seconds = spec["expirationSeconds"]
     claims = _claims(account["metadata"], bound, spec["audiences"], seconds, now, signer.issuer)
     asked["status"] = {"token": signer.sign(claims), "expirationTimestamp": time_text(now + seconds)}
-    return Response(201, dump_line(asked))
+    return created_object(asked, resource)
 
 
 def _check_place(meta: JsonObject, context: WriteContext) -> None:

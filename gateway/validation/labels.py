@@ -55,11 +55,16 @@ def validate_label_selector(
         found += validate_labels(labels, f"{path}.matchLabels")
     for i, requirement in enumerate(selector.get("matchExpressions", ())):
         at = f"{path}.matchExpressions[{i}]"
-        found += _requirement(requirement, at, allow_invalid_values, allow_unknown_operators)
+        found += validate_label_requirement(
+            requirement, at, any_value=allow_invalid_values, any_operator=allow_unknown_operators
+        )
     return found
 
 
-def _requirement(requirement: JsonObject, path: str, any_value: bool, any_operator: bool) -> list[FieldError]:
+def validate_label_requirement(
+    requirement: JsonObject, path: str, *, any_value: bool = False, any_operator: bool = False
+) -> list[FieldError]:
+    """One expression of a selector: a key, an operator and, with In and NotIn, values."""
     found: list[FieldError] = []
     operator, values = requirement.get("operator", ""), requirement.get("values") or ()
     if operator in ("In", "NotIn"):
