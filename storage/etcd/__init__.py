@@ -1,5 +1,11 @@
 """An asyncio client of etcd's v3 API. Its errors are those of storage/errors.py."""
 
+import os
+
+# gRPC's handlers around fork() kill the child, or close the parent's connections, while an asyncio client is at work;
+# uvloop starts every subprocess with a fork. gRPC asks for this when it is first used.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+
 from storage.etcd.client import EtcdClient
 from storage.etcd.errors import LeaseNotFound
 from storage.etcd.kv import KV, prefix_end
