@@ -33,6 +33,7 @@ class ConsistentReads:
         self._filling: list[asyncio.Future[bool]] = []
         self._running: asyncio.Task[None] | None = None
         self._settling: set[asyncio.Task[None]] = set()
+        self._stuck_at = -1  # what the cache had reached when waiting for more was in vain
 
     async def probe(self) -> int:
         """etcd's revision now. Raises Unavailable, DeadlineExceeded."""
@@ -81,13 +82,20 @@ class ConsistentReads:
             raise
 
     async def settled(self, revision: int) -> bool:
-        """Whether the cache reaches a revision that etcd has, be it by asking for progress."""
+        """Whether the cache reaches a revision that etcd has, be it by asking for progress.
+
+        Writes outside the prefix bring no event. Where progress can't be asked for, they are waited for once; until
+        the next event there is no use in waiting again.
+        """
+        if self._cache.reached == self._stuck_at and not await self._request_progress():
+            return False
         if await self.wait_for(revision, EVENTS_WAIT):
             return True
         end = time.monotonic() + PROGRESS_WAIT
         while time.monotonic() < end and await self._request_progress():
             if await self.wait_for(revision, PROGRESS_AGAIN):
                 return True
+        self._stuck_at = self._cache.reached
         return False
 
     async def wait_for(self, revision: int, seconds: float) -> bool:

@@ -132,6 +132,33 @@ async def test_when_the_feed_cannot_get_there_etcd_is_to_be_read(
     assert not await within(waiting)
 
 
+async def test_waiting_in_vain_is_not_repeated_until_something_happens(
+    etcd: Etcd, cache: WatchCache, reads: ConsistentReads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others write to an etcd whose progress can't be relied on: each read would take as long as one waits."""
+    waits = []
+
+    async def wait_for(revision: int, seconds: float) -> bool:
+        waits.append(seconds)
+        return cache.reached >= revision
+
+    monkeypatch.setattr(reads, "wait_for", wait_for)
+    etcd.progress = lambda: False
+    for revision in (10, 11):
+        assert not await reads.settled(revision)
+    assert waits == [consistency.EVENTS_WAIT]
+    cache.advance(11)
+    assert not await reads.settled(12)
+    assert len(waits) == 2
+
+    def progress() -> bool:
+        cache.advance(12)
+        return True
+
+    etcd.progress = progress
+    assert await reads.settled(12)
+
+
 async def test_a_probe_that_fails_fails_its_requests_and_no_others(
     etcd: Etcd, cache: WatchCache, reads: ConsistentReads
 ) -> None:
