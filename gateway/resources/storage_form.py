@@ -35,6 +35,7 @@ def canonicaliser(kind: str, storage_version: str) -> Callable[[bytes], bytes]:
         from gateway.defaults import apply_defaults
         from gateway.schema.catalog import type_for
         from gateway.schema.decode import DecodeError, DecodeReport, decode
+        from gateway.schema.empty_lists import null_empty_lists
         from gateway.schema.encode import encode_stored
 
         raw: JsonObject = loads(value)
@@ -43,12 +44,14 @@ def canonicaliser(kind: str, storage_version: str) -> Callable[[bytes], bytes]:
         version = raw.get("apiVersion", storage_version)
         group, _, number = version.rpartition("/")
         try:
-            obj = decode(type_for(group, number, kind), raw, DecodeReport())
+            type_ = type_for(group, number, kind)
+            obj = decode(type_, raw, DecodeReport())
         except (DecodeError, KeyError) as error:
             raise ValueError(str(error)) from error
         if not _ESCAPED.isdisjoint(obj.get("metadata", {}).get("uid", "")):
             raise ValueError("the uid is none that a server made")
         obj["kind"], obj["apiVersion"] = kind, version
+        null_empty_lists(type_, obj)
         apply_defaults(version, kind, obj)
         convert = converter(kind, version, storage_version)
         return encode_stored(obj if convert is None else convert(obj), kind, storage_version)

@@ -2,7 +2,7 @@
 
 As apimachinery's JSON serializer (sigs.k8s.io/json): names are case-sensitive, nulls count as absent, unknown fields
 are dropped, empty values of optional fields left out, zero values of the others written, quantities and times made
-canonical. Empty lists of fields that are always written become null, as a trip through storage makes them.
+canonical. What a trip through storage changes besides is in `gateway.schema.empty_lists`.
 
 Each type is compiled once, to closures that know nothing of paths. What is wrong with a value is found out by a second
 look (`gateway.schema.problems`), taken only when the closures stumble.
@@ -155,8 +155,6 @@ def _struct(type_: Type) -> Decoder:
                 structs.append((each.name, partial(zero, each.type) if zero(each.type) else dict))
             else:
                 zeros.append((each.name, _zero_field(each)))
-            if each.type.kind is Kind.LIST:
-                decoders[each.name] = _null_when_empty(decoders[each.name])
     plain_type, decoder_of = plain.get, decoders.get
 
     def decode_struct(value: Any, marks: list[None]) -> Any:
@@ -183,10 +181,6 @@ def _struct(type_: Type) -> Decoder:
         return out
 
     return decode_struct
-
-
-def _null_when_empty(decoder: Decoder) -> Decoder:
-    return lambda value, marks: decoder(value, marks) or None
 
 
 def _list(type_: Type) -> Decoder:

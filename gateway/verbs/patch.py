@@ -11,6 +11,7 @@ from gateway.jsontypes import JsonObject
 from gateway.patches.unstructured import converted, mismatch
 from gateway.resources.resource import Resource
 from gateway.schema.decode import DecodeError, DecodeReport, decode
+from gateway.schema.empty_lists import null_empty_lists
 from gateway.schema.problems import json_kind
 from gateway.schema.types import Type
 from gateway.verbs import metadata
@@ -164,6 +165,7 @@ def _by_apply(write: Write, body: bytes) -> MakeObject:
             new = converted(scope.type, merged, DecodeReport())
         except DecodeError as error:
             raise _unconvertible(resource, merged, mismatch(merged, scope.type) or str(error)) from None
+        null_empty_lists(scope.type, new)
         return complete(new, None, resource.api_version, resource.kind)
 
     return make

@@ -21,6 +21,7 @@ from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.resources.resource import Resource
 from gateway.resources.strategy import WriteContext
+from gateway.schema.empty_lists import null_empty_lists
 from gateway.schema.encode import encode_answer, encode_stored
 from gateway.validation.field import FieldError
 from gateway.validation.names import name_is_path_segment
@@ -70,6 +71,7 @@ class Written:
     created: bool = False
     unchanged: bool = False
     given: str = ""  # the resourceVersion that a dry run was given for a new object: it shows it
+    link: str = ""  # the selfLink that a dry run was given: only storage drops it
 
 
 # Makes the new object (served version, managed fields set) of the present one (with its resourceVersion), None if none
@@ -110,6 +112,7 @@ def track_fields(write: Write, new: JsonObject, old: JsonObject | None) -> None:
         reset=write.scope.strategy.reset_fields,
         convert=write.scope.convert,
     )
+    null_empty_lists(write.scope.type, new)
 
 
 async def create_object(write: Write, obj: JsonObject) -> Written:
@@ -189,7 +192,8 @@ async def _insert(write: Write, obj: JsonObject) -> Written:
     present = await store.get(key)
     if present is not None:
         raise KeyExists(present)
-    return Written(value, 0, created=True, given=obj["metadata"].get("resourceVersion", ""))
+    meta = obj["metadata"]
+    return Written(value, 0, created=True, given=meta.get("resourceVersion", ""), link=meta.get("selfLink", ""))
 
 
 async def update_object(write: Write, make: MakeObject, *, uid: str = "", allow_create: bool = False) -> Written:
@@ -284,7 +288,7 @@ def _prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None:
 async def _replace(write: Write, key: bytes, current: StoredObject, obj: JsonObject, old: JsonObject) -> Written:
     """The transaction of an update: none when nothing changed, a deletion when the last finalizer went."""
     resource, store, dry_run = write.resource, write.gateway.store, write.options.dry_run
-    obj["metadata"].pop("selfLink", None)
+    link = obj["metadata"].pop("selfLink", "")
     if finalized(resource, obj, old):
         if not dry_run:
             await store.delete(key, current.revision)
@@ -292,10 +296,10 @@ async def _replace(write: Write, key: bytes, current: StoredObject, obj: JsonObj
                 await write.scope.hooks.after_delete(old, write.context)
         return Written(encode_stored(obj, resource.kind, resource.storage_version), current.revision)
     if obj == old:
-        return Written(current.value, current.revision, unchanged=True)
+        return Written(current.value, current.revision, unchanged=True, link=link if dry_run else "")
     value = await offloaded(write.size, lambda: encode_stored(obj, resource.kind, resource.storage_version))
     if dry_run:
-        return Written(value, current.revision)
+        return Written(value, current.revision, link=link)
     return Written(value, await store.update(key, value, current.revision, await _lease(write)))
 
 
@@ -371,7 +375,7 @@ def respond(write: Write, written: Written) -> Response:
 def body_of(write: Write, written: Written) -> bytes:
     """The object as JSON in the served version, with its resourceVersion."""
     scope = write.scope
-    if scope.from_storage is None and not written.given:
+    if scope.from_storage is None and not written.given and not written.link:
         return with_version(written.value, written.revision)
     obj = loads(written.value)
     if scope.from_storage is not None:
@@ -379,4 +383,6 @@ def body_of(write: Write, written: Written) -> bytes:
     version = str(written.revision) if written.revision else written.given
     if version:
         obj["metadata"]["resourceVersion"] = version
+    if written.link:
+        obj["metadata"]["selfLink"] = written.link
     return encode_answer(obj, scope.resource.kind, scope.resource.api_version)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.schema.catalog import type_for
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
+from gateway.schema.empty_lists import null_empty_lists
 from gateway.schema.encode import encode_stored
 from gateway.schema.order import in_go_order
 from gateway.schema.types import Kind, Type
@@ -78,6 +79,15 @@ def test_zero_values_are_written_where_go_writes_them() -> None:
     written = decode(DEPLOYMENT, {"spec": {"replicas": 0, "paused": False, "template": None}}, DecodeReport())
     template = {"metadata": {}, "spec": {"containers": None}}
     assert written["spec"] == {"replicas": 0, "selector": None, "template": template, "strategy": {}}
+
+
+def test_empty_lists_of_fields_that_are_always_written_last_until_they_are_stored() -> None:
+    sent = {"spec": {"containers": [], "initContainers": [], "volumes": [{"name": "v", "projected": {"sources": []}}]}}
+    obj = decode(POD, sent, DecodeReport())
+    assert obj["spec"]["containers"] == [] and "initContainers" not in obj["spec"]
+    null_empty_lists(POD, obj)
+    assert obj["spec"]["containers"] is None
+    assert obj["spec"]["volumes"] == [{"name": "v", "projected": {"sources": None}}]
 
 
 def test_nulls_and_empties_count_as_absent() -> None:

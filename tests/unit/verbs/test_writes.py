@@ -117,6 +117,21 @@ async def test_a_dry_run_stores_nothing(api: Api, method: str) -> None:
     assert api.store.objects == before
 
 
+async def test_only_storage_drops_a_self_link(api: Api) -> None:
+    await api.send("POST", CONFIG_MAPS, config_map())
+    linked = {"metadata": {"name": "c", "selfLink": "/x"}}
+    for query in ("dryRun=All", ""):
+        _, answer = await api.send("PUT", f"{CONFIG_MAPS}/c", linked, query=query)
+        assert answer["metadata"].get("selfLink") == ("/x" if query else None)
+
+
+async def test_empty_lists_have_a_manager_and_are_stored_as_none(api: Api) -> None:
+    path = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+    _, made = await api.send("POST", path, {"metadata": {"name": "s"}, "addressType": "IPv4", "endpoints": []})
+    assert made["endpoints"] is None
+    assert "f:endpoints" in made["metadata"]["managedFields"][0]["fieldsV1"]
+
+
 async def test_the_last_finalizer_takes_the_object_with_it(api: Api) -> None:
     body = config_map()
     body["metadata"]["finalizers"] = ["example.com/a"]
