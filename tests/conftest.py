@@ -1,4 +1,7 @@
-"""An etcd for the tests: one for the session that all share, or one's own to kill, pause and compact."""
+"""An etcd for the tests: one for the session that all share, or one's own to kill, pause and compact.
+
+Property tests try the same examples in each run; with HYPOTHESIS_PROFILE=search they look for new ones, longer.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,14 @@ import uuid
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
+from hypothesis import settings
 
 from storage.embedded import EmbeddedEtcd, EmbeddedEtcdError, find_binary
 from storage.etcd import EtcdClient, EtcdSettings
+
+settings.register_profile("gate", derandomize=True, deadline=None)
+settings.register_profile("search", max_examples=2000, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
 
 IMAGE = "quay.io/coreos/etcd:v3.6.0"
 

@@ -23,7 +23,7 @@ def fill_families(service: JsonObject, old: JsonObject | None, families: Sequenc
     spec, before = service["spec"], None if old is None else old["spec"]
     if spec.get("type") == "ExternalName" or unchanged_preference(spec, before):
         return
-    if not spec.get("ipFamilyPolicy"):
+    if spec.get("ipFamilyPolicy") is None:
         spec["ipFamilyPolicy"] = _default_policy(spec, before)
     _refuse(service, cluster_ips_errors(spec, before))
     errors = [] if before is None else _narrow(spec, before)

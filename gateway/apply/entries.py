@@ -41,7 +41,8 @@ def identity_of(entry: JsonObject) -> Identity:
 
 def new_entry(identity: Identity, api_version: str, time: str | None, fields: FieldSet) -> JsonObject:
     """An entry with its members in the order that Go writes them."""
-    entry: JsonObject = {"manager": identity.manager, "operation": identity.operation, "apiVersion": api_version}
+    entry: JsonObject = {"manager": identity.manager} if identity.manager else {}
+    entry |= {"operation": identity.operation, "apiVersion": api_version}
     if time:
         entry["time"] = time
     entry["fieldsType"] = "FieldsV1"

@@ -61,9 +61,7 @@ def update_managed(
         return
     try:
         differences = Differences(old, new, type_, api_version, reset, convert)
-    except ValueError:  # a list item without its keys: validation's to refuse, nobody's to own
-        if known:
-            metadata["managedFields"] = known
+    except ValueError:  # a list item without its keys: who owns what can't be told any more
         return
     writer = Identity(manager or "unknown", operation, api_version, subresource)
     own = differences.in_version(api_version)

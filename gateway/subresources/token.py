@@ -92,13 +92,15 @@ def _errors(spec: JsonObject) -> list[FieldError]:
 
 async def _bound(reference: JsonObject | None, context: WriteContext, lookup: Lookup) -> dict[str, JsonObject]:
     """The objects that the token's life is bound to: what is referred to and, for a pod, its node too."""
-    if not reference:
+    if reference is None:
         return {}
     kind, version = reference.get("kind", ""), reference.get("apiVersion", "")
     if kind not in _BOUND_KINDS or "/" in version:
         group, _, number = version.rpartition("/")
         raise status.bad_request(f"cannot bind token to object of type {group}/{number}, Kind={kind}")
     name = reference.get("name", "")
+    if not name:
+        raise status.bad_request("Name parameter required.")
     resource, prefix = _BOUND_KINDS[kind]
     found = await lookup.get(prefix, "" if kind == "Node" else context.namespace, name)
     if found is None:

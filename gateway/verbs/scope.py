@@ -77,7 +77,8 @@ def _compile(gateway: Gateway, resource: Resource) -> Scope:
     from gateway.resources.storage_form import converter
     from gateway.schema.catalog import type_of
 
-    kind, stored, served = resource.kind, resource.storage_version, resource.api_version
+    kind, served = resource.kind, resource.api_version
+    stored = resource.storage_version or served  # reviews are never stored
     if (resource.kind_group, resource.kind_version) != (resource.group, resource.version):
         stored = served  # a subresource with a kind of its own, like Scale: never stored as such
     group = stored.rpartition("/")[0]

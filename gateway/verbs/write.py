@@ -101,6 +101,8 @@ def begin(gateway: Gateway, request: Request, resource: Resource, options: Write
 def track_fields(write: Write, new: JsonObject, old: JsonObject | None) -> None:
     """Records in managedFields what this write changes; both objects are in the served version."""
     resource = write.resource
+    if write.scope.to_storage is not None:
+        _show_as_stored(write.scope, new)
     update_managed(
         new,
         old,
@@ -113,6 +115,14 @@ def track_fields(write: Write, new: JsonObject, old: JsonObject | None) -> None:
         convert=write.scope.convert,
     )
     null_empty_lists(write.scope.type, new)
+
+
+def _show_as_stored(scope: Scope, new: JsonObject) -> None:
+    """Adds, in place, what the trip to the storage version and back adds: annotations for what has no field."""
+    assert scope.to_storage is not None
+    annotations = scope.served(scope.to_storage(new))["metadata"].get("annotations")
+    if annotations:
+        new["metadata"]["annotations"] = annotations
 
 
 async def create_object(write: Write, obj: JsonObject) -> Written:

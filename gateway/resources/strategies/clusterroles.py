@@ -6,7 +6,7 @@ from gateway.jsontypes import JsonObject
 from gateway.resources.strategy import Strategy, WriteContext
 from gateway.validation.field import FieldError, invalid, required
 from gateway.validation.labels import validate_label_selector
-from gateway.validation.objectmeta import validate_object_meta
+from gateway.validation.objectmeta import recheck_object_meta_update, validate_object_meta
 from gateway.validation.rbac import name_is_rbac, validate_rules
 
 _PATH = "aggregationRule.clusterRoleSelectors"
@@ -36,7 +36,8 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
 
 def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     any_value = any(validate_label_selector(selector, "") for selector in _selectors(old))
-    return validate_object_meta(obj["metadata"], False, name_is_rbac) + _validate_role(obj, any_value)
+    found = validate_object_meta(obj["metadata"], False, name_is_rbac) + _validate_role(obj, any_value)
+    return found + recheck_object_meta_update(obj["metadata"], old["metadata"])
 
 
 STRATEGIES = {
@@ -44,6 +45,7 @@ STRATEGIES = {
         validate=_validate,
         validate_update=_validate_update,
         validate_name=name_is_rbac,
+        rechecks_metadata=False,
         allow_create_on_update=True,
     )
 }

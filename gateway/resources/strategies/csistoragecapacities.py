@@ -9,7 +9,7 @@ from gateway.validation.field import FieldError, invalid
 from gateway.validation.labels import validate_label_selector
 from gateway.validation.names import is_dns1123_subdomain
 from gateway.validation.node_labels import selector_warnings
-from gateway.validation.objectmeta import IMMUTABLE, validate_object_meta
+from gateway.validation.objectmeta import IMMUTABLE, recheck_object_meta_update, validate_object_meta
 from gateway.validation.quantities import validate_nonnegative_quantity
 
 
@@ -29,6 +29,7 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
 def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     any_value = bool(validate_label_selector(old.get("nodeTopology"), ""))
     found = validate_object_meta(obj["metadata"], True) + _validate_capacity(obj, any_value)
+    found += recheck_object_meta_update(obj["metadata"], old["metadata"])
     if not same(obj.get("nodeTopology"), old.get("nodeTopology")):
         found.append(invalid("nodeTopology", obj.get("nodeTopology"), IMMUTABLE))
     name = obj.get("storageClassName", "")
@@ -49,6 +50,7 @@ STRATEGIES = {
         validate_update=_validate_update,
         warnings_on_create=_warnings,
         warnings_on_update=_update_warnings,
+        rechecks_metadata=False,
         allow_unconditional_update=False,
     )
 }

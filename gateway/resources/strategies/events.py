@@ -13,10 +13,9 @@ from gateway.validation.go_structs import verbatim
 from gateway.validation.names import (
     byte_length,
     is_dns1123_subdomain,
-    name_is_dns_subdomain,
     name_is_path_segment,
 )
-from gateway.validation.objectmeta import IMMUTABLE, validate_object_meta
+from gateway.validation.objectmeta import IMMUTABLE, recheck_object_meta_update
 
 LIMITS = {"reportingInstance": 128, "action": 128, "reason": 128}
 MAX_NOTE = 1024
@@ -86,7 +85,6 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     found = _legacy(obj, context)
     if not context.resource.group:
         return found
-    found += validate_object_meta(obj["metadata"], True, name_is_dns_subdomain)
     found += _series(obj)
     if not obj.get("eventTime"):
         found.append(required("eventTime"))
@@ -102,6 +100,7 @@ def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) ->
     found = _legacy(obj, context)
     if not context.resource.group:
         return found
+    found += recheck_object_meta_update(obj["metadata"], old["metadata"])
     if not same(obj.get("series"), old.get("series")):
         found += _series(obj)
     for key, name in _FIXED:
@@ -117,6 +116,7 @@ STRATEGIES = {
         validate=_validate,
         validate_update=_validate_update,
         validate_name=name_is_path_segment,
+        rechecks_metadata=False,
         allow_create_on_update=True,
     )
 }

@@ -9,7 +9,7 @@ from gateway.validation.checks import each, same, text
 from gateway.validation.field import FieldError, go_quote, invalid, required
 from gateway.validation.go_structs import verbatim
 from gateway.validation.names import is_dns1123_subdomain, is_path_segment_name
-from gateway.validation.objectmeta import IMMUTABLE, validate_object_meta
+from gateway.validation.objectmeta import IMMUTABLE, recheck_object_meta_update, validate_object_meta
 
 
 def name_is_ip_address(name: str, prefix: bool) -> list[str]:
@@ -34,6 +34,7 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
 
 def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     found = validate_object_meta(obj["metadata"], False, name_is_ip_address) + _validate(obj, context)
+    found += recheck_object_meta_update(obj["metadata"], old["metadata"])
     new, before = obj.get("spec", {}).get("parentRef"), old.get("spec", {}).get("parentRef")
     if same(new, before):
         return found
@@ -41,4 +42,11 @@ def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) ->
     return [*found, invalid("spec.parentRef", shown, IMMUTABLE)]
 
 
-STRATEGIES = {"": Strategy(validate=_validate, validate_update=_validate_update, validate_name=name_is_ip_address)}
+STRATEGIES = {
+    "": Strategy(
+        validate=_validate,
+        validate_update=_validate_update,
+        validate_name=name_is_ip_address,
+        rechecks_metadata=False,
+    )
+}

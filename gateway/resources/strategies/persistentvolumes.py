@@ -178,6 +178,7 @@ STRATEGIES = {
         validate_update=_validate_update,
         warnings_on_create=_warnings,
         warnings_on_update=_update_warnings,
+        rechecks_metadata=False,
         reset_fields=(("status",),),
     ),
     "status": Strategy(prepare_for_update=_prepare_status, validate_update=_validate_status, reset_fields=(("spec",),)),

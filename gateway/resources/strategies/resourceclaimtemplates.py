@@ -8,7 +8,7 @@ from gateway.validation.checks import same
 from gateway.validation.devices import validate_claim_devices
 from gateway.validation.field import FieldError, invalid
 from gateway.validation.go_structs import verbatim
-from gateway.validation.objectmeta import IMMUTABLE, validate_object_meta
+from gateway.validation.objectmeta import IMMUTABLE, recheck_object_meta_update, validate_object_meta
 from gateway.validation.template_metadata import validate_template_metadata
 
 
@@ -20,6 +20,7 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
 
 def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     found = validate_object_meta(obj["metadata"], True) + _validate(obj, context)
+    found += recheck_object_meta_update(obj["metadata"], old["metadata"])
     return (
         found
         if same(obj.get("spec"), old.get("spec"))
@@ -30,4 +31,4 @@ def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) ->
     )
 
 
-STRATEGIES = {"": Strategy(validate=_validate, validate_update=_validate_update)}
+STRATEGIES = {"": Strategy(validate=_validate, validate_update=_validate_update, rechecks_metadata=False)}

@@ -10,7 +10,7 @@ from gateway.validation.go_structs import verbatim
 from gateway.validation.labels import validate_labels
 from gateway.validation.names import is_dns1123_label
 from gateway.validation.node_labels import DEPRECATED
-from gateway.validation.objectmeta import validate_object_meta
+from gateway.validation.objectmeta import recheck_object_meta_update, validate_object_meta
 from gateway.validation.pod_options import PodOptions
 from gateway.validation.resource_requirements import validate_resource_requirements
 from gateway.validation.scheduling import validate_tolerations
@@ -43,6 +43,7 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
 
 def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     found = validate_object_meta(obj["metadata"], False) + _validate(obj, context)
+    found += recheck_object_meta_update(obj["metadata"], old["metadata"])
     return found + immutable("handler", obj.get("handler", ""), old.get("handler", ""))
 
 
@@ -61,6 +62,7 @@ STRATEGIES = {
         validate_update=_validate_update,
         warnings_on_create=_warnings,
         warnings_on_update=_update_warnings,
+        rechecks_metadata=False,
         allow_create_on_update=True,
         allow_unconditional_update=False,
     )

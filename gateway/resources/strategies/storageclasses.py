@@ -8,7 +8,7 @@ from gateway.validation.checks import immutable, known
 from gateway.validation.field import FieldError, duplicate, required
 from gateway.validation.labels import validate_label_name
 from gateway.validation.node_labels import DEPRECATED
-from gateway.validation.objectmeta import validate_object_meta
+from gateway.validation.objectmeta import recheck_object_meta_update, validate_object_meta
 from gateway.validation.parameters import validate_parameters, validate_provisioner
 
 RECLAIM_POLICIES, BINDING_MODES = ("Delete", "Retain"), ("Immediate", "WaitForFirstConsumer")
@@ -53,6 +53,7 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
 
 def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     found = validate_object_meta(obj["metadata"], False) + _validate(obj, context)
+    found += recheck_object_meta_update(obj["metadata"], old["metadata"])
     for key, absent in (
         ("parameters", None),
         ("provisioner", ""),
@@ -82,5 +83,6 @@ STRATEGIES = {
         validate_update=_validate_update,
         warnings_on_create=_warnings,
         warnings_on_update=_update_warnings,
+        rechecks_metadata=False,
     )
 }

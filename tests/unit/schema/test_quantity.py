@@ -1,5 +1,6 @@
 """Quantities: Kubernetes API reference, "Quantity"."""
 
+import re
 from fractions import Fraction
 
 import pytest
@@ -14,6 +15,7 @@ SCALES = {
     "e3": Fraction(1000),
     "E-2": Fraction(1, 100),
 }
+EXACT = re.compile(r"([+-]?[\d.]+)(?:([eE][+-]?\d+)|([a-zA-Z]*))")
 NUMBERS = st.tuples(
     st.sampled_from(["", "+", "-"]),
     st.integers(0, 10**8).map(str),
@@ -22,11 +24,18 @@ NUMBERS = st.tuples(
 )
 
 
+# results may be written with larger units than those that numbers are made of here
+LARGER = {"P": Fraction(1000) ** 5, "E": Fraction(1000) ** 6} | {
+    suffix: Fraction(1024) ** power for power, suffix in enumerate(("Ti", "Pi", "Ei"), 4)
+}
+
+
 def exact(text: str) -> Fraction:
-    suffix = next(
-        each for each in sorted(SCALES, key=len, reverse=True) if (each and text.endswith(each)) or each == ""
-    )
-    value = Fraction(text.removesuffix(suffix) or "0") * SCALES[suffix] * 10**9
+    found = EXACT.fullmatch(text)
+    assert found, text
+    number, exponent, suffix = found.groups("")
+    scale = Fraction(10) ** int(exponent[1:]) if exponent else (SCALES | LARGER)[suffix]
+    value = Fraction(number) * scale * 10**9
     size = -(-abs(value.numerator) // value.denominator)
     return Fraction(size if value > 0 else -size, 10**9)
 

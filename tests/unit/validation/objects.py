@@ -66,6 +66,7 @@ def updated(resource: str, changes: JsonObject, before: JsonObject | None = None
     """A minimal object with `before`, after an update with `changes`; and what the update is told."""
     strategy, context = _rules(resource)
     old = created(resource, before)
+    old["metadata"]["resourceVersion"] = "7"
     obj = merged(old, changes)
     apply_defaults(obj["apiVersion"], obj["kind"], obj)
     strategy.prepare_for_update(obj, old, context)

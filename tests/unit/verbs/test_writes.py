@@ -132,6 +132,43 @@ async def test_empty_lists_have_a_manager_and_are_stored_as_none(api: Api) -> No
     assert "f:endpoints" in made["metadata"]["managedFields"][0]["fieldsV1"]
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "fields"),
+    [
+        (
+            "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles",
+            {"rules": [{"verbs": ["get"]}]},
+            ["metadata.uid", "rules[0].apiGroups", "rules[0].resources", "metadata.uid"],
+        ),
+        (
+            "/apis/node.k8s.io/v1/runtimeclasses",
+            {"handler": "B"},
+            ["metadata.uid", "handler", "metadata.uid", "handler"],
+        ),
+        ("/api/v1/persistentvolumes", {}, ["metadata.uid"]),
+    ],
+)
+async def test_metadata_is_checked_again_where_the_kind_does(
+    api: Api, path: str, body: dict[str, Any], fields: list[str]
+) -> None:
+    volume = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}}
+    before: dict[str, dict[str, Any]] = {"runtimeclasses": {"handler": "a"}, "persistentvolumes": {"spec": volume}}
+    await api.send("POST", path, {"metadata": {"name": "c"}, **before.get(path.rpartition("/")[2], {})})
+    changed = {"metadata": {"uid": "another"}, **body}
+    error = await refused(api.send("PATCH", f"{path}/c", changed, MERGE))
+    assert error.details is not None
+    assert [cause["field"] for cause in error.details["causes"]] == fields
+
+
+async def test_nobody_manages_an_object_with_a_list_item_that_cannot_be_named(api: Api) -> None:
+    path = "/api/v1/namespaces/default/serviceaccounts"
+    named = {"metadata": {"name": "c"}, "secrets": [{"name": "s"}]}
+    _, made = await api.send("POST", path, named)
+    assert made["metadata"]["managedFields"]
+    _, changed = await api.send("PUT", f"{path}/c", {**named, "secrets": [{}]})
+    assert "managedFields" not in changed["metadata"]
+
+
 async def test_the_last_finalizer_takes_the_object_with_it(api: Api) -> None:
     body = config_map()
     body["metadata"]["finalizers"] = ["example.com/a"]
