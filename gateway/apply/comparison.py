@@ -146,10 +146,13 @@ _compare_free_objects = _object_comparer(lambda _: (_compare_free, every_path(FR
 
 def _list_comparer(type_: Type) -> Compare:
     keyed, identity, element = item_key(type_), item_identity(type_), element_of(type_)
+    every_item = every_path(type_)
 
     def differ(old: Any, new: Any) -> Comparison | None:
         if not old and not new:
             return None if old == new else _MODIFIED
+        if not old and every_item is not None:
+            return Comparison({name: below for name, below in every_item(new).items() if name != "."}, {})
         before, after = _grouped(old or (), identity), _grouped(new or (), identity)
         changed: FieldSet = {}
         removed: FieldSet = {}

@@ -24,7 +24,9 @@ def quoted(value: str) -> str:
 
 def scalar(value: Any) -> str:
     """A value of a key or a set as JSON."""
-    return quoted(value) if isinstance(value, str) else dumps(value).decode().translate(_HTML)
+    if isinstance(value, str):
+        return quoted(value)
+    return str(value) if type(value) is int else dumps(value).decode().translate(_HTML)
 
 
 def key_element(members: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-from gateway.apply.path_element import key_element, quoted, value_element
+from gateway.apply.path_element import key_element, quoted, scalar, value_element
 from gateway.schema.types import Kind, Omit, Type
 
 
@@ -101,13 +101,22 @@ def _single_key(name: str, default: Any, keys: tuple[str, ...]) -> Keyed:
 
 
 def _several_keys(names: list[str], defaults: dict[str, Any], keys: tuple[str, ...]) -> Keyed:
+    labels = [(name, defaults[name], f"{',' if i else 'k:{'}{quoted(name)}:") for i, name in enumerate(names)]
+
     def keyed(item: Any) -> str:
-        members = _object(item)
-        found = {name: members.get(name, defaults[name]) for name in names}
-        if None in found.values():
-            found = {name: value for name, value in found.items() if value is not None or name in members}
-            if not found:
-                raise _without_keys(keys)
+        members, text = _object(item), ""
+        for name, default, label in labels:
+            value = members.get(name, default)
+            if value is None:
+                return incomplete(members)
+            text += label + scalar(value)
+        return text + "}"
+
+    def incomplete(members: dict[str, Any]) -> str:
+        values = {name: members.get(name, defaults[name]) for name in names}
+        found = {name: value for name, value in values.items() if value is not None or name in members}
+        if not found:
+            raise _without_keys(keys)
         return key_element(found)
 
     return keyed

@@ -1,8 +1,12 @@
-"""The order in which Go writes members: struct fields as declared, map keys sorted. Compiled once a type."""
+"""The order in which Go writes members: struct fields as declared, map keys sorted. Compiled once a type.
+
+What is in order already is not made anew: results share it with what they were made of.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import is_not
 from typing import Any
 
 from gateway.schema.types import Kind, Type
@@ -44,30 +48,44 @@ def _has_members(type_: Type) -> bool:
 
 PLANS = 256  # combinations of members that are remembered for a struct
 
+Nested = list[tuple[str, Order]]  # members that have members themselves
+Plan = tuple[bool, list[str], Nested]  # whether the members are in order as they come, their order, those with members
+
 
 def _struct(type_: Type) -> Order:
     rank = {name: index for index, name in enumerate(type_.fields)}
     last = len(rank)
-    plans: dict[tuple[str, ...], list[tuple[str, Order | None]]] = {}
+    plans: dict[tuple[str, ...], Plan] = {}
 
-    def plan_for(names: tuple[str, ...]) -> list[tuple[str, Order | None]]:
+    def plan_for(names: tuple[str, ...]) -> Plan:
         if len(plans) >= PLANS:
             plans.clear()
-        fields = type_.fields
-        plan = plans[names] = [
-            (name, orderer(fields[name].type) if name in fields and _has_members(fields[name].type) else None)
-            for name in sorted(names, key=lambda name: rank.get(name, last))
-        ]
+        ordered = sorted(names, key=lambda name: rank.get(name, last))
+        nested = [(name, order) for name in ordered if (order := _member_order(type_, name)) is not None]
+        plan = plans[names] = ordered == list(names), ordered, nested
         return plan
 
     def order(value: Any) -> Any:
         if type(value) is not dict:
             return value
         names = tuple(value)
-        plan = plans.get(names) or plan_for(names)
-        return {name: value[name] if nested is None else nested(value[name]) for name, nested in plan}
+        in_order, ordered, nested = plans.get(names) or plan_for(names)
+        result = value if in_order else {name: value[name] for name in ordered}
+        for name, order_member in nested:
+            member = value[name]
+            again = order_member(member)
+            if again is not member:
+                if result is value:
+                    result = value.copy()
+                result[name] = again
+        return result
 
     return order
+
+
+def _member_order(type_: Type, name: str) -> Order | None:
+    field = type_.fields.get(name)
+    return orderer(field.type) if field is not None and _has_members(field.type) else None
 
 
 def _map(elem: Type) -> Order:
@@ -76,9 +94,10 @@ def _map(elem: Type) -> Order:
     def sort(value: Any) -> Any:
         if type(value) is not dict or (order is None and len(value) < 2):
             return value
+        names = sorted(value)
         if order is None:
-            return dict(sorted(value.items()))
-        return {name: order(value[name]) for name in sorted(value)}
+            return value if names == list(value) else {name: value[name] for name in names}
+        return {name: order(value[name]) for name in names}
 
     return sort
 
@@ -86,6 +105,9 @@ def _map(elem: Type) -> Order:
 def _list(elem: Type) -> Order:
     def order_items(value: Any) -> Any:
         order = orderer(elem)
-        return value if order is None or type(value) is not list else [order(item) for item in value]
+        if order is None or type(value) is not list:
+            return value
+        items = [order(item) for item in value]
+        return items if any(map(is_not, items, value)) else value
 
     return order_items
