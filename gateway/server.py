@@ -71,7 +71,13 @@ def build_gateway(settings: Settings) -> Gateway:
     root = f"{settings.etcd_prefix}/".encode()
     cache = WatchCache(root)
     feed = Feed(client, cache)
-    consistent = ConsistentReads(cache, lambda: client.revision(root, timeout=PROBE_TIMEOUT), feed.request_progress)
+
+    async def probe() -> int:
+        revision = await client.revision(root, timeout=PROBE_TIMEOUT)
+        feed.notice(revision)
+        return revision
+
+    consistent = ConsistentReads(cache, probe, feed.request_progress)
     registry = builtin_registry()
     gateway = Gateway(
         settings=settings,
@@ -80,7 +86,7 @@ def build_gateway(settings: Settings) -> Gateway:
         authorizer=AuthenticatedOnly(),
         client=client,
         feed=feed,
-        store=Store(client, cache, Reads(client, cache, consistent)),
+        store=Store(client, cache, Reads(client, cache, consistent), feed.acknowledged),
     )
     for resource in registry.resources.values():
         if resource.storage_prefix and not resource.subresource:

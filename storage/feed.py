@@ -5,24 +5,34 @@ changed) it goes on after the last revision it has applied, so that nothing is l
 compacted what came after that does it load anew and emit the difference. When etcd no longer has what was applied last
 (a backup was restored, its newest writes were lost) nothing here can be relied on: everything is dropped and loaded
 anew, and watchers have to start again.
+
+What this process writes itself is applied when etcd acknowledges it, in its turn. The stream brings it again, message
+by message, and under a load of writes it can't keep up; when something is missed of which only the stream will tell,
+and the stream is far behind, it starts anew after what was applied last: etcd then sends many changes at once.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Iterator
 
 from storage.cache import ResourceCache, WatchCache
 from storage.errors import Compacted, FutureRevision, StorageError
-from storage.etcd import EtcdClient, Event, KeyValue, Watch
+from storage.etcd import EtcdClient, Event, KeyValue, Watch, WatchBatch
 from storage.etcd.results import DELETE, PUT
+from storage.own_writes import OwnWrites
 
 log = logging.getLogger(__name__)
 
 LOAD_PAGE = 500
 RETRY = 0.1  # seconds between attempts while etcd is away
 PART = 64  # changes applied at once: values of other writers take their time
+FAR_BEHIND = 256  # revisions
+GAP = 0.05  # seconds that acknowledgements may take to come in order
+REDUNDANT_PAUSE = 0.01  # seconds
+RESTART_INTERVAL = 0.25  # seconds between the starts of streams that fell behind
 Loaded = dict[bytes, tuple[bytes, int]]  # key -> value, mod revision
 
 
@@ -34,6 +44,12 @@ class Feed:
         self._watch: Watch | None = None
         self._reload = False
         self._last: Event | None = None  # of those applied
+        self._own = OwnWrites()
+        self._known = 0  # a revision that etcd has
+        self._following = False
+        self._wrote = 0.0  # when the last own write was, by the monotonic clock
+        self._missing_after, self._missing_since = 0, 0.0  # the revision before a gap, and when it was noticed
+        self._restarted = 0.0
         self.ready = asyncio.Event()  # set by the first load
         self.connected = False
         self.progress_trusted = False  # whether this etcd's progress notifications keep the order
@@ -66,6 +82,20 @@ class Feed:
         except StorageError:
             return False
         return True
+
+    def acknowledged(self, event: Event) -> None:
+        """Takes note of a write of this process: the only change of its revision."""
+        revision = event.kv.mod_revision
+        self.notice(revision)
+        self._wrote = time.monotonic()
+        if not self._following or revision <= self._cache.reached:
+            return
+        self._own.add(event)
+        self._apply(self._own.following(self._cache.reached))
+
+    def notice(self, revision: int) -> None:
+        """Takes note of a revision that etcd has."""
+        self._known = max(self._known, revision)
 
     async def _load(self) -> None:
         self.progress_trusted = await self._client.progress_notifications_correct()
@@ -142,6 +172,16 @@ class Feed:
             return False
 
     async def _follow(self) -> None:
+        self._own.clear()
+        self._following = True
+        try:
+            while True:
+                await self._stream()
+        finally:
+            self._following = False
+
+    async def _stream(self) -> None:
+        """Follows one watch; returns when it has fallen so far behind that a new one is quicker."""
         root, cache = self._cache.root, self._cache
         end = root[:-1] + bytes([root[-1] + 1])
         watch = self._client.watch(root, end, start_revision=cache.reached + 1, own_stream=True)
@@ -150,23 +190,61 @@ class Feed:
             async for batch in watch:
                 self.connected = True
                 if batch.events:
-                    for part in _parts(batch.events):
-                        self._apply(part)
-                        if len(part) >= PART:
-                            await asyncio.sleep(0)
+                    await self._take(batch)
                 elif batch.progress and self.progress_trusted:
                     cache.advance(batch.revision)
+                if self._known - batch.revision > FAR_BEHIND and self._should_restart(batch.revision):
+                    return
         finally:
             self._watch = None
             await watch.cancel()
 
+    async def _take(self, batch: WatchBatch) -> None:
+        """Applies what a message tells. While it is nothing new, own writes follow each other: no hurry to read on."""
+        if batch.revision <= self._cache.reached:
+            for event in batch.events:
+                self._own.told(event.kv.mod_revision)
+            if self._known <= self._cache.reached and self._is_writing():
+                await asyncio.sleep(REDUNDANT_PAUSE)
+            return
+        for part in _parts(batch.events):
+            self._apply_told(part)
+            if len(part) >= PART:
+                await asyncio.sleep(0)
+
+    def _is_writing(self) -> bool:
+        return time.monotonic() - self._wrote < GAP
+
+    def _should_restart(self, told: int) -> bool:
+        """Whether the stream, far behind, keeps from us what only it will tell: known to be missing, or possibly."""
+        now, reached = time.monotonic(), self._cache.reached
+        if now - self._restarted < RESTART_INTERVAL:
+            return False
+        if reached != self._missing_after:
+            self._missing_after, self._missing_since = reached, now
+        if self._known > reached:
+            due = self._known - reached > FAR_BEHIND or now - self._missing_since >= GAP
+        else:
+            due = reached - told > FAR_BEHIND and not self._is_writing()
+        if due:
+            self._restarted = now
+        return due
+
+    def _apply_told(self, events: list[Event]) -> None:
+        reached = self._cache.reached
+        for event in events:
+            self._own.told(event.kv.mod_revision)
+        self._apply([event for event in events if event.kv.mod_revision > reached])
+        if self._own:
+            self._apply(self._own.following(self._cache.reached))
+
     def _apply(self, events: list[Event]) -> None:
-        cache, reached = self._cache, self._cache.reached
+        if not events:
+            return
+        cache = self._cache
         touched: set[ResourceCache] = set()
         for event in events:
             kv = event.kv
-            if kv.mod_revision <= reached:
-                continue
             resource = cache.of_key(kv.key)
             if resource is None:
                 continue

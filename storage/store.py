@@ -6,18 +6,24 @@ unknown (Unavailable, DeadlineExceeded) nothing is assumed. Values are canonical
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from storage.cache import ResourceCache, WatchCache
 from storage.entry import Entry
 from storage.errors import Conflict, KeyExists, StoredObject
-from storage.etcd import EtcdClient, KeyValue
+from storage.etcd import DELETE, PUT, EtcdClient, Event, KeyValue
 from storage.reads import Reads
 
 
 class Store:
     """Create, read, update and delete by key. Keys are whole etcd keys."""
 
-    def __init__(self, client: EtcdClient, cache: WatchCache, reads: Reads) -> None:
+    def __init__(
+        self, client: EtcdClient, cache: WatchCache, reads: Reads, acknowledged: Callable[[Event], None]
+    ) -> None:
+        """`acknowledged` is told of every write that etcd has acknowledged, before its writer is."""
         self.client, self.cache, self.reads = client, cache, reads
+        self._acknowledged = acknowledged
 
     def cached(self, key: bytes) -> StoredObject | None:
         """The version that the watch cache has, which may be stale; None if it has none."""
@@ -44,7 +50,7 @@ class Store:
         """Puts a new key; returns its revision. Raises KeyExists with what is there, Unavailable, TooLarge, NoSpace."""
         answer = await self.client.create(key, value, lease=lease)
         if answer.succeeded:
-            return answer.revision
+            return self._written(PUT, key, value, answer.revision)
         assert answer.current is not None  # the comparison failed because the key is there
         raise KeyExists(self._canonical(StoredObject(key, answer.current.value, answer.current.mod_revision)))
 
@@ -52,14 +58,14 @@ class Store:
         """Replaces the version `expected`; returns the new revision. Raises Conflict with the present version."""
         answer = await self.client.update(key, value, expected, lease=lease)
         if answer.succeeded:
-            return answer.revision
+            return self._written(PUT, key, value, answer.revision)
         raise Conflict(self._current(key, answer.current))
 
     async def delete(self, key: bytes, expected: int) -> int:
         """Deletes the version `expected`; returns the deletion's revision. Raises Conflict with the present version."""
         answer = await self.client.delete_if(key, expected)
         if answer.succeeded:
-            return answer.revision
+            return self._written(DELETE, key, b"", answer.revision)
         raise Conflict(self._current(key, answer.current))
 
     async def list(self, prefix: bytes) -> list[StoredObject]:
@@ -69,6 +75,10 @@ class Store:
             return [_stored(entry, resource) for entry in resource.slice(*resource.bounds(prefix))]
         found = await self.client.range(prefix, prefix[:-1] + bytes([prefix[-1] + 1]))
         return [self._canonical(StoredObject(kv.key, kv.value, kv.mod_revision)) for kv in found.kvs]
+
+    def _written(self, change: int, key: bytes, value: bytes, revision: int) -> int:
+        self._acknowledged(Event(change, KeyValue(key, value, revision, 0, 0), None))
+        return revision
 
     def _current(self, key: bytes, kv: KeyValue | None) -> StoredObject | None:
         return None if kv is None else self._canonical(StoredObject(key, kv.value, kv.mod_revision))

@@ -14,6 +14,7 @@ from storage.etcd import EtcdClient
 from storage.etcd.operations import delete, put
 from storage.feed import Feed
 from storage.history import Overrun
+from storage.store import Store
 from tests.integration.crash import crash
 from tests.integration.reads.node import PATIENCE, Node
 from tests.unit.storage.canonical import canonical, label
@@ -41,6 +42,21 @@ async def test_changes_come_in_order_and_once(node: Node) -> None:
         await node.reaches(revisions[-1])
         types = ["ADDED", "ADDED", "MODIFIED", "DELETED"]
         assert node.changes() == list(zip(types, "abab", revisions, strict=True))
+
+
+async def test_own_writes_are_seen_when_they_are_acknowledged_among_those_of_others(node: Node) -> None:
+    async with node.running():
+        store = Store(node.client, node.cache, node.reads, node.feed.acknowledged)
+        await node.reaches(await node.put("first"))
+        revisions = [await store.create(node.key("a"), canonical("a"))]
+        assert node.cache.reached == revisions[0]
+        between = await node.put("b")
+        revisions.append(await store.update(node.key("a"), canonical("a", labels={"v": "2"}), revisions[0]))
+        revisions.append(await store.delete(node.key("a"), revisions[1]))
+        await node.reaches(revisions[2])
+        await node.reaches(await node.put("last"))
+        seen = [("ADDED", "a", revisions[0]), ("ADDED", "b", between), ("MODIFIED", "a", revisions[1])]
+        assert node.changes()[1:-1] == [*seen, ("DELETED", "a", revisions[2])]
 
 
 async def test_changes_of_one_transaction_are_seen_together(node: Node) -> None:

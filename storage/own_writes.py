@@ -1,0 +1,40 @@
+"""This process's own writes, from etcd's acknowledgement until they are applied.
+
+etcd counts its revisions by writes: the one after the last that was applied is the next change, whoever tells of it.
+An acknowledged write can so be applied without waiting for the watch, once nothing is missing before it.
+"""
+
+from __future__ import annotations
+
+from storage.etcd import Event
+
+MAX_WAITING = 4096  # writes; of more than these the watch tells
+
+
+class OwnWrites:
+    """Acknowledged writes by revision; each of them is all that its revision changed."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[int, Event] = {}
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, event: Event) -> None:
+        if len(self._waiting) < MAX_WAITING:
+            self._waiting[event.kv.mod_revision] = event
+
+    def following(self, reached: int) -> list[Event]:
+        """Takes out the writes that come next after a revision, in order and without a gap."""
+        found = []
+        while (event := self._waiting.pop(reached + 1, None)) is not None:
+            found.append(event)
+            reached += 1
+        return found
+
+    def told(self, revision: int) -> None:
+        """The watch has told of a revision."""
+        self._waiting.pop(revision, None)
+
+    def clear(self) -> None:
+        self._waiting.clear()
