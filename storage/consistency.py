@@ -2,19 +2,21 @@
 
 A read that must not miss what was acknowledged before it started asks etcd for its current revision (linearizably)
 and waits until the feed has reached it (KEP-2340). A probe starts after all the requests that use it: one that is
-already under way is never joined, so at most one is in flight and one is filling.
+already under way is never joined, so at most `PROBES` are in flight and one is filling.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 
 from storage.cache import WatchCache
 from storage.errors import StorageError, Unavailable
 
+PROBES = 2  # while etcd answers one, those who came meanwhile need not wait for it
 EVENTS_WAIT = 0.1  # seconds for events to bring the feed to the probed revision before progress is asked for
+STUCK = 1.0  # seconds between probes while the feed has nothing new and can't be asked for progress
 PROGRESS_WAIT = 2.0  # seconds that progress may take in all
 PROGRESS_AGAIN = 0.25  # etcd drops the question when it comes while the watch is behind
 
@@ -31,9 +33,11 @@ class ConsistentReads:
         """`probe` gives etcd's revision; `request_progress` asks the feed for progress (False: not to be had)."""
         self._cache, self._probe, self._request_progress = cache, probe, request_progress
         self._filling: list[asyncio.Future[bool]] = []
-        self._running: asyncio.Task[None] | None = None
-        self._settling: set[asyncio.Task[None]] = set()
+        self._running = 0  # probes
+        self._gathering = False  # whether one of them takes those who arrive now
+        self._tasks: set[asyncio.Task[None]] = set()
         self._stuck_at = -1  # what the cache had reached when waiting for more was in vain
+        self._stuck_until = 0.0  # by the monotonic clock; until then probes are in vain too
 
     async def probe(self) -> int:
         """etcd's revision now. Raises Unavailable, DeadlineExceeded."""
@@ -45,34 +49,49 @@ class ConsistentReads:
         Raises what the probe raises (Unavailable, DeadlineExceeded).
         """
         future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        if self._cache.reached == self._stuck_at and time.monotonic() < self._stuck_until:
+            future.set_result(False)
+            return future
         self._filling.append(future)
-        if self._running is None:
-            self._running = asyncio.create_task(self._run())
+        if self._running < PROBES and not self._gathering:
+            self._running += 1
+            self._gathering = True
+            self._start(self._run())
         return future
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _run(self) -> None:
         batch: list[asyncio.Future[bool]] = []
         try:
-            while self._filling:
+            while True:
                 await asyncio.sleep(0)  # lets the requests that have arrived together join this probe
                 batch, self._filling = self._filling, []
-                try:
-                    revision = await self._probe()
-                except StorageError as error:
-                    _fail(batch, error)
-                    continue
-                if self._cache.reached >= revision:
-                    _answer(batch, True)
-                else:
-                    task = asyncio.create_task(self._settle(batch, revision))
-                    self._settling.add(task)
-                    task.add_done_callback(self._settling.discard)
+                self._gathering = False
+                await self._serve(batch)
+                if self._gathering or not self._filling:
+                    return
+                self._gathering = True
         except BaseException:
             _fail(batch + self._filling, Unavailable("etcd's revision could not be asked for"))
-            self._filling = []
+            self._filling, self._gathering = [], False
             raise
         finally:
-            self._running = None
+            self._running -= 1
+
+    async def _serve(self, batch: list[asyncio.Future[bool]]) -> None:
+        try:
+            revision = await self._probe()
+        except StorageError as error:
+            _fail(batch, error)
+            return
+        if self._cache.reached >= revision:
+            _answer(batch, True)
+        else:
+            self._start(self._settle(batch, revision))
 
     async def _settle(self, batch: list[asyncio.Future[bool]], revision: int) -> None:
         try:
@@ -87,15 +106,15 @@ class ConsistentReads:
         Writes outside the prefix bring no event. Where progress can't be asked for, they are waited for once; until
         the next event there is no use in waiting again.
         """
-        if self._cache.reached == self._stuck_at and not await self._request_progress():
-            return False
-        if await self.wait_for(revision, EVENTS_WAIT):
-            return True
-        end = time.monotonic() + PROGRESS_WAIT
-        while time.monotonic() < end and await self._request_progress():
-            if await self.wait_for(revision, PROGRESS_AGAIN):
+        stuck = self._cache.reached == self._stuck_at and not await self._request_progress()
+        if not stuck:
+            if await self.wait_for(revision, EVENTS_WAIT):
                 return True
-        self._stuck_at = self._cache.reached
+            end = time.monotonic() + PROGRESS_WAIT
+            while time.monotonic() < end and await self._request_progress():
+                if await self.wait_for(revision, PROGRESS_AGAIN):
+                    return True
+        self._stuck_at, self._stuck_until = self._cache.reached, time.monotonic() + STUCK
         return False
 
     async def wait_for(self, revision: int, seconds: float) -> bool:
