@@ -24,6 +24,7 @@ from storage.etcd.results import WatchBatch
 from storage.etcd.watch_stream import WatchStream
 
 BUFFERED_EVENTS: Final = 4096
+HELD_BATCHES: Final = 16
 
 
 class Watches:
@@ -92,7 +93,8 @@ class Watch:
     Unavailable: the stream broke. All changes up to the last batch were delivered; another watch may go on after it.
 
     A consumer that falls far behind costs nobody else anything: its watch is taken off the stream and put on again,
-    at the revision where it was interrupted, when the consumer has emptied the buffer.
+    at the revision where it was interrupted, when the consumer has emptied the buffer. A stream of its own is not
+    read on while some batches wait: etcd keeps the rest.
     """
 
     def __init__(self, watches: Watches, request: rpc_pb2.WatchCreateRequest, own_stream: bool) -> None:
@@ -105,6 +107,7 @@ class Watch:
         self._created: asyncio.Future[int] | None = None
         self._error: StorageError | None = None
         self._cancelled = False
+        self._held = False  # whether its stream waits until some batches have been taken
 
     async def start(self) -> int:
         """Wait until etcd has set up the watch; etcd's revision at that time comes out. Raises as the iteration."""
@@ -125,7 +128,7 @@ class Watch:
     async def _add_to_stream(self) -> int:
         timeout = self._watches.endpoints.timeout
         stream = self._stream = await self._watches.stream(self._own_stream, timeout)
-        self._error = None
+        self._error, self._held = None, False
         self._created = asyncio.get_running_loop().create_future()
         self._id = stream.add(self, self._request)
         try:
@@ -173,6 +176,8 @@ class Watch:
             if self._batches:
                 batch = self._batches.popleft()
                 self._buffered -= len(batch.events)
+                if self._held and len(self._batches) <= HELD_BATCHES // 2:
+                    self._hold(False)
                 return batch
             if self._cancelled:
                 raise StopAsyncIteration
@@ -207,7 +212,14 @@ class Watch:
             self._buffered += len(batch.events)
             if self._buffered > BUFFERED_EVENTS:
                 self._leave_stream()
+            elif self._own_stream and len(self._batches) > HELD_BATCHES:
+                self._hold(True)
         self._wake()
+
+    def _hold(self, held: bool) -> None:
+        self._held = held
+        if self._stream is not None:
+            self._stream.hold(held)
 
     def failed(self, error: StorageError) -> None:
         if isinstance(error, Compacted):

@@ -38,6 +38,8 @@ class WatchStream:
         self._last_id = 0
         self._outgoing: deque[rpc_pb2.WatchRequest] = deque()
         self._has_outgoing = asyncio.Event()
+        self._may_read = asyncio.Event()
+        self._may_read.set()
         self._tasks = (asyncio.create_task(self._read()), asyncio.create_task(self._write()))
 
     def add(self, receiver: Receiver, request: rpc_pb2.WatchCreateRequest) -> int:
@@ -58,6 +60,13 @@ class WatchStream:
     def request_progress(self) -> None:
         """Ask how far the watches have come. etcd answers when all watches of this stream have caught up."""
         self._send(rpc_pb2.WatchRequest(progress_request=rpc_pb2.WatchProgressRequest()))
+
+    def hold(self, held: bool) -> None:
+        """Stop reading, or go on: etcd keeps what is not read, and later sends many changes in a message."""
+        if held:
+            self._may_read.clear()
+        else:
+            self._may_read.set()
 
     def close(self, error: StorageError) -> None:
         """End the stream; watches still on it fail with `error`."""
@@ -95,6 +104,8 @@ class WatchStream:
                 if not isinstance(response, rpc_pb2.WatchResponse):
                     return self.close(Unavailable("etcd ended the watch stream"))
                 self._dispatch(response)
+                if not self._may_read.is_set():
+                    await self._may_read.wait()
         except AioRpcError as error:
             self.close(translate(error))
         except asyncio.CancelledError:
