@@ -53,11 +53,12 @@ end
 """
 PATCH = """
 local c = 0
+function init(args) run = args[1] end
 request = function()
   c = c + 1
   return wrk.format("PATCH", "/api/v1/namespaces/%s/pods/pod-" .. string.format("%%06d", c %% %d),
     {["Authorization"]="Bearer %s", ["Content-Type"]="application/merge-patch+json"},
-    '{"metadata":{"annotations":{"tick":"' .. c .. '"}}}')
+    '{"metadata":{"annotations":{"tick":"' .. run .. c .. '"}}}')
 end
 """
 APPLY = """
@@ -257,7 +258,7 @@ def writes(bench: Bench) -> None:
     bench.record("CREATE pod, 32 connections / direct", creates, lambda: direct(bench))
     bench.record(
         "merge PATCH pod, 32 connections / direct",
-        lambda: load.wrk(bench.ours, TOKEN, seconds, 32, patch),
+        lambda: load.wrk(bench.ours, TOKEN, seconds, 32, patch, (f"r{random.randrange(1 << 30)}-",)),
         lambda: direct(bench),
     )
     bench.record(
