@@ -173,6 +173,7 @@ class Feed:
 
     async def _follow(self) -> None:
         self._own.clear()
+        self._known = self._cache.reached  # what was known before may be lost with an etcd that was set back
         self._following = True
         try:
             while True:
@@ -202,8 +203,6 @@ class Feed:
     async def _take(self, batch: WatchBatch) -> None:
         """Applies what a message tells. While it is nothing new, own writes follow each other: no hurry to read on."""
         if batch.revision <= self._cache.reached:
-            for event in batch.events:
-                self._own.told(event.kv.mod_revision)
             if self._known <= self._cache.reached and self._is_writing():
                 await asyncio.sleep(REDUNDANT_PAUSE)
             return

@@ -13,8 +13,6 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 _STAND_IN = b"TRACE"  # a method that the parser takes and nothing serves
 _FAREWELL = 0.5  # seconds that a client has to say goodbye
-
-
 _HEAD = b"HTTP/1."
 _WORTH_JOINING = 1 << 16  # bytes of a body
 

@@ -107,7 +107,6 @@ class Watch:
         self._created: asyncio.Future[int] | None = None
         self._error: StorageError | None = None
         self._cancelled = False
-        self._held = False  # whether its stream waits until some batches have been taken
 
     async def start(self) -> int:
         """Wait until etcd has set up the watch; etcd's revision at that time comes out. Raises as the iteration."""
@@ -128,7 +127,7 @@ class Watch:
     async def _add_to_stream(self) -> int:
         timeout = self._watches.endpoints.timeout
         stream = self._stream = await self._watches.stream(self._own_stream, timeout)
-        self._error, self._held = None, False
+        self._error = None
         self._created = asyncio.get_running_loop().create_future()
         self._id = stream.add(self, self._request)
         try:
@@ -176,8 +175,7 @@ class Watch:
             if self._batches:
                 batch = self._batches.popleft()
                 self._buffered -= len(batch.events)
-                if self._held and len(self._batches) <= HELD_BATCHES // 2:
-                    self._hold(False)
+                self._pace()
                 return batch
             if self._cancelled:
                 raise StopAsyncIteration
@@ -212,14 +210,16 @@ class Watch:
             self._buffered += len(batch.events)
             if self._buffered > BUFFERED_EVENTS:
                 self._leave_stream()
-            elif self._own_stream and len(self._batches) > HELD_BATCHES:
-                self._hold(True)
+        self._pace()
         self._wake()
 
-    def _hold(self, held: bool) -> None:
-        self._held = held
-        if self._stream is not None:
-            self._stream.hold(held)
+    def _pace(self) -> None:
+        """Has a stream of its own wait while many batches do."""
+        if self._own_stream and self._stream is not None:
+            if len(self._batches) > HELD_BATCHES:
+                self._stream.hold(True)
+            elif len(self._batches) <= HELD_BATCHES // 2:
+                self._stream.hold(False)
 
     def failed(self, error: StorageError) -> None:
         if isinstance(error, Compacted):

@@ -30,6 +30,13 @@ class Wire(asyncio.Transport):
         return self.closed
 
 
+async def what_is_scheduled() -> None:
+    """Until all has run that was scheduled before."""
+    done = asyncio.Event()
+    asyncio.get_running_loop().call_soon(done.set)
+    await done.wait()
+
+
 @pytest.fixture
 def wire() -> Wire:
     return Wire()
@@ -45,14 +52,14 @@ async def test_a_head_waits_for_its_body(wire: Wire, corked: Corked) -> None:
     assert wire.sent == []
     corked.write(b"body")
     corked.write(b"more")
-    await asyncio.sleep(0)
+    await what_is_scheduled()
     assert wire.sent == [HEAD + b"body", b"more"]
 
 
 async def test_a_head_without_a_body_leaves_in_the_same_turn(wire: Wire, corked: Corked) -> None:
     """As that of a watch, whose first event may be far away."""
     corked.write(HEAD)
-    await asyncio.sleep(0)
+    await what_is_scheduled()
     assert wire.sent == [HEAD]
 
 
@@ -66,5 +73,5 @@ async def test_a_large_body_is_not_copied(wire: Wire, corked: Corked) -> None:
 async def test_nothing_is_lost_when_the_connection_is_closed(wire: Wire, corked: Corked) -> None:
     corked.write(HEAD)
     corked.close()
-    await asyncio.sleep(0)
+    await what_is_scheduled()
     assert (wire.sent, corked.is_closing()) == ([HEAD], True)

@@ -19,6 +19,7 @@ class Etcd:
     def __init__(self) -> None:
         self.revision = 10
         self.probes: list[asyncio.Future[None]] = []
+        self.most_at_once = 0
         self.progress_asked = 0
         self.progress: Callable[[], bool] = lambda: False
 
@@ -26,6 +27,7 @@ class Etcd:
         found = self.revision
         gate: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.probes.append(gate)
+        self.most_at_once = max(self.most_at_once, sum(not each.done() for each in self.probes))
         await gate
         return found
 
@@ -96,14 +98,12 @@ async def test_so_many_probes_are_under_way_and_no_more(etcd: Etcd, cache: Watch
         waiting.append(reads.fresh())
         await etcd.started(number + 1)
     late = [reads.fresh() for _ in range(3)]
-    for _ in range(10):
-        await asyncio.sleep(0)
-    assert len(etcd.probes) == consistency.PROBES
     etcd.probes[-1].set_result(None)
     assert await within(waiting[-1])
     (await etcd.started(consistency.PROBES + 1)).set_result(None)
     assert all([await within(each) for each in late])
     assert not waiting[0].done()
+    assert etcd.most_at_once == consistency.PROBES
 
 
 async def test_a_read_waits_for_the_events_that_it_must_have_seen(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any, cast
 
 import pytest
@@ -44,10 +45,22 @@ class Client:
 
     def __init__(self) -> None:
         self.streams: list[tuple[int, Stream]] = []
+        self._opened = asyncio.Condition()
+        self._opening: list[asyncio.Task[None]] = []
 
     def watch(self, key: bytes, end: bytes, *, start_revision: int, own_stream: bool) -> Stream:
         self.streams.append((start_revision, Stream()))
+        self._opening.append(asyncio.ensure_future(self._tell()))
         return self.streams[-1][1]
+
+    async def _tell(self) -> None:
+        async with self._opened:
+            self._opened.notify_all()
+
+    async def opened(self, streams: int) -> None:
+        """Until so many streams have been opened."""
+        async with asyncio.timeout(5), self._opened:
+            await self._opened.wait_for(lambda: len(self.streams) >= streams)
 
 
 class Node:
@@ -62,9 +75,10 @@ class Node:
     def stream(self) -> Stream:
         return self.client.streams[-1][1]
 
-    async def turn(self) -> None:
-        for _ in range(5):
-            await asyncio.sleep(0)
+    async def stop(self) -> None:
+        self.task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self.task
 
     def seen(self) -> list[int]:
         history = self.pods.history
@@ -74,9 +88,9 @@ class Node:
 @pytest.fixture
 async def node() -> AsyncIterator[Node]:
     node = Node()
-    await node.turn()
+    await node.client.opened(1)
     yield node
-    node.task.cancel()
+    await node.stop()
 
 
 async def test_an_own_write_is_there_before_the_watch_tells_of_it(node: Node) -> None:
@@ -98,8 +112,7 @@ async def test_a_write_of_others_comes_first_if_it_was_first(node: Node) -> None
 
 async def test_nothing_is_taken_over_while_the_stream_is_away(node: Node) -> None:
     """Until it follows again nobody knows whether the next revision is still etcd's."""
-    node.task.cancel()
-    await node.turn()
+    await node.stop()
     node.feed.acknowledged(event(2))
     assert node.cache.reached == 1
 
@@ -112,7 +125,7 @@ async def test_a_stream_that_is_far_behind_what_is_missing_starts_anew(
         node.feed.acknowledged(event(revision))
     node.feed.notice(20)
     node.stream.tell(event(2))
-    await node.turn()
+    await node.client.opened(2)
     assert [start for start, _ in node.client.streams] == [2, 10]
     node.feed.acknowledged(event(11))
     node.stream.tell(*(event(revision) for revision in range(10, 12)))
@@ -123,12 +136,32 @@ async def test_a_stream_that_is_far_behind_what_is_missing_starts_anew(
 async def test_a_stream_that_only_repeats_is_left_to_itself_while_writes_go_on(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed_module, "REDUNDANT_PAUSE", 3600)
+    paused: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+
+    async def sleep(seconds: float) -> None:
+        paused.set_result(seconds)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
     for revision in (2, 3):
         node.feed.acknowledged(event(revision))
         node.stream.tell(event(revision))
-    await node.turn()
+    assert await paused == feed_module.REDUNDANT_PAUSE
     assert node.stream.messages.qsize() == 1
+
+
+async def test_what_an_etcd_knew_that_was_set_back_is_forgotten(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or the stream would be thought far behind for ever."""
+    monkeypatch.setattr(feed_module, "FAR_BEHIND", 3)
+    node.feed.notice(1000)
+    await node.stop()
+    node.task = asyncio.ensure_future(node.feed._follow())
+    await node.client.opened(2)
+    for revision in (2, 3):
+        node.stream.tell(event(revision))
+    async with asyncio.timeout(5):
+        await node.cache.reach(3)
+    assert [start for start, _ in node.client.streams] == [2, 2]
 
 
 @given(st.data())
@@ -142,7 +175,7 @@ def test_whatever_comes_when_every_change_is_seen_once_and_in_order(data: st.Dat
 
     async def run() -> None:
         node, told = Node(), 1
-        await node.turn()
+        await node.client.opened(1)
         for step in [*steps, *["told"] * len(cuts)]:
             if step != "told":
                 node.feed.acknowledged(event(step, f"p{step % 3}"))
@@ -154,6 +187,6 @@ def test_whatever_comes_when_every_change_is_seen_once_and_in_order(data: st.Dat
                 told = max(told, upto)
             assert node.seen() == list(range(2, node.cache.reached + 1))
         assert node.cache.reached == last
-        node.task.cancel()
+        await node.stop()
 
     asyncio.run(run())
