@@ -37,9 +37,8 @@ def _compile(type_: Type) -> Nulled | None:
     element = _nuller(type_.elem) if type_.elem is not None and type_.kind in (Kind.LIST, Kind.MAP) else None
     if element is None:
         return None
-    if type_.kind is Kind.LIST:
-        return _each(element)
-    return lambda members: _each(element)(members.values()) if members else None
+    null_in_each = _each(element)
+    return null_in_each if type_.kind is Kind.LIST else lambda members: null_in_each(members.values())
 
 
 def _struct(type_: Type) -> Nulled | None:

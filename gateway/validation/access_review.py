@@ -14,7 +14,10 @@ _ATTRIBUTES = "spec.resourceAttributes"
 
 
 def validate_access_review(review: JsonObject, resource: str, namespace: str) -> list[FieldError]:
-    """`resource` is the plural of one of the three kinds, `namespace` the path's."""
+    """All that is wrong with a review, in kube-apiserver's order.
+
+    `resource` is the plural of one of the three kinds, `namespace` the path's.
+    """
     spec, local = review.get("spec") or {}, resource == "localsubjectaccessreviews"
     asked, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     errors = _what_is_asked(asked, path)

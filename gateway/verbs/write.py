@@ -99,7 +99,10 @@ def begin(gateway: Gateway, request: Request, resource: Resource, options: Write
 
 
 def track_fields(write: Write, new: JsonObject, old: JsonObject | None) -> None:
-    """Records in managedFields what this write changes; both objects are in the served version."""
+    """Records in `new`'s managedFields what this write changes; both objects are in the served version.
+
+    Whatever depends on `new` as it was sent is then settled: its empty lists become what storage makes of them.
+    """
     resource = write.resource
     if write.scope.to_storage is not None:
         _show_as_stored(write.scope, new)
