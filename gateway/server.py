@@ -11,8 +11,8 @@ from gateway.access.authentication import Authenticator
 from gateway.access.authorization import Authorizer
 from gateway.config import Settings
 from gateway.http.routing import ResourceKey
-from gateway.resources.registry import Registry
-from gateway.resources.resource import Resource
+from gateway.kinds.registry import Registry
+from gateway.kinds.resource import Resource
 from storage.etcd import EtcdClient
 from storage.feed import Feed
 from storage.store import Store
@@ -61,7 +61,7 @@ def build_gateway(settings: Settings) -> Gateway:
     """Makes the parts and puts them together; nothing is connected yet. To be called on the event loop."""
     from gateway.access.authorization import AuthenticatedOnly
     from gateway.access.tokens import authenticator_of
-    from gateway.resources.registry import builtin_registry
+    from gateway.kinds.registry import builtin_registry
     from gateway.verbs.serving import serve
     from storage.cache import WatchCache
     from storage.consistency import ConsistentReads

@@ -13,8 +13,8 @@ from enum import Enum
 
 from gateway.admission.lookup import Lookup
 from gateway.jsontypes import JsonObject
-from gateway.resources.resource import Resource
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.resource import Resource
+from gateway.kinds.strategy import WriteContext
 
 
 class Operation(Enum):

@@ -6,7 +6,7 @@ from gateway.admission.chain import Operation, Plugin, on
 from gateway.admission.default_class import newest_default
 from gateway.admission.lookup import Lookup
 from gateway.jsontypes import JsonObject
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.strategy import WriteContext
 
 _OLD_CHOICE = "kubernetes.io/ingress.class"
 _DEFAULT = "ingressclass.kubernetes.io/is-default-class"

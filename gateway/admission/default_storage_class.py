@@ -6,7 +6,7 @@ from gateway.admission.chain import Operation, Plugin, on
 from gateway.admission.default_class import newest_default
 from gateway.admission.lookup import Lookup
 from gateway.jsontypes import JsonObject
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.strategy import WriteContext
 
 CLAIM_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 _DEFAULT = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")

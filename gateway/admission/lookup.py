@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gateway.jsontypes import JsonObject, loads
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.strategy import WriteContext
 
 if TYPE_CHECKING:
     from gateway.server import Gateway

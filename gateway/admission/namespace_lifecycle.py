@@ -7,8 +7,8 @@ from gateway.admission.lookup import Lookup
 from gateway.admission.refusal import refused
 from gateway.http.status import forbidden, not_found
 from gateway.jsontypes import JsonObject
-from gateway.resources.resource import Resource
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.resource import Resource
+from gateway.kinds.strategy import WriteContext
 
 IMMORTAL = frozenset({"default", "kube-system", "kube-public"})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gateway.http.status import StatusError, forbidden
 from gateway.jsontypes import JsonObject
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.strategy import WriteContext
 
 
 def refused(context: WriteContext, obj: JsonObject | None, reason: str) -> StatusError:

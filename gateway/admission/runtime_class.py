@@ -8,7 +8,7 @@ from gateway.admission.chain import Operation, Plugin, on
 from gateway.admission.lookup import Lookup
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.strategy import WriteContext
 from gateway.validation.field import go_quote
 
 _OVERHEAD_DIFFERS = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"

@@ -8,7 +8,7 @@ from gateway.admission.chain import Operation, Plugin, on
 from gateway.admission.lookup import Lookup
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.strategy import WriteContext
 from gateway.verbs.metadata import generated_name
 
 MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gateway.admission.chain import Operation, Plugin, on
 from gateway.admission.lookup import Lookup
 from gateway.jsontypes import JsonObject
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.strategy import WriteContext
 
 FINALIZERS = {
     "persistentvolumes": "kubernetes.io/pv-protection",

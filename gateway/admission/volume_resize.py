@@ -7,7 +7,7 @@ from gateway.admission.default_storage_class import CLAIM_ANNOTATION
 from gateway.admission.lookup import Lookup
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.strategy import WriteContext
 from gateway.schema.quantity import parse_quantity
 
 

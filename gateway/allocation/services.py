@@ -17,7 +17,7 @@ from gateway.allocation.families import fill_families, refused, unchanged_prefer
 from gateway.allocation.ports import NodePorts
 from gateway.http.status import StatusError, internal_error
 from gateway.jsontypes import JsonObject
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.strategy import WriteContext
 from gateway.validation.field import invalid
 from storage.errors import Conflict, StorageError
 

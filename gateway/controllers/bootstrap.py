@@ -19,7 +19,7 @@ from gateway.controllers.bootstrap_objects import (
 )
 from gateway.controllers.flow_control_objects import flow_control
 from gateway.jsontypes import JsonObject, loads
-from gateway.resources.resource import Resource
+from gateway.kinds.resource import Resource
 from gateway.schema.encode import encode_stored
 from gateway.server import Gateway
 from gateway.verbs.metadata import now_text

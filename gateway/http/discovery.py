@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
+from gateway.discovery.documents import aggregated_documents, groups_of, legacy_documents
 from gateway.http.exchange import Request, Response
 from gateway.http.negotiation import (
     JSON,
@@ -14,8 +15,7 @@ from gateway.http.negotiation import (
     not_acceptable,
 )
 from gateway.http.routing import method_not_allowed, unknown_path
-from gateway.resources.discovery import aggregated_documents, groups_of, legacy_documents
-from gateway.resources.registry import Registry
+from gateway.kinds.registry import Registry
 
 AGGREGATED_TYPE = b";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _AGGREGATED = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}

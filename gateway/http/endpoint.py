@@ -23,7 +23,7 @@ from gateway.http.request_info import MalformedPath, RequestInfo, request_info
 from gateway.http.routing import served_resource, unknown_path
 from gateway.http.sending import Send, send_response, with_standard_headers
 from gateway.http.status import StatusError
-from gateway.resources.resource import Resource
+from gateway.kinds.resource import Resource
 from gateway.server import Gateway
 from gateway.verbs import verb_for
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from gateway.http.request_info import RequestInfo
 from gateway.http.status import StatusError, bad_request
-from gateway.resources.resource import Resource
+from gateway.kinds.resource import Resource
 from gateway.validation.field import go_quote
 
 ResourceKey = tuple[str, str, str, str]  # group, version, plural, subresource ("" for the resource itself)

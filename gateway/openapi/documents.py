@@ -6,9 +6,9 @@ import hashlib
 from importlib.resources import files
 
 from gateway.jsontypes import JsonObject, dumps
+from gateway.kinds.registry import Registry
 from gateway.openapi.paths import paths_of
 from gateway.openapi.schemas import PATCH, schemas_of
-from gateway.resources.registry import Registry
 from gateway.schema.catalog import META, document
 from gateway.version import version_info
 

@@ -9,8 +9,8 @@ from time import time
 
 from fastapi import APIRouter, Request, Response
 
+from gateway.kinds.registry import Registry
 from gateway.openapi.documents import ROOT, Documents
-from gateway.resources.registry import Registry
 
 METHODS = ["GET", "HEAD"]
 _YEAR = 365 * 24 * 3600

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from gateway.jsontypes import JsonObject, dumps
+from gateway.kinds.registry import Registry
 from gateway.openapi.schemas import PATCH, REFERENCE, schemas_of
-from gateway.resources.registry import Registry
 from gateway.schema.catalog import META, document
 
 PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"

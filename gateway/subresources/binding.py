@@ -8,7 +8,7 @@ from gateway.admission.chain import Operation, review
 from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.jsontypes import JsonObject
-from gateway.resources.resource import Resource
+from gateway.kinds.resource import Resource
 from gateway.subresources.answers import created_status, set_condition
 from gateway.validation import field
 from gateway.verbs import metadata

@@ -13,7 +13,7 @@ from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, loads
-from gateway.resources.resource import Resource
+from gateway.kinds.resource import Resource
 from gateway.validation.field import go_quote
 
 if TYPE_CHECKING:

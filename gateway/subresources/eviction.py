@@ -10,8 +10,8 @@ from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, loads
-from gateway.resources.resource import Resource
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.resource import Resource
+from gateway.kinds.strategy import WriteContext
 from gateway.selectors.labels import parse
 from gateway.subresources.answers import created_status, set_condition
 from gateway.subresources.selector_text import selector_text

@@ -9,7 +9,7 @@ from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.http.request_info import RequestInfo
 from gateway.jsontypes import JsonObject, dump_line
-from gateway.resources.resource import Resource
+from gateway.kinds.resource import Resource
 from gateway.subresources.answers import created_object
 from gateway.validation.access_review import validate_access_review
 from gateway.verbs import metadata

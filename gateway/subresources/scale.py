@@ -13,7 +13,7 @@ from gateway.apply.scale import to_parent, to_scale
 from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.jsontypes import JsonObject, dump_line, loads
-from gateway.resources.resource import Resource
+from gateway.kinds.resource import Resource
 from gateway.subresources.selector_text import selector_text
 from gateway.validation.field import invalid
 from gateway.validation.objectmeta import validate_object_meta

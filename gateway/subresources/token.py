@@ -12,8 +12,8 @@ from gateway.admission.lookup import Lookup
 from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.jsontypes import JsonObject
-from gateway.resources.resource import Resource
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.resource import Resource
+from gateway.kinds.strategy import WriteContext
 from gateway.subresources.answers import created_object
 from gateway.validation.field import FieldError, go_quote, invalid
 from gateway.verbs.body import read_object

@@ -18,7 +18,7 @@ from gateway.verbs.deprecated import WARNINGS, with_warning
 
 if TYPE_CHECKING:
     from gateway.http.exchange import Request, Response
-    from gateway.resources.resource import Resource
+    from gateway.kinds.resource import Resource
     from gateway.server import Gateway
 
     Verb = Callable[[Gateway, Request, Resource], Awaitable[Response]]

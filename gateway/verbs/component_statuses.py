@@ -5,7 +5,7 @@ from __future__ import annotations
 from gateway.http.exchange import Request, Response
 from gateway.http.status import method_not_supported, not_found
 from gateway.jsontypes import JsonObject, dump_line
-from gateway.resources.resource import Resource
+from gateway.kinds.resource import Resource
 from gateway.server import Gateway
 from storage.errors import StorageError
 

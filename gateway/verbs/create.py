@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gateway.http.exchange import Request, Response
-from gateway.resources.resource import Resource
+from gateway.kinds.resource import Resource
 from gateway.verbs import metadata
 from gateway.verbs.body import read_object
 from gateway.verbs.offload import offloaded

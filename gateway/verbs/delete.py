@@ -9,7 +9,7 @@ from gateway.admission.chain import Operation, review
 from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.jsontypes import JsonObject, dumps
-from gateway.resources.resource import Resource
+from gateway.kinds.resource import Resource
 from gateway.schema.encode import encode_stored
 from gateway.verbs.delete_options import read_delete_options
 from gateway.verbs.deletion import RETURNS_OBJECT, Step, mark_namespace, plan

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gateway.http.exchange import Request, Response
 from gateway.http.status import StatusError
-from gateway.resources.resource import Resource
+from gateway.kinds.resource import Resource
 from gateway.verbs.delete import CHILDREN_STAY, delete_object, unspecified
 from gateway.verbs.delete_options import read_delete_options
 from gateway.verbs.list import answer_page, read_page

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from gateway.jsontypes import JsonObject
-from gateway.resources.resource import Resource
+from gateway.kinds.resource import Resource
 from gateway.verbs.metadata import time_text
 from gateway.verbs.options import DeleteOptions
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gateway.http.exchange import Request, Response
-    from gateway.resources.resource import Resource
+    from gateway.kinds.resource import Resource
     from gateway.server import Gateway
     from gateway.verbs import Verb
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gateway.http.exchange import Request, Response
 from gateway.http.status import not_found
-from gateway.resources.resource import Resource
+from gateway.kinds.resource import Resource
 from gateway.server import Gateway
 from gateway.verbs.list_options import parse_resource_version
 from gateway.verbs.too_large import too_large

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol
 
 from gateway.jsontypes import JsonObject
-from gateway.resources.resource import Resource
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.resource import Resource
+from gateway.kinds.strategy import WriteContext
 
 if TYPE_CHECKING:
     from gateway.server import Gateway

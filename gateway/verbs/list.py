@@ -17,7 +17,7 @@ from dataclasses import replace
 from gateway.http.exchange import ListBody, Request, Response
 from gateway.http.status import bad_request, expired
 from gateway.jsontypes import dumps
-from gateway.resources.resource import Resource
+from gateway.kinds.resource import Resource
 from gateway.server import Gateway
 from gateway.verbs.list_options import EXACT, NOT_OLDER_THAN, ListOptions, list_options, parse_resource_version
 from gateway.verbs.serving import Served

@@ -8,7 +8,7 @@ from os import urandom
 
 from gateway.http.status import StatusError, bad_request
 from gateway.jsontypes import JsonObject
-from gateway.resources.resource import Resource
+from gateway.kinds.resource import Resource
 from gateway.validation.field import go_quote
 
 # apimachinery leaves out vowels and digits that look like letters, so that no words appear

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.jsontypes import JsonObject
+from gateway.kinds.resource import Resource
 from gateway.patches.unstructured import converted, mismatch
-from gateway.resources.resource import Resource
 from gateway.schema.decode import DecodeError, DecodeReport, decode
 from gateway.schema.empty_lists import null_empty_lists
 from gateway.schema.problems import json_kind

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from gateway.admission.chain import Chain, chain_for
 from gateway.admission.lookup import Lookup
 from gateway.jsontypes import JsonObject, loads
-from gateway.resources.resource import Resource
-from gateway.resources.strategies import strategy_for
-from gateway.resources.strategy import Strategy
+from gateway.kinds.resource import Resource
+from gateway.kinds.strategies import strategy_for
+from gateway.kinds.strategy import Strategy
 from gateway.schema.types import Type
 from gateway.verbs.expiry import Expiry
 from gateway.verbs.hooks import WriteHooks, hooks_for
@@ -74,7 +74,7 @@ def scope_of(gateway: Gateway, resource: Resource) -> Scope:
 
 
 def _compile(gateway: Gateway, resource: Resource) -> Scope:
-    from gateway.resources.storage_form import converter
+    from gateway.kinds.storage_form import converter
     from gateway.schema.catalog import type_of
 
     kind, served = resource.kind, resource.api_version

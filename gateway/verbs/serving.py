@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
 from gateway.jsontypes import dumps, loads
-from gateway.resources.resource import Resource
-from gateway.resources.storage_form import Convert, canonicaliser, converter
+from gateway.kinds.resource import Resource
+from gateway.kinds.storage_form import Convert, canonicaliser, converter
 from gateway.schema.encode import encode_answer
 from gateway.selectors.fields import Selectable
 from gateway.selectors.selectable import attributes_of, selectable

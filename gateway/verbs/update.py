@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gateway.http.exchange import Request, Response
 from gateway.jsontypes import JsonObject, dumps, loads
-from gateway.resources.resource import Resource
+from gateway.kinds.resource import Resource
 from gateway.verbs import metadata
 from gateway.verbs.body import read_object
 from gateway.verbs.options import write_options

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from gateway.http.exchange import Request, Response
 from gateway.http.status import StatusError, expired, service_unavailable
 from gateway.jsontypes import dumps
-from gateway.resources.resource import Resource
+from gateway.kinds.resource import Resource
 from gateway.server import Gateway
 from gateway.verbs.list_options import ListOptions, list_options, parse_resource_version
 from gateway.verbs.serving import Served

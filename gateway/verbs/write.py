@@ -19,8 +19,8 @@ from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, dumps, loads
-from gateway.resources.resource import Resource
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.resource import Resource
+from gateway.kinds.strategy import WriteContext
 from gateway.schema.empty_lists import null_empty_lists
 from gateway.schema.encode import encode_answer, encode_stored
 from gateway.validation.field import FieldError

@@ -14,9 +14,9 @@ from typing import Any
 from gateway.apply import update_managed
 from gateway.defaults import apply_defaults
 from gateway.jsontypes import JsonObject
-from gateway.resources.registry import builtin_registry
-from gateway.resources.strategies import strategy_for
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.registry import builtin_registry
+from gateway.kinds.strategies import strategy_for
+from gateway.kinds.strategy import WriteContext
 from gateway.schema.catalog import type_of
 from gateway.schema.decode import DecodeReport, decode, parse_body
 from gateway.schema.encode import encode_stored

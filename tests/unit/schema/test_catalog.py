@@ -1,7 +1,7 @@
 """The catalog of built-in types and the registry of what is served."""
 
-from gateway.resources.registry import builtin_registry, storage_version_hash, version_priority
-from gateway.resources.resource import Resource
+from gateway.kinds.registry import builtin_registry, storage_version_hash, version_priority
+from gateway.kinds.resource import Resource
 from gateway.schema.catalog import document, type_for, type_of
 from gateway.schema.types import Kind, Omit
 

@@ -8,9 +8,9 @@ import yaml
 
 from gateway.defaults import apply_defaults
 from gateway.jsontypes import JsonObject
-from gateway.resources.resource import Resource
-from gateway.resources.strategies import strategy_for
-from gateway.resources.strategy import Strategy, WriteContext
+from gateway.kinds.resource import Resource
+from gateway.kinds.strategies import strategy_for
+from gateway.kinds.strategy import Strategy, WriteContext
 
 MINIMAL: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("minimal.yaml").read_text())
 

@@ -7,9 +7,9 @@ import pytest
 
 from gateway.defaults import apply_defaults
 from gateway.jsontypes import JsonObject
-from gateway.resources.resource import Resource
-from gateway.resources.strategies import strategy_for
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.resource import Resource
+from gateway.kinds.strategies import strategy_for
+from gateway.kinds.strategy import WriteContext
 
 RESOURCE = Resource("", "v1", "pods", "Pod", "", "v1", True, frozenset())
 CONTEXT = WriteContext(resource=RESOURCE, namespace="default", name="web", user="admin", now="2024-01-02T03:04:05Z")

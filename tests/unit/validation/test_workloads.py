@@ -7,9 +7,9 @@ import pytest
 
 from gateway.defaults import apply_defaults
 from gateway.jsontypes import JsonObject
-from gateway.resources.resource import Resource
-from gateway.resources.strategies import strategy_for
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.resource import Resource
+from gateway.kinds.strategies import strategy_for
+from gateway.kinds.strategy import WriteContext
 from gateway.validation.cron import schedule_error, validate_time_zone
 
 RESOURCE = Resource("apps", "v1", "deployments", "Deployment", "apps", "v1", True, frozenset())

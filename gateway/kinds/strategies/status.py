@@ -1,0 +1,95 @@
+"""How specification and status are kept apart (API Conventions "Spec and Status"), and how generations count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+
+from gateway.jsontypes import JsonObject
+from gateway.kinds.strategy import WriteContext
+from gateway.validation.checks import same
+
+OnCreate = Callable[[JsonObject, WriteContext], None]
+OnUpdate = Callable[[JsonObject, JsonObject, WriteContext], None]
+
+
+def empty_status(status: JsonObject | None = None, *, generation: bool = False) -> OnCreate:
+    """A prepare_for_create: the status starts as `status`, the generation (if kept) at 1."""
+
+    def prepare(obj: JsonObject, context: WriteContext) -> None:
+        if status is None:
+            obj.pop("status", None)
+        else:
+            obj["status"] = deepcopy(status)
+        if generation:
+            obj["metadata"]["generation"] = 1
+
+    return prepare
+
+
+def _keep(obj: JsonObject, old: JsonObject, key: str) -> None:
+    if key in old:
+        obj[key] = deepcopy(old[key])
+    else:
+        obj.pop(key, None)
+
+
+def keep_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
+    """A prepare_for_update of the resource itself: it leaves the status alone."""
+    _keep(obj, old, "status")
+
+
+def keep_spec(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
+    """A prepare_for_update of a status subresource: it leaves the specification alone."""
+    _keep(obj, old, "spec")
+
+
+def keep_spec_and_metadata(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
+    """As `keep_spec`, for kinds whose status subresource changes no metadata but managedFields and finalizers."""
+    _keep(obj, old, "spec")
+    meta, before = obj["metadata"], old["metadata"]
+    for key in (
+        "deletionTimestamp",
+        "generation",
+        "selfLink",
+        "labels",
+        "annotations",
+        "finalizers",
+        "ownerReferences",
+    ):
+        if key in before:
+            meta[key] = deepcopy(before[key])
+        else:
+            meta.pop(key, None)
+
+
+def keep_spec_and_all_metadata(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
+    """As `keep_spec`, for kinds whose status subresource changes no metadata but managedFields."""
+    _keep(obj, old, "spec")
+    managed = obj["metadata"].get("managedFields")
+    obj["metadata"] = deepcopy(old["metadata"])
+    obj["metadata"].pop("managedFields", None)
+    if managed is not None:
+        obj["metadata"]["managedFields"] = managed
+
+
+def bump_generation(obj: JsonObject, old: JsonObject) -> None:
+    """The desired state has changed."""
+    obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+
+
+def first_generation(obj: JsonObject, context: WriteContext) -> None:
+    """A prepare_for_create of kinds that count generations."""
+    obj["metadata"]["generation"] = 1
+
+
+def counting(keys: Sequence[str] = ("spec",), *, status: bool = True) -> OnUpdate:
+    """A prepare_for_update: keeps the status (if there is one), and counts a change of any of `keys`."""
+
+    def prepare(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
+        if status:
+            _keep(obj, old, "status")
+        if any(not same(obj.get(key), old.get(key)) for key in keys):
+            bump_generation(obj, old)
+
+    return prepare
