@@ -12,8 +12,8 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.config import Settings
 from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS, bootstrap, bootstrap_descriptions
-from gateway.http.discovery import Discovery
-from gateway.http.endpoint import Endpoint
+from gateway.discovery.serving import Discovery
+from gateway.handler import Handler
 from gateway.openapi.routes import openapi
 from gateway.operations import answer_strays, operations
 from gateway.server import Gateway, build_gateway
@@ -37,13 +37,13 @@ class App(FastAPI):
         )
         self.settings = settings
         self.gateway: Gateway | None = None  # from start-up on
-        self._endpoint: Endpoint
+        self._handler: Handler
         self._super_call = super().__call__
         answer_strays(self)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            await self._endpoint(scope, receive, send)
+            await self._handler(scope, receive, send)
         else:
             await self._super_call(scope, receive, send)
 
@@ -66,7 +66,7 @@ class App(FastAPI):
             discovery = Discovery(gateway.registry, address)
             self.include_router(operations(gateway, discovery.paths, list(BOOTSTRAP_HOOKS)))
             self.include_router(openapi(gateway.registry))
-            self._endpoint = Endpoint(gateway, discovery, self._super_call)
+            self._handler = Handler(gateway, discovery, self._super_call)
             yield
         finally:
             gateway.stop()
@@ -79,9 +79,11 @@ class App(FastAPI):
 def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
     """Starts what runs beside the requests; all of it is safe on several replicas at once."""
     from gateway.allocation.repair import repair_until
+    from gateway.allocation.services import ServiceAllocation
     from storage.compaction import Compactor
 
     settings = gateway.settings
+    allocation = ServiceAllocation(gateway.store, settings)
     compactor = Compactor(
         gateway.client,
         settings.etcd_prefix.encode(),
@@ -90,7 +92,7 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
     )
     return [
         asyncio.create_task(compactor.run(), name="compaction"),
-        asyncio.create_task(repair_until(gateway, gateway.stopping), name="service-ip-repair"),
+        asyncio.create_task(repair_until(allocation, gateway.stopping), name="service-ip-repair"),
         asyncio.create_task(bootstrap_descriptions(gateway), name="bootstrap-descriptions"),
     ]
 

@@ -9,9 +9,9 @@ import orjson
 from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.exceptions import HTTPException
 
-from gateway.http.endpoint import NO_SNIFF, PAGE_NOT_FOUND
+from gateway.endpoints.routing import method_not_allowed
+from gateway.handler import NO_SNIFF, PAGE_NOT_FOUND
 from gateway.http.exchange import TEXT_TYPE
-from gateway.http.routing import method_not_allowed
 from gateway.observability import health, metrics
 from gateway.server import Gateway
 from gateway.version import version_info

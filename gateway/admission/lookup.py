@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from gateway.jsontypes import JsonObject, loads
-from gateway.kinds.strategy import WriteContext
-
-if TYPE_CHECKING:
-    from gateway.server import Gateway
+from gateway.kinds.attributes import Attributes
+from storage.store import Store
 
 _MEMO_LIMIT = 4096
 _PARSED = "parsed objects"
@@ -17,11 +13,10 @@ _PARSED = "parsed objects"
 class Lookup:
     """Reads objects by their storage prefix ("namespaces", "priorityclasses"), in their storage version."""
 
-    __slots__ = ("_gateway", "_memo", "_prefix")
+    __slots__ = ("_memo", "_prefix", "_store")
 
-    def __init__(self, gateway: Gateway) -> None:
-        self._gateway = gateway
-        self._prefix = gateway.settings.etcd_prefix
+    def __init__(self, store: Store, etcd_prefix: str) -> None:
+        self._store, self._prefix = store, etcd_prefix
         self._memo: dict[bytes, tuple[int, JsonObject]] = {}
 
     def _key(self, storage_prefix: str, namespace: str, name: str) -> bytes:
@@ -31,7 +26,7 @@ class Lookup:
     async def get(self, storage_prefix: str, namespace: str, name: str, *, live: bool = False) -> JsonObject | None:
         """An object, not to be changed; `live` asks etcd at once. A missing one is asked for in etcd too."""
         key = self._key(storage_prefix, namespace, name)
-        store = self._gateway.store
+        store = self._store
         stored = None if live else store.cached(key)
         if stored is None:
             stored = await store.get(key)
@@ -48,7 +43,7 @@ class Lookup:
 
     def cached_list(self, storage_prefix: str) -> list[JsonObject]:
         """All objects of a resource that the watch cache has, in key order, not to be changed."""
-        cache = self._gateway.store.cache.of_key(f"{self._prefix}/{storage_prefix}/x".encode())
+        cache = self._store.cache.of_key(f"{self._prefix}/{storage_prefix}/x".encode())
         if cache is None:
             return []
         found = cache.memo.get(_PARSED)
@@ -62,9 +57,9 @@ class Lookup:
     async def list(self, storage_prefix: str, namespace: str = "") -> list[JsonObject]:
         """All objects below a prefix, most recent, in key order."""
         path = f"{namespace}/" if namespace else ""
-        stored = await self._gateway.store.list(f"{self._prefix}/{storage_prefix}/{path}".encode())
+        stored = await self._store.list(f"{self._prefix}/{storage_prefix}/{path}".encode())
         return [loads(item.value) for item in stored]
 
-    def may_for_signer(self, context: WriteContext, verb: str, signer: str) -> bool:
+    def may_for_signer(self, attributes: Attributes, verb: str, signer: str) -> bool:
         """Whether the user may approve or sign for a signer, by its name or by its domain."""
         return True

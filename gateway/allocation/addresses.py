@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from gateway.allocation.errors import AllocationError, RangeFull
 from gateway.jsontypes import JsonObject, dumps, loads
-from gateway.verbs.metadata import now_text
+from gateway.writing.metadata import now_text
 from storage.errors import Conflict, KeyExists
 from storage.store import Store
 

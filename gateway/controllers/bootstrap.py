@@ -22,7 +22,7 @@ from gateway.jsontypes import JsonObject, loads
 from gateway.kinds.resource import Resource
 from gateway.schema.encode import encode_stored
 from gateway.server import Gateway
-from gateway.verbs.metadata import now_text
+from gateway.writing.metadata import now_text
 from storage.errors import Conflict, KeyExists, StorageError, StoredObject
 
 logger = logging.getLogger(__name__)

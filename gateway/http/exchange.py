@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote_plus
 
-from gateway.access.user import User
 from gateway.http.negotiation import JSON, Representation
 from gateway.http.request_info import RequestInfo
 from gateway.http.status import StatusError, request_too_large
+from gateway.http.user import User
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Header = tuple[bytes, bytes]
@@ -20,12 +20,6 @@ TEXT_TYPE = b"text/plain; charset=utf-8"
 MAX_BODY = 3 * 1024 * 1024
 
 _NO_QUERY: dict[str, list[str]] = {}
-
-
-class ListBody(list[bytes]):
-    """A list's JSON in pieces: all up to its items, which come last; then whole items, separated by commas, in each
-    piece but the last, which ends it.
-    """
 
 
 class ClientDisconnected(Exception):
@@ -146,6 +140,9 @@ def _unquote(text: str) -> str:
 class Response:
     """An answer. `body` is bytes, chunks sent one after the other with a content-length, or an async iterator
     streamed for as long as it gives chunks (a watch). Headers that every answer carries are added on sending.
+
+    JSON that is not `encoded` yet, an object of the endpoint's kind or a Status, is brought into the representation
+    that the client asked for.
     """
 
     status: int
@@ -153,3 +150,4 @@ class Response:
     content_type: bytes = JSON_TYPE
     headers: list[Header] = field(default_factory=list)
     cache_control: bytes = b"no-cache, private"
+    encoded: bool = False

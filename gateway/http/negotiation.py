@@ -7,10 +7,8 @@ Two rules apply one after the other, as in kube-apiserver: some clause must name
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from gateway.http.formats import FORMATS
-from gateway.http.formats.format import Format
 from gateway.http.status import StatusError, unsupported_media_type
 
 # what bodies are read in and error messages advertise
@@ -23,12 +21,24 @@ _MEMO_LIMIT = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Representation:
-    """How to answer: in which format, and whether the client's Accept header asked for indentation."""
+class MediaType:
+    """A media type in which objects are answered; `stream` is a watch's content type in it, if it has one."""
 
-    format: Format
+    name: str
+    stream: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Representation:
+    """How to answer: in which media type, and whether indented for people."""
+
+    media: MediaType
     content_type: bytes
     pretty: bool = False
+
+    def prettied(self) -> Representation:
+        """The same, indented."""
+        return self if self.pretty else _PRETTY_JSON if self is JSON else replace(self, pretty=True)
 
 
 @dataclass(slots=True)
@@ -41,7 +51,11 @@ class Clause:
     params: dict[str, str] = field(default_factory=dict)
 
 
-JSON = Representation(FORMATS[0], FORMATS[0].media_type.encode())
+YAML = MediaType("application/yaml")
+SERVED = (MediaType("application/json", b"application/json"), YAML)  # an unspecific client gets the first
+
+JSON = Representation(SERVED[0], b"application/json")
+_PRETTY_JSON = replace(JSON, pretty=True)
 
 _memo: dict[tuple[bytes, str], Representation] = {(b"", ""): JSON, (b"application/json", ""): JSON, (b"*/*", ""): JSON}
 
@@ -69,31 +83,34 @@ def _negotiate(accept: str, kind: str) -> Representation:
         produced = MEDIA_TYPES + STREAM_TYPES if kind else MEDIA_TYPES
         raise unacceptable(produced)
     stream = kind == "watch"
-    for format_, params in matches(accept):
-        if _honours(format_, params, stream):
-            content_type = format_.stream_type if stream else format_.media_type.encode()
+    for media, params in matches(accept):
+        if _honours(media, params, stream):
+            content_type = media.stream if stream else media.name.encode()
             if content_type is None:
                 break
-            return Representation(format_, content_type, params.get("pretty") == "1")
+            pretty = params.get("pretty") == "1" and not stream
+            if media is JSON.media and not pretty:
+                return JSON
+            return Representation(media, content_type, pretty)
     raise not_acceptable(STREAM_TYPES if stream else MEDIA_TYPES)
 
 
-def matches(accept: str) -> Iterable[tuple[Format, Mapping[str, str]]]:
-    """Formats with their parameters that the header admits, the preferred first; all of them for an empty one."""
+def matches(accept: str) -> Iterable[tuple[MediaType, Mapping[str, str]]]:
+    """Media types with their parameters that the header admits, the preferred first; all of them for an empty one."""
     if not accept:
-        yield from ((format_, {}) for format_ in FORMATS)
+        yield from ((media, {}) for media in SERVED)
     for clause in parse_accept(accept):
-        for format_ in FORMATS:
-            type_, _, subtype = format_.media_type.partition("/")
+        for media in SERVED:
+            type_, _, subtype = media.name.partition("/")
             if (clause.type == type_ and clause.subtype in (subtype, "*")) or clause.type == clause.subtype == "*":
-                yield format_, clause.params
+                yield media, clause.params
 
 
-def _honours(format_: Format, params: Mapping[str, str], stream: bool) -> bool:
+def _honours(media: MediaType, params: Mapping[str, str], stream: bool) -> bool:
     if "as" in params or "g" in params or "v" in params or params.get("sv"):
         return False
     streamed = params.get("stream")
-    return not streamed or (streamed == "watch" and format_.stream_type is not None)
+    return not streamed or (streamed == "watch" and media.stream is not None)
 
 
 def literally_acceptable(accept: str, produced: Iterable[str]) -> bool:

@@ -3,34 +3,19 @@
 As `rest.RESTCreateStrategy` and `rest.RESTUpdateStrategy`: a module in `gateway/kinds/strategies/` exports
 `STRATEGIES`, a dict from subresource name ("" for the resource itself, "status", "scale", …) to `Strategy`. Objects
 are decoded, defaulted dicts in the resource's *storage* version; functions change `obj` in place and never `old`.
-Object metadata is prepared and validated generically before these run (see `gateway.verbs.write`).
+Object metadata is prepared and validated generically before these run (see `gateway.writing.write`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.resource import Resource
+from gateway.kinds.attributes import Attributes
 from gateway.validation.field import FieldError
 
-
-@dataclass(slots=True)
-class WriteContext:
-    """What a write knows while it runs. `warnings` become Warning headers (code 299) of the answer."""
-
-    resource: Resource
-    namespace: str
-    name: str
-    user: str
-    groups: Sequence[str] = ()
-    subresource: str = ""
-    now: str = ""  # RFC 3339 time of the request, seconds
-    dry_run: bool = False
-    warnings: list[str] = field(default_factory=list)
-    uid: str = ""  # of the user
-    extra: Mapping[str, Sequence[str]] = field(default_factory=dict)  # of the user
+WriteContext = Attributes
 
 
 def _nothing(obj: JsonObject, context: WriteContext) -> None:

@@ -37,12 +37,8 @@ def _metric(name: str, kind: str, help_: str, value: float) -> list[str]:
 def _objects(gateway: Gateway) -> list[str]:
     name = "apiserver_resource_objects"
     lines = [f"# HELP {name} Objects in the watch cache, by kind.", f"# TYPE {name} gauge"]
-    counted: set[bytes] = set()
-    for served in gateway.served.values():
-        if served.cache.spec.prefix not in counted:
-            counted.add(served.cache.spec.prefix)
-            labels = f'group="{served.resource.group}",resource="{served.resource.resource}"'
-            lines.append(f"{name}{{{labels}}} {len(served.cache)}")
+    for served, cache in gateway.endpoints.caches():
+        lines.append(f'{name}{{group="{served.group}",resource="{served.resource}"}} {len(cache)}')
     return lines
 
 

@@ -18,8 +18,8 @@ _CONDITIONS = "status.conditions"
 
 def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
     spec = obj["spec"]
-    asks: JsonObject = {"username": context.user, "uid": context.uid, "groups": list(context.groups)}
-    asks["extra"] = {key: list(values) for key, values in context.extra.items()}
+    asks: JsonObject = {"username": context.user.name, "uid": context.user.uid, "groups": list(context.user.groups)}
+    asks["extra"] = {key: list(values) for key, values in context.user.extra}
     for key, value in asks.items():
         spec.pop(key, None)
         if value:

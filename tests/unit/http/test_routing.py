@@ -2,8 +2,8 @@
 
 import pytest
 
+from gateway.endpoints.routing import served_resource
 from gateway.http.request_info import request_info
-from gateway.http.routing import served_resource
 from gateway.http.status import StatusError
 from gateway.kinds.registry import builtin_registry
 

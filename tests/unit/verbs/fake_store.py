@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from storage.cache import WatchCache
 from storage.errors import Conflict, KeyExists, StoredObject
 
 
-class FakeCache:
+class FakeCache(WatchCache):
     def of_key(self, key: bytes) -> None:
         return None
 
@@ -14,7 +15,7 @@ class FakeStore:
     """What verbs and allocators use of `storage.store.Store`; `stale` is what its watch cache shows instead."""
 
     def __init__(self) -> None:
-        self.cache = FakeCache()
+        self.cache = FakeCache(b"/registry/")
         self.objects: dict[bytes, StoredObject] = {}
         self.stale: dict[bytes, StoredObject | None] = {}
         self.revision = 1

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gateway.kinds.registry import builtin_registry
-from gateway.verbs.deletion import Step, plan
-from gateway.verbs.options import DeleteOptions
+from gateway.writing.deletion import Step, plan
+from gateway.writing.options import DeleteOptions
 
 RESOURCES = builtin_registry().resources
 PODS, CONFIG_MAPS, JOBS = (

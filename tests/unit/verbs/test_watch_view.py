@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.verbs.watch_view import PART, View
+from gateway.reading.view import PART, View
 from storage.cache import ResourceCache
-from storage.entry import Attributes, Entry
+from storage.entry import Attributes, ChangeType, Entry
 from storage.history import Overrun
 from storage.reads import Match
 from tests.unit.storage.canonical import HEAD, PREFIX, canonical, key, pods
@@ -20,9 +20,9 @@ encoded: list[Entry] = []
 
 
 def view(resource: ResourceCache, prefix: bytes = PREFIX, match: Match | None = None) -> View:
-    def encode(entry: Entry) -> bytes:
+    def encode(type_: ChangeType, entry: Entry) -> bytes:
         encoded.append(entry)
-        return HEAD + entry.tail
+        return b'{"type":"%b","object":%b}\n' % (type_.value, HEAD + entry.tail)
 
     encoded.clear()
     return View(resource, prefix, match, encode)
