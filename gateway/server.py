@@ -61,7 +61,7 @@ def build_gateway(settings: Settings) -> Gateway:
     """Makes the parts and puts them together; nothing is connected yet. To be called on the event loop."""
     from gateway.access.authorization import AuthenticatedOnly
     from gateway.access.tokens import authenticator_of
-    from gateway.kinds.registry import builtin_registry
+    from gateway.kinds.builtin import builtin_registry
     from gateway.verbs.serving import serve
     from storage.cache import WatchCache
     from storage.consistency import ConsistentReads

@@ -10,7 +10,6 @@ from gateway.kinds.resource import Resource
 from gateway.kinds.storage_form import Convert, canonicaliser, converter
 from gateway.schema.encode import encode_answer
 from gateway.selectors.fields import Selectable
-from gateway.selectors.selectable import attributes_of, selectable
 from gateway.verbs.stored import head_of
 from gateway.verbs.watch_view import View
 from storage.cache import ResourceCache, ResourceSpec, WatchCache
@@ -70,13 +69,13 @@ def serve(resource: Resource, cache: WatchCache, root: bytes) -> Served:
         prefix=root + resource.storage_prefix.encode() + b"/",
         head=head_of(resource.kind, resource.storage_version),
         canonicalise=canonicaliser(resource.kind, resource.storage_version),
-        attributes_of=attributes_of(resource.storage_prefix),
+        attributes_of=resource.model.attributes_of,
     )
     return Served(
         resource=resource,
         cache=cache.register(spec),
         head=head_of(resource.kind, resource.api_version),
         list_head=head_of(resource.kind + "List", resource.api_version) + METADATA + b'"resourceVersion":"',
-        selectable=selectable(resource.group, resource.resource),
+        selectable=resource.model_version.selectable,
         convert=converter(resource.kind, resource.storage_version, resource.api_version),
     )

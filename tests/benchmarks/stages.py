@@ -14,7 +14,7 @@ from typing import Any
 from gateway.apply import update_managed
 from gateway.defaults import apply_defaults
 from gateway.jsontypes import JsonObject
-from gateway.kinds.registry import builtin_registry
+from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.strategies import strategy_for
 from gateway.kinds.strategy import WriteContext
 from gateway.schema.catalog import type_of

@@ -12,7 +12,7 @@ from gateway.admission.default_class import newest_default
 from gateway.config import Settings
 from gateway.http.status import StatusError
 from gateway.jsontypes import dumps
-from gateway.kinds.registry import builtin_registry
+from gateway.kinds.builtin import builtin_registry
 from tests.unit.verbs.conftest import NAMESPACE, Api
 
 PODS = "/api/v1/namespaces/default/pods"

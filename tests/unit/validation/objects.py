@@ -8,10 +8,11 @@ import yaml
 
 from gateway.defaults import apply_defaults
 from gateway.jsontypes import JsonObject
-from gateway.kinds.resource import Resource
+from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.strategies import strategy_for
 from gateway.kinds.strategy import Strategy, WriteContext
 
+REGISTRY = builtin_registry()
 MINIMAL: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("minimal.yaml").read_text())
 
 
@@ -42,8 +43,7 @@ def made(resource: str, changes: JsonObject | None = None) -> JsonObject:
 def _rules(resource: str) -> tuple[Strategy, WriteContext]:
     group_version, _, plural = resource.rpartition("/")
     group, _, version = group_version.rpartition("/")
-    known = MINIMAL[resource]
-    described = Resource(group, version, plural, known["kind"], group, version, known["namespaced"], frozenset())
+    described = REGISTRY.resources[group, version, plural, ""]
     context = WriteContext(described, "default", "a", "admin", now="2024-01-02T03:04:05Z")
     return strategy_for(group, plural), context
 

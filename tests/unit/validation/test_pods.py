@@ -7,11 +7,11 @@ import pytest
 
 from gateway.defaults import apply_defaults
 from gateway.jsontypes import JsonObject
-from gateway.kinds.resource import Resource
+from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.strategies import strategy_for
 from gateway.kinds.strategy import WriteContext
 
-RESOURCE = Resource("", "v1", "pods", "Pod", "", "v1", True, frozenset())
+RESOURCE = builtin_registry().resources["", "v1", "pods", ""]
 CONTEXT = WriteContext(resource=RESOURCE, namespace="default", name="web", user="admin", now="2024-01-02T03:04:05Z")
 
 

@@ -7,12 +7,12 @@ import pytest
 
 from gateway.defaults import apply_defaults
 from gateway.jsontypes import JsonObject
-from gateway.kinds.resource import Resource
+from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.strategies import strategy_for
 from gateway.kinds.strategy import WriteContext
 from gateway.validation.cron import schedule_error, validate_time_zone
 
-RESOURCE = Resource("apps", "v1", "deployments", "Deployment", "apps", "v1", True, frozenset())
+RESOURCE = builtin_registry().resources["apps", "v1", "deployments", ""]
 CONTEXT = WriteContext(resource=RESOURCE, namespace="default", name="web", user="admin", now="2024-01-02T03:04:05Z")
 TEMPLATE: JsonObject = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.kinds.registry import builtin_registry
+from gateway.kinds.builtin import builtin_registry
 from gateway.verbs.deletion import Step, plan
 from gateway.verbs.options import DeleteOptions
 
