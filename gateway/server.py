@@ -67,7 +67,7 @@ def build_gateway(settings: Settings) -> Gateway:
     from gateway.access.authorization import AuthenticatedOnly
     from gateway.access.tokens import authenticator_of
     from gateway.admission.lookup import Lookup
-    from gateway.kinds.registry import builtin_registry
+    from gateway.kinds.builtin import builtin_registry
     from storage.cache import WatchCache
     from storage.consistency import ConsistentReads
     from storage.reads import Reads

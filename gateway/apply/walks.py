@@ -11,12 +11,11 @@ members, in canonical order. The sets of `applied_paths` are in the order of the
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 from gateway.apply.field_set import LEAF, FieldSet, in_order
 from gateway.apply.shapes import FREE, Shape, element_of, item_identity, item_key, shape_of
-from gateway.schema.types import Type
+from gateway.schema.types import Type, compiled
 
 Walk = Callable[[Any], FieldSet]
 
@@ -24,7 +23,7 @@ _MAX_PLANS = 1024
 """So many combinations of members are kept for a type; clients choose them, so there is no natural limit."""
 
 
-@cache
+@compiled
 def every_path(type_: Type) -> Walk | None:
     """Makes what stands below an element, from its value; None for types that are leaves whatever their value."""
     match shape_of(type_):
@@ -116,7 +115,7 @@ def _every_path_of_list(type_: Type) -> Walk:
 AppliedWalk = Callable[[Any], "FieldSet | None"]
 
 
-@cache
+@compiled
 def applied_paths(type_: Type) -> AppliedWalk | None:
     """Makes what stands below a field, from its value: without "." unless the field itself is claimed.
 

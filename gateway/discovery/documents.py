@@ -6,13 +6,21 @@ Built once from the served resources, as JSON bytes: legacy documents (`APIVersi
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 
 from gateway.jsontypes import JsonObject, dumps
-from gateway.kinds.registry import Registry, storage_version_hash
+from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
 
 AGGREGATED_API_VERSION = "apidiscovery.k8s.io/v2"
+
+
+# kube-apiserver 1.36 stores these in an older version, of which discovery tells only the hash; it reads both.
+_HASHED_AS_V1BETA1 = frozenset(
+    {"customresourcedefinitions", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}
+)
 
 Versions = Mapping[str, Sequence[Resource]]  # version -> its resources, each followed by its subresources
 Groups = Mapping[str, Versions]
@@ -65,7 +73,7 @@ def _api_resource(resource: Resource) -> JsonObject:
         "singularName": "" if resource.subresource else resource.singular,
         "namespaced": resource.namespaced,
     }
-    if _foreign_kind(resource):
+    if resource.foreign_kind:
         entry |= {key: value for key, value in _kind(resource).items() if key != "kind" and value}
     entry |= {"kind": resource.kind, "verbs": sorted(resource.verbs), **_names(resource)}
     version_hash = storage_version_hash(resource)
@@ -118,6 +126,16 @@ def _resources_discovery(resources: Sequence[Resource]) -> list[JsonObject]:
     return list(entries.values())
 
 
+def storage_version_hash(resource: Resource) -> str:
+    """What discovery tells clients to notice a change of storage version by; empty for what isn't stored."""
+    if not resource.storage_prefix or resource.subresource:
+        return ""
+    group, version = resource.model.storage_version
+    if resource.resource in _HASHED_AS_V1BETA1:
+        version = "v1beta1"
+    return b64encode(sha256(f"{group}/{version}/{resource.kind}".encode()).digest()[:8]).decode()
+
+
 def _names(resource: Resource) -> JsonObject:
     names: JsonObject = {}
     if resource.short_names:
@@ -127,13 +145,9 @@ def _names(resource: Resource) -> JsonObject:
     return names
 
 
-def _foreign_kind(resource: Resource) -> bool:
-    return (resource.kind_group, resource.kind_version) != (resource.group, resource.version)
-
-
 def _kind(resource: Resource) -> JsonObject:
     """The kind answered, its group and version left empty where they are the resource's own."""
-    foreign = _foreign_kind(resource)
+    foreign = resource.foreign_kind
     return {
         "group": resource.kind_group if foreign else "",
         "version": resource.kind_version if foreign else "",

@@ -23,20 +23,12 @@ from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.kinds.resource import Resource
 from gateway.kinds.storage_form import Convert, converter
 from gateway.kinds.stored import head_of
-from gateway.kinds.strategies import strategy_for
 from gateway.kinds.strategy import Strategy
 from gateway.schema.encode import encode_answer
 from gateway.schema.types import Type
 from gateway.selectors.fields import Selectable
-from gateway.selectors.selectable import selectable
 from storage.cache import ResourceCache
 from storage.entry import METADATA, Entry
-
-EVENT_SECONDS = 3600
-_DEPRECATED = {
-    "componentstatuses": "v1 ComponentStatus is deprecated in v1.19+",
-    "endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
-}
 
 
 class Siblings(Protocol):
@@ -78,14 +70,14 @@ class Endpoint:
     @cached_property
     def deprecation(self) -> str:
         """The warning that every answer carries, "" for what is not deprecated."""
-        return _DEPRECATED.get(self.resource.qualified, "")
+        return self.resource.model_version.warning
 
     # reading
 
     @cached_property
     def selectable(self) -> Selectable:
         """The fields that a selector may name."""
-        return selectable(self.resource.group, self.resource.resource)
+        return self.resource.model_version.selectable
 
     def encoder(self, representation: Representation) -> Encoder:
         """What makes the bytes of its objects in a representation."""
@@ -132,8 +124,7 @@ class Endpoint:
     def storage_version(self) -> str:
         """The apiVersion in which objects are stored: the served one for what never is, like reviews and Scale."""
         resource = self.resource
-        foreign = (resource.kind_group, resource.kind_version) != (resource.group, resource.version)
-        return resource.api_version if foreign or not resource.storage_version else resource.storage_version
+        return resource.api_version if resource.foreign_kind else resource.storage_version or resource.api_version
 
     @property
     def kind_group(self) -> str:
@@ -143,14 +134,17 @@ class Endpoint:
     @cached_property
     def type(self) -> Type:
         """The schema of the served version."""
-        from gateway.schema.catalog import type_of  # the catalog is big: a start can do without it
-
-        return type_of(self.resource.type_name)
+        return self.resource.type
 
     @cached_property
     def strategy(self) -> Strategy:
         """The rules of the kind, or of the subresource."""
-        return strategy_for(self.resource.group, self.resource.resource, self.resource.subresource)
+        return self.resource.strategy
+
+    @property
+    def object_strategy(self) -> Strategy:
+        """The rules of the kind, also where this is a subresource."""
+        return self.resource.model.strategy()
 
     @cached_property
     def chain(self) -> Chain:
@@ -167,9 +161,8 @@ class Endpoint:
     @cached_property
     def expiry(self) -> Expiry | None:
         """The leases under which objects live that go by themselves."""
-        if self.resource.storage_prefix != "events":
-            return None
-        return Expiry(self.services.client.leases, EVENT_SECONDS)
+        seconds = self.strategy.expires_after
+        return Expiry(self.services.client.leases, seconds) if seconds else None
 
     @cached_property
     def to_storage(self) -> Convert | None:

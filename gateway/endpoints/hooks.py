@@ -12,6 +12,7 @@ from gateway.endpoints.services import Services
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.resource import Resource
+from gateway.kinds.strategy import Allocation
 
 Finish = Callable[[bool], Awaitable[None]]  # called once with whether the write went through
 
@@ -28,8 +29,10 @@ class WriteHooks(Protocol):
 
 def hooks_for(services: Services, resource: Resource) -> WriteHooks | None:
     """The hooks of a resource, or None; subresources have none."""
-    if resource.group == "" and resource.resource == "services" and not resource.subresource:
-        from gateway.allocation.services import ServiceAllocation
+    match resource.strategy.allocation:
+        case Allocation.SERVICE_ADDRESSES:
+            from gateway.allocation.services import ServiceAllocation  # only writes of services need it
 
-        return ServiceAllocation(services.store, services.settings)
-    return None
+            return ServiceAllocation(services.store, services.settings)
+        case None:
+            return None

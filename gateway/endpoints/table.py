@@ -10,7 +10,6 @@ from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
 from gateway.kinds.storage_form import canonicaliser
 from gateway.kinds.stored import head_of
-from gateway.selectors.selectable import attributes_of
 from storage.cache import ResourceCache, ResourceSpec
 
 Key = tuple[str, str, str, str]
@@ -97,6 +96,6 @@ class Endpoints:
                 prefix=cache.root + prefix.encode() + b"/",
                 head=head_of(resource.kind, resource.storage_version),
                 canonicalise=canonicaliser(resource.kind, resource.storage_version),
-                attributes_of=attributes_of(prefix),
+                attributes_of=resource.model.attributes_of,
             )
         )

@@ -9,26 +9,14 @@ from collections.abc import Callable
 from operator import is_not
 from typing import Any
 
-from gateway.schema.types import Kind, Type
+from gateway.schema.types import Kind, Type, compiled
 
 Order = Callable[[Any], Any]
 
 
+@compiled
 def orderer(type_: Type) -> Order | None:
     """A function that gives a value in Go's order; None for a type whose values have no members."""
-    if "order" not in type_.compiled:
-        type_.compiled["order"] = _compile(type_)
-    order: Order | None = type_.compiled["order"]
-    return order
-
-
-def in_go_order(type_: Type, value: Any) -> Any:
-    """The value with its members in Go's order."""
-    order = orderer(type_)
-    return value if order is None else order(value)
-
-
-def _compile(type_: Type) -> Order | None:
     match type_.kind:
         case Kind.STRUCT:
             return _struct(type_)
@@ -38,6 +26,12 @@ def _compile(type_: Type) -> Order | None:
             return _list(type_.elem)
         case _:
             return None
+
+
+def in_go_order(type_: Type, value: Any) -> Any:
+    """The value with its members in Go's order."""
+    order = orderer(type_)
+    return value if order is None else order(value)
 
 
 def _has_members(type_: Type) -> bool:

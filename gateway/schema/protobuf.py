@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from gateway.jsontypes import JsonObject, loads
-from gateway.schema.types import Field, Kind, Type
+from gateway.schema.types import Field, Kind, Type, compiled
 
 MAGIC = b"k8s\0"
 
@@ -71,20 +71,16 @@ class _Reader(NamedTuple):
     entries: bool = False  # a map: each value is an entry
 
 
-_tables: dict[Type, _Table] = {}
-
-
+@compiled
 def _table_of(type_: Type) -> _Table:
-    table = _tables.get(type_)
-    if table is None:
-        table = _tables[type_] = _Table()
-        for each in type_.fields.values():
-            if each.number and not _is_type_meta(each):
-                target = table
-                for number in each.embedded_numbers:
-                    if number:
-                        target = target.embedded.setdefault(number, _Table())
-                target.fields[each.number] = _reader(each)
+    table = _Table()
+    for each in type_.fields.values():
+        if each.number and not _is_type_meta(each):
+            target = table
+            for number in each.embedded_numbers:
+                if number:
+                    target = target.embedded.setdefault(number, _Table())
+            target.fields[each.number] = _reader(each)
     return table
 
 

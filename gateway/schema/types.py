@@ -7,9 +7,11 @@ works by schema (decoding, pruning, field sets, strategic merge, defaulting) rea
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 
 class Kind(Enum):
@@ -40,7 +42,7 @@ class Omit(Enum):
     NIL = "nil"  # omitempty on a pointer: only an absent value is left out (0, false and "" stay)
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(slots=True, weakref_slot=True, eq=False, repr=False)
 class Type:
     """A node of the schema. Which attributes mean something depends on `kind`."""
 
@@ -52,7 +54,7 @@ class Type:
     list_map_keys: tuple[str, ...] = ()  # LIST of list_type "map"
     atomic: bool = False  # STRUCT or MAP that is owned as a whole (x-kubernetes-map-type: atomic)
     elem_pointer: bool = False  # LIST/MAP whose Go element is a pointer
-    compiled: dict[str, Any] = field(default_factory=dict, repr=False)  # what modules have made of the type, by module
+    compiled: dict[object, Any] = field(default_factory=dict, init=False)  # what `compiled` functions made of it
 
     def __repr__(self) -> str:
         return f"<Type {self.kind.value} {self.name}>"
@@ -75,3 +77,25 @@ class Field:
     number: int = 0  # protobuf field number, 0 if unknown
     embedded: tuple[str, ...] = ()  # Go names of the embedded structs it is inlined from, outermost first
     embedded_numbers: tuple[int, ...] = ()  # their protobuf field numbers, 0 for those that protobuf doesn't nest
+
+
+_MISSING = object()
+_R = TypeVar("_R")
+
+
+def compiled(make: Callable[[Type], _R], *, meanwhile: Callable[[Type], _R] | None = None) -> Callable[[Type], _R]:
+    """A function that makes something of a type only once: what it made is kept on the type, and dies with it.
+
+    `meanwhile` makes what stands for the result while it is being made, for types that lead back to themselves.
+    """
+
+    @wraps(make)
+    def of(type_: Type) -> _R:
+        found: _R = type_.compiled.get(make, _MISSING)
+        if found is _MISSING:
+            if meanwhile is not None:
+                type_.compiled[make] = meanwhile(type_)
+            found = type_.compiled[make] = make(type_)
+        return found
+
+    return of

@@ -23,7 +23,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     meta = obj.setdefault("metadata", {})
     metadata.wipe_system_fields(meta)
     attributes.name = attributes.name or meta.get("name", "")
-    if not attributes.namespace and resource.resource == "namespaces" and not resource.group:
+    if endpoint.strategy.in_its_own_namespace:
         attributes.namespace = attributes.name
     metadata.match_namespace(meta, metadata.expected_namespace(resource, attributes.namespace))
     metadata.drop_duplicate_owners(meta, attributes.warnings)

@@ -10,7 +10,7 @@ from gateway.http.status import StatusError
 from gateway.reading.list_options import list_options
 from gateway.reading.lists import answer_page
 from gateway.reading.pages import read_page
-from gateway.verbs.delete import CHILDREN_STAY, unspecified
+from gateway.verbs.delete import warn_of_dependents
 from gateway.writing.delete_options import read_delete_options
 from gateway.writing.deleting import delete_object
 from gateway.writing.options import DeleteOptions, WriteOptions
@@ -23,14 +23,12 @@ async def deletecollection(endpoint: Endpoint, request: Request) -> Response:
 
     It is not atomic: when one deletion fails, others may have been made. They come one by one, in the order of names.
     """
-    resource = endpoint.resource
     selection = list_options(request, endpoint.selectable, watch=False)
     options = await read_delete_options(request)
     prefix = endpoint.collection(request.info.namespace)
     page = await read_page(endpoint.store.reads, endpoint, prefix, selection)
     write = begin(endpoint, request, WriteOptions(dry_run=options.dry_run))
-    if resource.resource == "jobs" and resource.group == "batch" and unspecified(options):
-        request.warnings.append(CHILDREN_STAY)
+    warn_of_dependents(endpoint, request, options)
     for entry in page.entries:
         await _delete_one(write, entry, options)
     return await answer_page(endpoint, request, page, prefix, selection)

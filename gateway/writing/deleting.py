@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from gateway.http import status
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Operation
-from gateway.kinds.resource import Resource
+from gateway.kinds.strategy import Termination
 from gateway.schema.encode import encode_stored
-from gateway.writing.deletion import Step, mark_namespace, plan
+from gateway.writing.deletion import Step, plan
 from gateway.writing.options import DeleteOptions
 from gateway.writing.write import Write, Written, mutate, validate
 from storage.errors import Conflict, StoredObject
@@ -56,14 +56,14 @@ async def delete_object(write: Write, options: DeleteOptions) -> Deleted:
 
 
 async def _attempt(write: Write, key: bytes, current: StoredObject, options: DeleteOptions) -> Deleted:
-    resource = write.resource
     obj = write.endpoint.parse(current.value)
     _check_preconditions(write, obj["metadata"], current.revision, options)
     await mutate(write, Operation.DELETE, None, obj)
     await validate(write, Operation.DELETE, None, obj)
-    if _is_namespace(resource):
-        return await _delete_namespace(write, key, current, obj)
-    decided = plan(resource, obj, options, collected=GARBAGE_COLLECTED)
+    strategy = write.endpoint.strategy
+    if strategy.termination is not None:
+        return await _terminate(write, strategy.termination, key, current, obj)
+    decided = plan(strategy, obj, options, collected=GARBAGE_COLLECTED)
     if decided.step is Step.NOTHING:
         return Deleted(obj, Written(current.value, current.revision, unchanged=True), False)
     if decided.step is Step.REMOVE:
@@ -93,14 +93,16 @@ async def _remove(write: Write, key: bytes, obj: JsonObject, value: bytes, revis
     return Deleted(obj, Written(value, deletion), True)
 
 
-async def _delete_namespace(write: Write, key: bytes, current: StoredObject, obj: JsonObject) -> Deleted:
-    """Marks a namespace as terminating. What it holds is for its controller to remove, and then it goes.
+async def _terminate(
+    write: Write, termination: Termination, key: bytes, current: StoredObject, obj: JsonObject
+) -> Deleted:
+    """Marks an object as terminating. What it holds is for its controller to remove, and then it goes.
 
-    There is no such controller yet: a namespace that nobody else finalizes goes at once.
+    There is no such controller yet: what nobody else finalizes goes at once.
     """
-    mark_namespace(obj, write.attributes.now)
+    termination.begin(obj, write.attributes.now)
     written = await _put_mark(write, key, current, obj)
-    others = [name for name in (obj.get("spec") or {}).get("finalizers") or () if name != "kubernetes"]
+    others = [name for name in termination.finalizers(obj) if name != "kubernetes"]
     if not others and not obj["metadata"].get("finalizers") and not write.options.dry_run:
         await write.endpoint.store.delete(key, written.revision)
         written = Written(written.value, written.revision)
@@ -116,14 +118,10 @@ def _check_preconditions(write: Write, meta: JsonObject, revision: int, options:
     ):
         if wanted is None or wanted == actual:
             continue
-        if _is_namespace(write.resource):
+        if write.endpoint.strategy.termination is not None:
             cause = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {actual}"
-            raise status.conflict("", "namespaces", name, cause)
+            raise status.conflict(write.resource.group, write.resource.resource, name, cause)
         cause = f"the {what} in the precondition ({wanted}) does not match the {what} in record ({actual}). "
         raise status.conflict(
             write.endpoint.kind_group, write.resource.kind, name, f"{cause}The object might have been {guess}"
         )
-
-
-def _is_namespace(resource: Resource) -> bool:
-    return resource.resource == "namespaces" and not resource.group

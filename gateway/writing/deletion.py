@@ -12,38 +12,11 @@ from dataclasses import dataclass
 from enum import Enum
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.resource import Resource
+from gateway.kinds.strategy import Dependents, Strategy
 from gateway.writing.metadata import time_text
 from gateway.writing.options import DeleteOptions
 
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
-
-# Kinds whose deletion answers the object; the others' a Status.
-RETURNS_OBJECT = frozenset(
-    {
-        ("", "namespaces"),
-        ("", "persistentvolumeclaims"),
-        ("", "persistentvolumes"),
-        ("", "pods"),
-        ("", "podtemplates"),
-        ("", "resourcequotas"),
-        ("", "serviceaccounts"),
-        ("", "services"),
-        ("resource.k8s.io", "deviceclasses"),
-        ("resource.k8s.io", "devicetaintrules"),
-        ("resource.k8s.io", "resourceclaims"),
-        ("resource.k8s.io", "resourceclaimtemplates"),
-        ("resource.k8s.io", "resourcepoolstatusrequests"),
-        ("resource.k8s.io", "resourceslices"),
-        ("storage.k8s.io", "csidrivers"),
-        ("storage.k8s.io", "csinodes"),
-        ("storage.k8s.io", "storageclasses"),
-        ("storage.k8s.io", "volumeattachments"),
-        ("storage.k8s.io", "volumeattributesclasses"),
-    }
-)
-_ORPHANING = frozenset({("", "replicationcontrollers"), ("batch", "jobs")})  # by default, for clients of old
-_UNCOLLECTED = frozenset({("", "events"), ("events.k8s.io", "events")})
 
 
 class Step(Enum):
@@ -63,15 +36,15 @@ class Plan:
     obj: JsonObject
 
 
-def plan(resource: Resource, obj: JsonObject, options: DeleteOptions, *, collected: bool) -> Plan:
+def plan(strategy: Strategy, obj: JsonObject, options: DeleteOptions, *, collected: bool) -> Plan:
     """Decides on the deletion of `obj`, which is changed in place when it is to be marked.
 
     `collected` tells whether a garbage collector is there to take away the finalizers that propagation policies set.
     """
-    identity, meta = (resource.group, resource.resource), obj["metadata"]
+    meta = obj["metadata"]
     grace = options.grace_period if options.grace_period is None or options.grace_period >= 0 else 1
     graceful = False
-    if identity == ("", "pods"):
+    if strategy.grace_period is not None:
         if meta.get("deletionTimestamp"):
             if meta.get("deletionGracePeriodSeconds"):
                 if grace is None or grace >= meta["deletionGracePeriodSeconds"]:
@@ -79,11 +52,11 @@ def plan(resource: Resource, obj: JsonObject, options: DeleteOptions, *, collect
                 grace = _shorten(meta, grace)
                 graceful = True
         else:
-            grace = _pod_grace(obj, grace)
+            grace = strategy.grace_period(obj, grace)
             _mark(meta, grace)
             graceful = True
     if collected:
-        _set_finalizers(meta, _finalizers(identity, meta, options))
+        _set_finalizers(meta, _finalizers(strategy.dependents, meta, options))
     if meta.get("finalizers"):
         if not graceful:
             _mark_finalizing(meta)
@@ -91,14 +64,6 @@ def plan(resource: Resource, obj: JsonObject, options: DeleteOptions, *, collect
     if not graceful:
         return Plan(Step.REMOVE, obj)
     return Plan(Step.MARK if grace else Step.MARK_AND_REMOVE, obj)
-
-
-def _pod_grace(pod: JsonObject, asked: int | None) -> int:
-    spec = pod.get("spec") or {}
-    if not spec.get("nodeName") or (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded"):
-        return 0
-    grace = asked if asked is not None else spec.get("terminationGracePeriodSeconds") or 0
-    return grace if grace >= 0 else 1
 
 
 def _mark(meta: JsonObject, grace: int) -> None:
@@ -131,11 +96,11 @@ def _mark_finalizing(meta: JsonObject) -> None:
     meta["deletionGracePeriodSeconds"] = 0
 
 
-def _finalizers(identity: tuple[str, str], meta: JsonObject, options: DeleteOptions) -> list[str]:
+def _finalizers(dependents: Dependents, meta: JsonObject, options: DeleteOptions) -> list[str]:
     """The finalizers that the object should have, given the propagation asked for."""
     present: list[str] = meta.get("finalizers") or []
     wanted = [name for name in present if name not in (ORPHAN, FOREGROUND)]
-    if identity in _UNCOLLECTED:
+    if dependents is Dependents.NONE:
         return wanted
     if options.orphan_dependents is not None:
         policy = ORPHAN if options.orphan_dependents else ""
@@ -143,7 +108,7 @@ def _finalizers(identity: tuple[str, str], meta: JsonObject, options: DeleteOpti
         policy = {"Orphan": ORPHAN, "Foreground": FOREGROUND}.get(options.propagation, "")
     else:
         policy = next((name for name in present if name in (ORPHAN, FOREGROUND)), "")
-        if not policy and identity in _ORPHANING:
+        if not policy and dependents is Dependents.ORPHAN:
             policy = ORPHAN
     return [*wanted, policy] if policy else wanted
 
@@ -157,19 +122,13 @@ def _set_finalizers(meta: JsonObject, wanted: list[str]) -> None:
         meta.pop("finalizers", None)
 
 
-def finalized(resource: Resource, obj: JsonObject, old: JsonObject) -> bool:
+def finalized(strategy: Strategy, obj: JsonObject, old: JsonObject) -> bool:
     """Whether an update of an object being deleted completes its deletion (API Concepts, "Resource deletion")."""
     meta, old_meta = obj["metadata"], old["metadata"]
-    if resource.resource == "namespaces" and not resource.group and obj.get("spec", {}).get("finalizers"):
+    if strategy.termination is not None and strategy.termination.finalizers(obj):
         return False
     waits = meta.get("finalizers") or old_meta.get("deletionGracePeriodSeconds")
     return bool(old_meta.get("deletionTimestamp")) and not waits
-
-
-def mark_namespace(namespace: JsonObject, now: str) -> None:
-    """Begins a namespace's termination."""
-    namespace["metadata"].setdefault("deletionTimestamp", now)
-    namespace.setdefault("status", {})["phase"] = "Terminating"
 
 
 def _seconds(text: str) -> int:

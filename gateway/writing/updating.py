@@ -120,7 +120,7 @@ async def _replace(write: Write, key: bytes, current: StoredObject, obj: JsonObj
     """The transaction of an update: none when nothing changed, a deletion when the last finalizer went."""
     resource, store, dry_run = write.resource, write.endpoint.store, write.options.dry_run
     link = obj["metadata"].pop("selfLink", "")
-    if finalized(resource, obj, old):
+    if finalized(write.endpoint.object_strategy, obj, old):
         if not dry_run:
             await store.delete(key, current.revision)
             if write.endpoint.hooks is not None:

@@ -17,7 +17,7 @@ from gateway.http.request_info import RequestInfo
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
-from gateway.kinds.registry import builtin_registry
+from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.strategies import strategy_for
 from gateway.schema.catalog import type_of
 from gateway.schema.decode import DecodeReport, decode, parse_body

@@ -95,5 +95,6 @@ STRATEGIES = {
         warnings_on_create=_warnings,
         warnings_on_update=_update_warnings,
         allow_unconditional_update=False,
+        returns_deleted=True,
     )
 }

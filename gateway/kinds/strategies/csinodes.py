@@ -64,6 +64,10 @@ def _fixed(driver: JsonObject) -> JsonObject:
 
 STRATEGIES = {
     "": Strategy(
-        validate=_validate, validate_update=_validate_update, rechecks_metadata=False, allow_unconditional_update=False
+        validate=_validate,
+        validate_update=_validate_update,
+        rechecks_metadata=False,
+        allow_unconditional_update=False,
+        returns_deleted=True,
     )
 }

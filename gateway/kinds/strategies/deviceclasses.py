@@ -37,5 +37,6 @@ STRATEGIES = {
         prepare_for_update=counting(status=False),
         validate=_validate,
         validate_update=_validate_update,
+        returns_deleted=True,
     )
 }

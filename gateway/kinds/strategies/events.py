@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.strategy import Strategy, WriteContext
+from gateway.kinds.strategy import Dependents, Strategy, WriteContext
 from gateway.validation.checks import each, same
 from gateway.validation.field import FieldError, invalid, required
 from gateway.validation.formats import validate_qualified_name
@@ -19,6 +19,7 @@ from gateway.validation.objectmeta import IMMUTABLE, recheck_object_meta_update
 
 LIMITS = {"reportingInstance": 128, "action": 128, "reason": 128}
 MAX_NOTE = 1024
+EXPIRES_AFTER = 3600  # seconds, the default of kube-apiserver's --event-ttl
 # what an update through events.k8s.io may not change, in the order of kube-apiserver: (JSON name, name in messages)
 _FIXED = (
     ("involvedObject", "involvedObject"),
@@ -118,5 +119,7 @@ STRATEGIES = {
         validate_name=name_is_path_segment,
         rechecks_metadata=False,
         allow_create_on_update=True,
+        dependents=Dependents.NONE,
+        expires_after=EXPIRES_AFTER,
     )
 }

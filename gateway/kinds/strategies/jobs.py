@@ -6,7 +6,7 @@ import copy
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies import templates
-from gateway.kinds.strategy import Strategy, WriteContext
+from gateway.kinds.strategy import Dependents, Strategy, WriteContext
 from gateway.validation.field import FieldError, invalid, required
 from gateway.validation.internal_form import go_json, internal_json, selector_json
 from gateway.validation.job_spec import validate_job_spec
@@ -28,6 +28,11 @@ _MANY = (
 )
 # the lists of a pod that may change while its Job is suspended
 _DIRECTIVES = ("nodeSelector", "tolerations", "schedulingGates")
+
+_PODS_STAY = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
+    "propagationPolicy=Orphan to suppress this warning"
+)
 
 _create = templates.creating()
 
@@ -234,6 +239,8 @@ STRATEGIES = {
         canonicalize=_take_labels,
         rechecks_metadata=False,
         reset_fields=(("status",),),
+        dependents=Dependents.ORPHAN,
+        warning_on_default_dependents=_PODS_STAY,
     ),
     "status": Strategy(
         prepare_for_update=templates.prepare_status,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies.status import keep_spec, keep_status
-from gateway.kinds.strategy import Strategy, WriteContext
+from gateway.kinds.strategy import Strategy, Termination, WriteContext
 from gateway.validation.field import FieldError, invalid
 from gateway.validation.names import name_is_dns_label
 from gateway.validation.objectmeta import (
@@ -68,6 +68,11 @@ def _validate_finalize(obj: JsonObject, old: JsonObject, context: WriteContext) 
     return [e for i, name in enumerate(_finalizers(obj)) for e in _finalizer(name, f"spec.finalizers[{i}]")]
 
 
+def _begin_termination(obj: JsonObject, now: str) -> None:
+    obj["metadata"].setdefault("deletionTimestamp", now)
+    obj.setdefault("status", {})["phase"] = "Terminating"
+
+
 STRATEGIES = {
     "": Strategy(
         prepare_for_create=_prepare_for_create,
@@ -78,6 +83,9 @@ STRATEGIES = {
         rechecks_metadata=False,
         validate_name=name_is_dns_label,
         reset_fields=(("status",),),
+        returns_deleted=True,
+        in_its_own_namespace=True,
+        termination=Termination(begin=_begin_termination, finalizers=_finalizers),
     ),
     "status": Strategy(
         prepare_for_update=keep_spec,

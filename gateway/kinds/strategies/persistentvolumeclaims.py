@@ -188,6 +188,7 @@ STRATEGIES = {
         warnings_on_create=_warnings,
         warnings_on_update=_update_warnings,
         reset_fields=(("status",),),
+        returns_deleted=True,
     ),
     "status": Strategy(prepare_for_update=keep_spec, validate_update=_validate_status, reset_fields=(("spec",),)),
 }

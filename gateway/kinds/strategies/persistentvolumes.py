@@ -180,6 +180,7 @@ STRATEGIES = {
         warnings_on_update=_update_warnings,
         rechecks_metadata=False,
         reset_fields=(("status",),),
+        returns_deleted=True,
     ),
     "status": Strategy(prepare_for_update=_prepare_status, validate_update=_validate_status, reset_fields=(("spec",),)),
 }

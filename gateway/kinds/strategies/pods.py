@@ -307,6 +307,15 @@ def _validate_resize(pod: JsonObject, old: JsonObject, context: WriteContext) ->
     return errors
 
 
+def _grace_period(pod: JsonObject, asked: int | None) -> int:
+    """None for pods that no kubelet runs, else what is asked for or what the pod says itself."""
+    spec = pod.get("spec") or {}
+    if not spec.get("nodeName") or (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded"):
+        return 0
+    grace: int = asked if asked is not None else spec.get("terminationGracePeriodSeconds") or 0
+    return grace if grace >= 0 else 1
+
+
 _STATUS_RESET = (("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences"))
 
 STRATEGIES = {
@@ -317,6 +326,8 @@ STRATEGIES = {
         validate_update=_validate_update,
         warnings_on_create=_warnings,
         reset_fields=(("status",),),
+        returns_deleted=True,
+        grace_period=_grace_period,
     ),
     "status": Strategy(
         prepare_for_update=_prepare_status,

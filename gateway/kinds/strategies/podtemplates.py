@@ -56,5 +56,6 @@ STRATEGIES = {
         validate_update=_validate_update,
         warnings_on_create=_warnings_on_create,
         warnings_on_update=_warnings_on_update,
+        returns_deleted=True,
     )
 }

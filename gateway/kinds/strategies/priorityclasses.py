@@ -43,10 +43,15 @@ def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) ->
     return found + immutable("preemptionPolicy", obj.get("preemptionPolicy"), old.get("preemptionPolicy"))
 
 
+def _refuse_deletion(name: str) -> str:
+    return "this is a system priority class and cannot be deleted" if name in SYSTEM else ""
+
+
 STRATEGIES = {
     "": Strategy(
         prepare_for_create=first_generation,
         validate=_validate,
         validate_update=_validate_update,
+        refuse_deletion=_refuse_deletion,
     )
 }

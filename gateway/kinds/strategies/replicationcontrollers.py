@@ -5,7 +5,7 @@ from __future__ import annotations
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies import templates
 from gateway.kinds.strategies.replicasets import validate_replica_status
-from gateway.kinds.strategy import Strategy, WriteContext
+from gateway.kinds.strategy import Dependents, Strategy, WriteContext
 from gateway.validation.field import FieldError, invalid, required
 from gateway.validation.internal_form import go_json
 from gateway.validation.names import name_is_declared_subdomain
@@ -68,6 +68,7 @@ STRATEGIES = {
         warnings_on_update=_warnings_on_update,
         validate_name=name_is_declared_subdomain,
         reset_fields=(("status",),),
+        dependents=Dependents.ORPHAN,
     ),
     "status": Strategy(
         prepare_for_update=templates.prepare_status,

@@ -47,6 +47,7 @@ STRATEGIES = {
         validate=_validate,
         validate_update=_validate_update,
         reset_fields=(("status",),),
+        returns_deleted=True,
     ),
     "status": Strategy(
         prepare_for_update=_prepare_status,

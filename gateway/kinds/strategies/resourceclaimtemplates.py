@@ -31,4 +31,11 @@ def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) ->
     )
 
 
-STRATEGIES = {"": Strategy(validate=_validate, validate_update=_validate_update, rechecks_metadata=False)}
+STRATEGIES = {
+    "": Strategy(
+        validate=_validate,
+        validate_update=_validate_update,
+        rechecks_metadata=False,
+        returns_deleted=True,
+    )
+}

@@ -129,6 +129,7 @@ STRATEGIES = {
         validate_update=_validate_update,
         warnings_on_create=_warnings,
         reset_fields=(("status",),),
+        returns_deleted=True,
     ),
     "status": Strategy(prepare_for_update=keep_spec, validate_update=_validate_status, reset_fields=(("spec",),)),
 }

@@ -73,5 +73,6 @@ STRATEGIES = {
         validate_update=_validate_update,
         warnings_on_create=_warnings,
         warnings_on_update=_update_warnings,
+        returns_deleted=True,
     )
 }

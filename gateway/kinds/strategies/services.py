@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies.status import empty_status, keep_spec, keep_status
-from gateway.kinds.strategy import Strategy, WriteContext
+from gateway.kinds.strategy import Allocation, Strategy, WriteContext
 from gateway.validation.addresses import cidr_warnings, ip_warnings
 from gateway.validation.checks import same
 from gateway.validation.field import FieldError, forbidden, go_quote
@@ -141,6 +141,8 @@ STRATEGIES = {
         validate_name=name_is_dns_label,
         allow_create_on_update=True,
         reset_fields=(("status",),),
+        returns_deleted=True,
+        allocation=Allocation.SERVICE_ADDRESSES,
     ),
     "status": Strategy(
         prepare_for_update=keep_spec,

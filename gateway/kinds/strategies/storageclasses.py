@@ -84,5 +84,6 @@ STRATEGIES = {
         warnings_on_create=_warnings,
         warnings_on_update=_update_warnings,
         rechecks_metadata=False,
+        returns_deleted=True,
     )
 }

@@ -73,6 +73,7 @@ STRATEGIES = {
         rechecks_metadata=False,
         allow_unconditional_update=False,
         reset_fields=(("status",),),
+        returns_deleted=True,
     ),
     "status": Strategy(
         prepare_for_update=keep_spec_and_metadata,

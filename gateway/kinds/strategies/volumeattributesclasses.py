@@ -20,4 +20,10 @@ def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) ->
     return found + validate_object_meta(obj["metadata"], False) + _validate(obj, context)
 
 
-STRATEGIES = {"": Strategy(validate=_validate, validate_update=_validate_update)}
+STRATEGIES = {
+    "": Strategy(
+        validate=_validate,
+        validate_update=_validate_update,
+        returns_deleted=True,
+    )
+}

@@ -14,7 +14,7 @@ from gateway.config import Settings
 from gateway.http.status import StatusError
 from gateway.jsontypes import dumps
 from gateway.kinds.attributes import Operation
-from gateway.kinds.registry import builtin_registry
+from gateway.kinds.builtin import builtin_registry
 from tests.unit.verbs.conftest import NAMESPACE, Api
 from tests.unit.verbs.fake_store import FakeStore
 

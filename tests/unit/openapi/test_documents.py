@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.jsontypes import loads
-from gateway.kinds.registry import builtin_registry
+from gateway.kinds.builtin import builtin_registry
 from gateway.openapi.documents import Documents
 
 DOCUMENTS = Documents(builtin_registry())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.jsontypes import loads
-from gateway.kinds.registry import builtin_registry
+from gateway.kinds.builtin import builtin_registry
 from gateway.openapi.version2 import json_document, protobuf_document
 
 REGISTRY = builtin_registry()

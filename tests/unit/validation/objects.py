@@ -11,10 +11,11 @@ from gateway.http.request_info import RequestInfo
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
-from gateway.kinds.resource import Resource
+from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.strategies import strategy_for
 from gateway.kinds.strategy import Strategy
 
+REGISTRY = builtin_registry()
 MINIMAL: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("minimal.yaml").read_text())
 
 
@@ -45,8 +46,7 @@ def made(resource: str, changes: JsonObject | None = None) -> JsonObject:
 def _rules(resource: str) -> tuple[Strategy, Attributes]:
     group_version, _, plural = resource.rpartition("/")
     group, _, version = group_version.rpartition("/")
-    known = MINIMAL[resource]
-    described = Resource(group, version, plural, known["kind"], group, version, known["namespaced"], frozenset())
+    described = REGISTRY.resources[group, version, plural, ""]
     context = Attributes(User("admin"), RequestInfo("create", "")).begin(
         described, namespace="default", name="a", now="2024-01-02T03:04:05Z"
     )

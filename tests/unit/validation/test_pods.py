@@ -10,10 +10,10 @@ from gateway.http.request_info import RequestInfo
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
-from gateway.kinds.resource import Resource
+from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.strategies import strategy_for
 
-RESOURCE = Resource("", "v1", "pods", "Pod", "", "v1", True, frozenset())
+RESOURCE = builtin_registry().resources["", "v1", "pods", ""]
 CONTEXT = Attributes(User("admin"), RequestInfo("create", "")).begin(
     RESOURCE, namespace="default", name="web", now="2024-01-02T03:04:05Z"
 )

@@ -15,7 +15,7 @@ from gateway.http.exchange import Request
 from gateway.http.request_info import request_info
 from gateway.http.user import User
 from gateway.jsontypes import dumps, loads
-from gateway.kinds.registry import builtin_registry
+from gateway.kinds.builtin import builtin_registry
 from gateway.verbs import verb_for
 from tests.unit.verbs.fake_store import FakeStore
 

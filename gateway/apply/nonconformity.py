@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.apply.conforming import conforms
+from gateway.apply.conforms import conforms
 from gateway.apply.path_element import shown
 from gateway.apply.shapes import Shape, element_of, item_key, shape_of
 from gateway.patches.go_text import go_print, go_type

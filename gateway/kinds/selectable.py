@@ -1,21 +1,23 @@
 """Facts: the fields that each kind lets select, and where their values are in the object.
 
 metadata.name and metadata.namespace can be selected everywhere ("Field Selectors"); the rest is per kind, as each
-kind's field label conversion and its strategy's selectable fields have it.
+kind's field label conversion and its strategy's selectable fields have it. They stand here and not in the kinds'
+strategies, for reading an object takes no strategy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from gateway.selectors.fields import DEFAULT, METADATA_FIELDS, Selectable
+from gateway.kinds.identity import GroupResource
+from gateway.selectors.fields import METADATA_FIELDS, Selectable
 from storage.entry import Attributes, AttributesOf
 
-Value = Callable[[dict[str, Any]], str]
+FieldValue = Callable[[dict[str, Any]], str]
 
 
-def _at(path: str, default: str = "") -> Value:
+def _at(path: str, default: str = "") -> FieldValue:
     """Reads a dotted path; numbers and booleans as Go prints them."""
     parts = path.split(".")
 
@@ -39,7 +41,7 @@ def _event_source(obj: dict[str, Any]) -> str:
     return _at("source.component")(obj) or _at("reportingComponent")(obj)
 
 
-def _paths(*paths: str) -> dict[str, Value]:
+def _paths(*paths: str) -> dict[str, FieldValue]:
     return {path: _at(path) for path in paths}
 
 
@@ -49,9 +51,9 @@ _EVENT = (
     "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason", "type",
 )  # fmt: skip
 
-# storage prefix -> the fields of its objects beyond metadata
-VALUES: dict[str, dict[str, Value]] = {
-    "pods": {
+# the fields of a kind's stored objects beyond metadata
+VALUES: dict[GroupResource, dict[str, FieldValue]] = {
+    GroupResource("", "pods"): {
         **_paths(
             "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "status.phase"
         ),
@@ -59,17 +61,20 @@ VALUES: dict[str, dict[str, Value]] = {
         "status.podIP": _pod_ip,
         "status.nominatedNodeName": _at("status.nominatedNodeName"),
     },
-    "minions": {"spec.unschedulable": _at("spec.unschedulable", "false")},
-    "controllers": {"status.replicas": _at("status.replicas", "0")},
-    "jobs": {"status.successful": _at("status.succeeded", "0")},
-    "secrets": _paths("type"),
-    "services/specs": _paths("spec.clusterIP", "spec.type"),
-    "namespaces": {"status.phase": _at("status.phase"), "name": _at("metadata.name")},
-    "events": {**_paths(*_EVENT), "reportingComponent": _at("reportingComponent"), "source": _event_source},
-    "certificatesigningrequests": _paths("spec.signerName"),
-    "resourceslices": _paths("spec.nodeName", "spec.driver"),
-    "persistentvolumes": {"name": _at("metadata.name")},
-    "persistentvolumeclaims": {"name": _at("metadata.name")},
+    GroupResource("", "nodes"): {"spec.unschedulable": _at("spec.unschedulable", "false")},
+    GroupResource("", "replicationcontrollers"): {"status.replicas": _at("status.replicas", "0")},
+    GroupResource("batch", "jobs"): {"status.successful": _at("status.succeeded", "0")},
+    GroupResource("", "secrets"): _paths("type"),
+    GroupResource("", "services"): _paths("spec.clusterIP", "spec.type"),
+    GroupResource("", "namespaces"): {"status.phase": _at("status.phase"), "name": _at("metadata.name")},
+    GroupResource("", "events"): {
+        **_paths(*_EVENT, "reportingComponent"),
+        "source": _event_source,
+    },
+    GroupResource("certificates.k8s.io", "certificatesigningrequests"): _paths("spec.signerName"),
+    GroupResource("resource.k8s.io", "resourceslices"): _paths("spec.nodeName", "spec.driver"),
+    GroupResource("", "persistentvolumes"): {"name": _at("metadata.name")},
+    GroupResource("", "persistentvolumeclaims"): {"name": _at("metadata.name")},
 }
 
 
@@ -82,39 +87,33 @@ _EVENTS_GROUP = {
     for part in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 }
 
-# (group, plural) -> what a request may name
-NAMES: dict[tuple[str, str], Selectable] = {
-    ("", "pods"): _named(
-        *METADATA_FIELDS, *VALUES["pods"], "status.podIPs", **{"spec.host": "spec.nodeName"}
+# what a request may name
+NAMES: dict[GroupResource, Selectable] = {
+    GroupResource("", "pods"): _named(
+        *METADATA_FIELDS, *VALUES[GroupResource("", "pods")], "status.podIPs", **{"spec.host": "spec.nodeName"}
     ),
-    ("", "nodes"): _named("metadata.name", "spec.unschedulable"),
-    ("", "replicationcontrollers"): _named(*METADATA_FIELDS, "status.replicas"),
-    ("batch", "jobs"): _named(
+    GroupResource("", "nodes"): _named("metadata.name", "spec.unschedulable"),
+    GroupResource("", "replicationcontrollers"): _named(*METADATA_FIELDS, "status.replicas"),
+    GroupResource("batch", "jobs"): _named(
         *METADATA_FIELDS, "status.successful", refusal="field label {quoted} not supported for Job"
     ),
-    ("", "secrets"): _named(*METADATA_FIELDS, "type"),
-    ("", "services"): _named(*METADATA_FIELDS, "spec.clusterIP", "spec.type"),
-    ("", "namespaces"): _named("metadata.name", "status.phase"),
-    ("", "events"): _named(*METADATA_FIELDS, *_EVENT, "reportingComponent", "source"),
-    ("events.k8s.io", "events"): _named(
+    GroupResource("", "secrets"): _named(*METADATA_FIELDS, "type"),
+    GroupResource("", "services"): _named(*METADATA_FIELDS, "spec.clusterIP", "spec.type"),
+    GroupResource("", "namespaces"): _named("metadata.name", "status.phase"),
+    GroupResource("", "events"): _named(*METADATA_FIELDS, *_EVENT, "reportingComponent", "source"),
+    GroupResource("events.k8s.io", "events"): _named(
         *METADATA_FIELDS, "reason", "type", **_EVENTS_GROUP, reportingController="reportingComponent"
     ),
-    ("certificates.k8s.io", "certificatesigningrequests"): _named("metadata.name", "spec.signerName"),
-    ("resource.k8s.io", "resourceslices"): _named(
+    GroupResource("certificates.k8s.io", "certificatesigningrequests"): _named("metadata.name", "spec.signerName"),
+    GroupResource("resource.k8s.io", "resourceslices"): _named(
         "metadata.name", "spec.nodeName", "spec.driver",
         refusal="field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {label}",
     ),
 }  # fmt: skip
 
 
-def selectable(group: str, resource: str) -> Selectable:
-    """What a field selector on a resource may name."""
-    return NAMES.get((group, resource), DEFAULT)
-
-
-def attributes_of(storage_prefix: str) -> AttributesOf:
-    """How to read labels and field set out of the objects under a storage prefix."""
-    values = VALUES.get(storage_prefix, {})
+def attributes_of(values: Mapping[str, FieldValue]) -> AttributesOf:
+    """How to read labels and field set out of the objects of a kind with these fields."""
 
     def read(obj: dict[str, Any]) -> Attributes:
         metadata = obj.get("metadata", {})

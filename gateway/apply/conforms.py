@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 from gateway.apply.shapes import Shape, element_of, item_identity, shape_of
-from gateway.schema.types import Kind, Type
+from gateway.schema.types import Kind, Type, compiled
 
 Test = Callable[[Any], bool]
 
@@ -26,7 +25,7 @@ _PLAIN = {
 }
 
 
-@cache
+@compiled
 def conforms(type_: Type) -> Test:
     """A test of values: True when the value conforms without doubt, False when it has to be looked at closely."""
     match type_.kind:
