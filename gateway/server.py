@@ -15,7 +15,7 @@ from gateway.resources.registry import Registry
 from gateway.resources.resource import Resource
 from storage.etcd import EtcdClient
 from storage.feed import Feed
-from storage.store import Store
+from storage.store import EtcdStore
 
 if TYPE_CHECKING:
     from gateway.verbs.scope import Scope
@@ -34,7 +34,7 @@ class Gateway:
     authorizer: Authorizer
     client: EtcdClient
     feed: Feed
-    store: Store
+    store: EtcdStore
     served: dict[tuple[str, str, str], Served] = field(default_factory=dict)  # how each resource is read
     scopes: dict[ResourceKey, Scope] = field(default_factory=dict)  # how each is written, made on first use
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
@@ -86,7 +86,7 @@ def build_gateway(settings: Settings) -> Gateway:
         authorizer=AuthenticatedOnly(),
         client=client,
         feed=feed,
-        store=Store(client, cache, Reads(client, cache, consistent), feed.acknowledged),
+        store=EtcdStore(client, cache, Reads(client, cache, consistent), feed.acknowledged),
     )
     for resource in registry.resources.values():
         if resource.storage_prefix and not resource.subresource:

@@ -19,7 +19,8 @@ from gateway.http.status import StatusError, internal_error
 from gateway.jsontypes import JsonObject
 from gateway.resources.strategy import WriteContext
 from gateway.validation.field import invalid
-from storage.errors import Conflict, StorageError
+from storage.change import change, removed
+from storage.errors import StorageError
 
 if TYPE_CHECKING:
     from gateway.server import Gateway
@@ -121,14 +122,7 @@ class ServiceAllocation:
         await self.ports.release(freed)
 
     async def _delete_endpoints(self, namespace: str, name: str) -> None:
-        key = f"{self._prefix}/services/endpoints/{namespace}/{name}".encode()
-        current = await self._store.get(key)
-        while current is not None:
-            try:
-                await self._store.delete(key, current.revision)
-                return
-            except Conflict as lost:
-                current = lost.current
+        await change(self._store, f"{self._prefix}/services/endpoints/{namespace}/{name}".encode(), removed)
 
     def _holding(self, obj: JsonObject, context: WriteContext) -> Holding:
         parent = Parent(context.namespace, obj["metadata"].get("name", ""))

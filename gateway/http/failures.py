@@ -14,7 +14,7 @@ from gateway.http.status import (
     server_timeout,
     service_unavailable,
 )
-from storage.errors import DeadlineExceeded, NoSpace, StorageError, TooLarge, Unavailable
+from storage.errors import CorruptObject, DeadlineExceeded, NoSpace, StorageError, TooLarge, Unavailable
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +46,8 @@ def as_status(error: Exception) -> StatusError:
             return service_unavailable("storage is not available")
         case TooLarge():
             return request_too_large("etcdserver: request is too large")
+        case CorruptObject():
+            return StatusError(500, "", error.reason)
         case StorageError():
             return internal_error(str(error) or type(error).__name__)
         case _:

@@ -12,7 +12,7 @@ from gateway.jsontypes import JsonObject
 from gateway.schema.encode import encode_stored
 from gateway.verbs.scope import Scope
 from storage.errors import Conflict, StoredObject
-from storage.store import Store
+from storage.protocol import Store
 
 
 async def change_stored(

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from gateway.http.exchange import Request, Response
+from gateway.http.failures import as_status
 from gateway.http.status import StatusError, expired, service_unavailable
 from gateway.jsontypes import dumps
 from gateway.resources.resource import Resource
@@ -24,7 +25,7 @@ from gateway.verbs.too_large import too_large
 from gateway.verbs.watch_history import EtcdHistory
 from gateway.verbs.watch_view import PART, View
 from storage.entry import Entry
-from storage.errors import Compacted, StorageError
+from storage.errors import Compacted, CorruptObject, StorageError
 from storage.history import Overrun
 from storage.reads import Page, TooLargeRevision
 
@@ -103,6 +104,8 @@ class _Stream:
             return
         except Compacted:
             yield _error(expired(_TOO_OLD))
+        except CorruptObject as error:
+            yield _error(as_status(error))
         except StorageError as error:
             yield _error(service_unavailable(str(error)))
 
