@@ -11,6 +11,7 @@ from gateway.http.exchange import Request, Response
 from gateway.jsontypes import JsonObject, dumps
 from gateway.resources.resource import Resource
 from gateway.schema.encode import encode_stored
+from gateway.verbs.corrupt import delete_corrupt
 from gateway.verbs.delete_options import read_delete_options
 from gateway.verbs.deletion import RETURNS_OBJECT, Step, mark_namespace, plan
 from gateway.verbs.options import DeleteOptions, WriteOptions
@@ -47,6 +48,8 @@ async def delete(gateway: Gateway, request: Request, resource: Resource) -> Resp
         raise status.forbidden(resource.group, resource.resource, write.context.name, reason)
     if resource.resource == "jobs" and resource.group == "batch" and unspecified(options):
         request.warnings.append(CHILDREN_STAY)
+    if options.unsafe and await delete_corrupt(write, options):
+        return Response(200, _success(write, {"metadata": {"name": write.context.name}}, resource.kind))
     deleted = await delete_object(write, options)
     code = 202 if not deleted.gone and options.orphan_dependents is False else 200
     if not deleted.gone or (resource.group, resource.resource) in RETURNS_OBJECT:
@@ -161,9 +164,10 @@ def _is_namespace(resource: Resource) -> bool:
     return resource.resource == "namespaces" and not resource.group
 
 
-def _success(write: Write, obj: JsonObject) -> bytes:
+def _success(write: Write, obj: JsonObject, kind: str = "") -> bytes:
     resource, meta = write.resource, obj["metadata"]
-    details = {"name": meta.get("name"), "group": resource.group, "kind": resource.resource, "uid": meta.get("uid")}
+    kind = kind or resource.resource
+    details = {"name": meta.get("name"), "group": resource.group, "kind": kind, "uid": meta.get("uid")}
     return dumps(
         {
             "kind": "Status",
