@@ -6,15 +6,10 @@ import logging
 
 from gateway.encodings.representing import represented
 from gateway.http.exchange import Request, Response
+from gateway.http.failures import as_status
 from gateway.http.negotiation import JSON, negotiate
-from gateway.http.status import (
-    StatusError,
-    internal_error,
-    request_too_large,
-    server_timeout,
-    service_unavailable,
-)
-from storage.errors import DeadlineExceeded, NoSpace, StorageError, TooLarge, Unavailable
+from gateway.http.status import StatusError
+from storage.errors import Unavailable
 
 logger = logging.getLogger(__name__)
 
@@ -33,23 +28,6 @@ async def failure(request: Request, error: Exception) -> Response:
     if request.human:
         request.representation = request.representation.prettied()
     return await represented(request, response)
-
-
-def as_status(error: Exception) -> StatusError:
-    """The StatusError that an exception stands for: a storage error's own, 500 for what nobody foresaw."""
-    match error:
-        case StatusError():
-            return error
-        case DeadlineExceeded():
-            return server_timeout("etcd did not answer in time; the request may still be processed")
-        case Unavailable() | NoSpace():
-            return service_unavailable("storage is not available")
-        case TooLarge():
-            return request_too_large("etcdserver: request is too large")
-        case StorageError():
-            return internal_error(str(error) or type(error).__name__)
-        case _:
-            return internal_error("the request could not be processed")
 
 
 def log_failure(request: Request, status: StatusError, error: Exception) -> None:

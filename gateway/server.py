@@ -11,7 +11,7 @@ from gateway.endpoints.table import Endpoints
 from gateway.kinds.registry import Registry
 from storage.etcd import EtcdClient
 from storage.feed import Feed
-from storage.store import Store
+from storage.store import EtcdStore
 
 PROBE_TIMEOUT = 4.0  # seconds; a read may wait for the end of one probe and then for its own, and no read hangs over 10
 
@@ -40,7 +40,7 @@ class Gateway:
         return self.services.feed
 
     @property
-    def store(self) -> Store:
+    def store(self) -> EtcdStore:
         """Reads and writes."""
         return self.services.store
 
@@ -83,7 +83,7 @@ def build_gateway(settings: Settings) -> Gateway:
         return revision
 
     consistent = ConsistentReads(cache, probe, feed.request_progress)
-    store = Store(client, cache, Reads(client, cache, consistent), feed.acknowledged)
+    store = EtcdStore(client, cache, Reads(client, cache, consistent), feed.acknowledged)
     services = Services(
         settings=settings,
         authenticator=authenticator_of(settings),

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
-from storage.entry import MARK, METADATA, AttributesOf, Change, ChangeType, Entry, entry_of
+from storage.entry import MARK, METADATA, AttributesOf, Change, ChangeType, CorruptEntry, Entry, entry_of
 from storage.history import History
 
 log = logging.getLogger(__name__)
@@ -27,12 +27,16 @@ Canonicalise = Callable[[bytes], bytes]
 
 @dataclass(frozen=True, slots=True)
 class ResourceSpec:
-    """What the cache has to know of a resource. `head` is `{"kind":…,"apiVersion":…,` of its storage version."""
+    """What the cache has to know of a resource. `head` is `{"kind":…,"apiVersion":…,` of its storage version.
+
+    `other_heads` are those of versions in which canonical values may be stored too.
+    """
 
     prefix: bytes  # "/registry/pods/"
     head: bytes
-    canonicalise: Canonicalise  # a foreign writer's value -> a canonical, defaulted one; raises ValueError
+    canonicalise: Canonicalise  # a foreign writer's value -> a canonical, defaulted one; raises what it likes
     attributes_of: AttributesOf
+    other_heads: tuple[bytes, ...] = ()
 
 
 class ResourceCache:
@@ -58,26 +62,30 @@ class ResourceCache:
 
     def entry(self, key: bytes, value: bytes, revision: int) -> Entry:
         """An entry of a value as etcd holds it, brought into canonical form if somebody else wrote it."""
+        head = self._head_of(value)
+        if head is not None:
+            try:
+                return entry_of(key, value, revision, head)
+            except ValueError:
+                pass  # it only looks canonical
         try:
-            return entry_of(key, self.canonical_value(key, value), revision, self.spec.head)
-        except ValueError:  # it only looks canonical
-            return entry_of(key, self._canonicalised(key, value), revision, self.spec.head)
-
-    def canonical_value(self, key: bytes, value: bytes) -> bytes:
-        """Any value as a canonical one; one that can't be read becomes an object with nothing but its name."""
-        if value.endswith(MARK) and value.startswith(self._canonical):
-            return value
-        return self._canonicalised(key, value)
-
-    def _canonicalised(self, key: bytes, value: bytes) -> bytes:
-        try:
-            return self.spec.canonicalise(value)
+            canonical = self.spec.canonicalise(value)
+            head = self._head_of(canonical)
+            if head is None:
+                raise ValueError("it is stored in a version that is not known")
+            return entry_of(key, canonical, revision, head)
         except Exception as error:  # no value that somebody stored may stop the feed
-            log.error(
-                "stored object cannot be decoded", extra={"key": key.decode(errors="replace"), "error": str(error)}
-            )
-            name = key.rsplit(b"/", 1)[-1].decode(errors="replace").replace('"', "").replace("\\", "")
-            return b'%b%b"name":"%b","uid":""}}%b' % (self.spec.head, METADATA, name.encode(), MARK)
+            return _corrupt(key, value, revision, error)
+
+    def _head_of(self, value: bytes) -> bytes | None:
+        """How a canonical value starts; None for one that is not canonical."""
+        if value.endswith(MARK):
+            if value.startswith(self._canonical):
+                return self.spec.head
+            for head in self.spec.other_heads:
+                if value.startswith(head) and value.startswith(METADATA, len(head)):
+                    return head
+        return None
 
     def bounds(self, prefix: bytes) -> tuple[int, int]:
         """The range of indices, in key order, of the keys under a prefix."""
@@ -98,11 +106,14 @@ class ResourceCache:
         """A key was written."""
         entry = self.entry(key, value, revision)
         previous = self._entries.get(key)
+        corrupt = type(entry) is CorruptEntry or type(previous) is CorruptEntry
         if previous is None:
             insort(self._keys, key)
-            change = Change(ChangeType.ADDED, revision, entry, None)
+            change = Change(ChangeType.ADDED, revision, entry, None, corrupt)
         else:
-            change = Change(ChangeType.MODIFIED, revision, entry, previous)
+            change = Change(ChangeType.MODIFIED, revision, entry, previous, corrupt)
+            if type(entry) is CorruptEntry:
+                entry.last = previous.readable
         self._entries[key] = entry
         self._record(change)
 
@@ -112,7 +123,8 @@ class ResourceCache:
         if previous is None:
             return
         del self._keys[bisect_left(self._keys, key)]
-        self._record(Change(ChangeType.DELETED, revision, previous.at(revision), previous))
+        corrupt = type(previous) is CorruptEntry
+        self._record(Change(ChangeType.DELETED, revision, previous.at(revision), previous, corrupt))
 
     def start_over(self) -> None:
         """Forgets everything; who followed is overrun."""
@@ -178,6 +190,12 @@ class ResourceCache:
         self.changed = change.revision
         if self.memo:
             self.memo.clear()
+
+
+def _corrupt(key: bytes, value: bytes, revision: int, error: Exception) -> CorruptEntry:
+    reason = str(error) or type(error).__name__
+    log.error("stored object cannot be decoded", extra={"key": key.decode(errors="replace"), "error": reason})
+    return CorruptEntry(key, value, revision, reason)
 
 
 class WatchCache:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gateway.jsontypes import JsonObject, loads
 from gateway.kinds.attributes import Attributes
-from storage.store import Store
+from storage.store import EtcdStore
 
 _MEMO_LIMIT = 4096
 _PARSED = "parsed objects"
@@ -15,7 +15,7 @@ class Lookup:
 
     __slots__ = ("_memo", "_prefix", "_store")
 
-    def __init__(self, store: Store, etcd_prefix: str) -> None:
+    def __init__(self, store: EtcdStore, etcd_prefix: str) -> None:
         self._store, self._prefix = store, etcd_prefix
         self._memo: dict[bytes, tuple[int, JsonObject]] = {}
 

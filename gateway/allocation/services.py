@@ -19,8 +19,9 @@ from gateway.http.status import StatusError, internal_error
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.validation.field import invalid
-from storage.errors import Conflict, StorageError
-from storage.store import Store
+from storage.change import change, removed
+from storage.errors import StorageError
+from storage.protocol import Store
 
 log = logging.getLogger(__name__)
 
@@ -118,14 +119,7 @@ class ServiceAllocation:
         await self.ports.release(freed)
 
     async def _delete_endpoints(self, namespace: str, name: str) -> None:
-        key = f"{self.prefix}/services/endpoints/{namespace}/{name}".encode()
-        current = await self.store.get(key)
-        while current is not None:
-            try:
-                await self.store.delete(key, current.revision)
-                return
-            except Conflict as lost:
-                current = lost.current
+        await change(self.store, f"{self.prefix}/services/endpoints/{namespace}/{name}".encode(), removed)
 
     def _holding(self, obj: JsonObject, attributes: Attributes) -> Holding:
         parent = Parent(attributes.namespace, obj["metadata"].get("name", ""))

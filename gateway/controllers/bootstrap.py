@@ -23,7 +23,8 @@ from gateway.kinds.resource import Resource
 from gateway.schema.encode import encode_stored
 from gateway.server import Gateway
 from gateway.writing.metadata import now_text
-from storage.errors import Conflict, KeyExists, StorageError, StoredObject
+from storage.change import KEEP, Decision, Put, change
+from storage.errors import KeyExists, StorageError, StoredObject
 
 logger = logging.getLogger(__name__)
 
@@ -107,20 +108,16 @@ def _managed(wanted: BootstrapObject, resource: Resource) -> JsonObject:
 async def _join(gateway: Gateway, wanted: BootstrapObject, address: str) -> None:
     """Adds this server's address to an object that another replica has made."""
     resource = gateway.registry.resources[wanted.group, wanted.version, wanted.resource, ""]
-    key = _key(gateway, wanted)
-    present: StoredObject | None = await gateway.store.get(key)
-    while present is not None:
-        changed = with_address(loads(present.value), address)
+
+    async def make(current: StoredObject | None) -> Decision:
+        changed = None if current is None else with_address(loads(current.value), address)
         if changed is None:
-            return
+            return KEEP
         if "generation" in changed["metadata"]:
             changed["metadata"]["generation"] += 1
-        try:
-            value = encode_stored(changed, resource.kind, resource.storage_version)
-            await gateway.store.update(key, value, present.revision)
-            return
-        except Conflict as lost:
-            present = lost.current
+        return Put(encode_stored(changed, resource.kind, resource.storage_version))
+
+    await change(gateway.store, _key(gateway, wanted), make)
 
 
 def _key(gateway: Gateway, wanted: BootstrapObject) -> bytes:

@@ -33,7 +33,7 @@ class Shape:
     type: Callable[[], Type]
 
     def json(self, entry: Entry) -> bytes:
-        """An entry as a JSON object."""
+        """An entry as a JSON object. Raises CorruptObject for one that can't be read."""
         return self.head + self.tail(entry)
 
 

@@ -108,7 +108,7 @@ class Endpoint:
 
     def _converted(self, entry: Entry) -> bytes:
         assert self.from_storage is not None
-        obj = self.from_storage(loads(self.cache.spec.head + entry.tail))
+        obj = self.from_storage(loads(entry.head + entry.tail))
         return encode_answer(obj, self.resource.kind, self.resource.api_version)[len(self.head) : -1]
 
     def _empty(self) -> bytes:
@@ -157,6 +157,11 @@ class Endpoint:
     def hooks(self) -> WriteHooks | None:
         """What is allocated before a write and released after it."""
         return hooks_for(self.services, self.resource)
+
+    @property
+    def object_hooks(self) -> WriteHooks | None:
+        """The hooks of the objects, also where this is a subresource."""
+        return self.parent().hooks if self.resource.subresource else self.hooks
 
     @cached_property
     def expiry(self) -> Expiry | None:

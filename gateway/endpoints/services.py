@@ -11,7 +11,7 @@ from gateway.admission.lookup import Lookup
 from gateway.config import Settings
 from storage.etcd import EtcdClient
 from storage.feed import Feed
-from storage.store import Store
+from storage.store import EtcdStore
 
 
 @dataclass(slots=True)
@@ -23,6 +23,6 @@ class Services:
     authorizer: Authorizer
     client: EtcdClient
     feed: Feed
-    store: Store
+    store: EtcdStore
     lookup: Lookup
     stopping: asyncio.Event = field(default_factory=asyncio.Event)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from gateway.jsontypes import JsonObject, loads
+from gateway.schema.types import Type
 
 Convert = Callable[[JsonObject], JsonObject]
 
@@ -28,25 +29,19 @@ def _convert(from_version: str, to_version: str, kind: str, obj: JsonObject) -> 
 def canonicaliser(kind: str, storage_version: str) -> Callable[[bytes], bytes]:
     """A function that makes the canonical, defaulted value of what any writer stored in any served version.
 
-    It raises ValueError for a value that can't be read.
+    That is JSON, or kube-apiserver's protobuf form. It raises ValueError for a value that can't be read.
     """
 
     def canonicalise(value: bytes) -> bytes:
         from gateway.defaults import apply_defaults
-        from gateway.schema.catalog import type_for
         from gateway.schema.decode import DecodeError, DecodeReport, decode
         from gateway.schema.empty_lists import null_empty_lists
         from gateway.schema.encode import encode_stored
 
-        raw: JsonObject = loads(value)
-        if not isinstance(raw, dict):
-            raise ValueError("the stored value is no JSON object")
-        version = raw.get("apiVersion", storage_version)
-        group, _, number = version.rpartition("/")
+        type_, version, raw = _parsed(value, kind, storage_version)
         try:
-            type_ = type_for(group, number, kind)
             obj = decode(type_, raw, DecodeReport())
-        except (DecodeError, KeyError) as error:
+        except DecodeError as error:
             raise ValueError(str(error)) from error
         if not _ESCAPED.isdisjoint(obj.get("metadata", {}).get("uid", "")):
             raise ValueError("the uid is none that a server made")
@@ -57,3 +52,28 @@ def canonicaliser(kind: str, storage_version: str) -> Callable[[bytes], bytes]:
         return encode_stored(obj if convert is None else convert(obj), kind, storage_version)
 
     return canonicalise
+
+
+def _parsed(value: bytes, kind: str, storage_version: str) -> tuple[Type, str, JsonObject]:
+    """The type, apiVersion and JSON form of a stored value; raises ValueError."""
+    from gateway.schema.catalog import type_for
+    from gateway.schema.protobuf import MAGIC, read_envelope, read_message
+
+    binary = value.startswith(MAGIC)
+    if binary:
+        envelope = read_envelope(value)
+        version, stored_kind = envelope.api_version, envelope.kind
+    else:
+        raw: JsonObject = loads(value)
+        if not isinstance(raw, dict):
+            raise ValueError("the stored value is no JSON object")
+        version, stored_kind = raw.get("apiVersion", storage_version), raw.get("kind", kind)
+    group, _, number = str(version).rpartition("/")
+    try:
+        if stored_kind != kind:
+            raise KeyError(stored_kind)
+        type_ = type_for(group, number, kind)
+    except KeyError:
+        known = f'"{stored_kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
+        raise ValueError(f"no kind {known}") from None
+    return type_, version, read_message(type_, envelope.raw) if binary else raw

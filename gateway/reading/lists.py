@@ -65,7 +65,7 @@ async def _join(encoder: Encoder, entries: list[Entry]) -> list[bytes]:
     groups: list[bytes] = []
     start, size, step = 0, 0, encoder.step
     for index, entry in enumerate(entries):
-        size += len(entry.tail)
+        size += entry.size
         if size >= step:
             groups.append(encoder.items(entries[start : index + 1], first=not groups))
             start, size = index + 1, 0

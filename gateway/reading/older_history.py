@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 
 from gateway.endpoints.endpoint import Endpoint
 from gateway.reading.view import PART, View
-from storage.entry import Change, ChangeType
+from storage.entry import Change, ChangeType, CorruptEntry
 from storage.errors import Compacted, StorageError, Unavailable
 from storage.etcd import Event, WatchBatch
 from storage.etcd.results import DELETE
@@ -106,10 +106,14 @@ def _change(endpoint: Endpoint, event: Event) -> Change:
     """Raises Compacted when the object's previous version is gone, without which nobody can tell what has changed."""
     cache, kv, before = endpoint.cache, event.kv, event.prev_kv
     if event.type != DELETE and kv.version == 1:
-        return Change(ChangeType.ADDED, kv.mod_revision, cache.entry(kv.key, kv.value, kv.mod_revision), None)
+        entry = cache.entry(kv.key, kv.value, kv.mod_revision)
+        return Change(ChangeType.ADDED, kv.mod_revision, entry, None, isinstance(entry, CorruptEntry))
     if before is None:
         raise Compacted(kv.mod_revision, kv.mod_revision)
     previous = cache.entry(before.key, before.value, before.mod_revision)
     if event.type == DELETE:
-        return Change(ChangeType.DELETED, kv.mod_revision, previous.at(kv.mod_revision), previous)
-    return Change(ChangeType.MODIFIED, kv.mod_revision, cache.entry(kv.key, kv.value, kv.mod_revision), previous)
+        corrupt = isinstance(previous, CorruptEntry)
+        return Change(ChangeType.DELETED, kv.mod_revision, previous.at(kv.mod_revision), previous, corrupt)
+    entry = cache.entry(kv.key, kv.value, kv.mod_revision)
+    corrupt = isinstance(entry, CorruptEntry) or isinstance(previous, CorruptEntry)
+    return Change(ChangeType.MODIFIED, kv.mod_revision, entry, previous, corrupt)

@@ -62,6 +62,11 @@ class View:
         for change in changes:
             if not change.entry.key.startswith(prefix):
                 continue
+            if change.corrupt:
+                readable = change.readable()
+                if readable is None:
+                    continue
+                change = readable
             if match is None:
                 self._append(out, change.type, change.entry)
             else:

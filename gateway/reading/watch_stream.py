@@ -15,13 +15,14 @@ from dataclasses import dataclass
 
 from gateway.encodings.encoder import Encoder
 from gateway.endpoints.endpoint import Endpoint
+from gateway.http.failures import as_status
 from gateway.http.status import StatusError, expired, service_unavailable
 from gateway.jsontypes import dumps
 from gateway.reading.list_options import ListOptions
 from gateway.reading.older_history import EtcdHistory
 from gateway.reading.too_large import too_large
 from gateway.reading.view import PART, View
-from storage.errors import Compacted, StorageError
+from storage.errors import Compacted, CorruptObject, StorageError
 from storage.history import Overrun
 from storage.reads import Page, TooLargeRevision
 
@@ -72,6 +73,8 @@ class WatchStream:
             return
         except Compacted:
             yield self._error(expired(_TOO_OLD))
+        except CorruptObject as error:
+            yield self._error(as_status(error))
         except StorageError as error:
             yield self._error(service_unavailable(str(error)))
 

@@ -7,6 +7,7 @@ from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.jsontypes import JsonObject, dumps
 from gateway.writing.answering import body_of
+from gateway.writing.corrupt import delete_corrupt
 from gateway.writing.delete_options import read_delete_options
 from gateway.writing.deleting import delete_object
 from gateway.writing.options import DeleteOptions, WriteOptions
@@ -23,6 +24,8 @@ async def delete(endpoint: Endpoint, request: Request) -> Response:
     if reason:
         raise status.forbidden(resource.group, resource.resource, name, reason)
     warn_of_dependents(endpoint, request, options)
+    if options.unsafe and await delete_corrupt(write, options):
+        return Response(200, _success(write, {"metadata": {"name": name}}, resource.kind))
     deleted = await delete_object(write, options)
     code = 202 if not deleted.gone and options.orphan_dependents is False else 200
     if not deleted.gone or strategy.returns_deleted:
@@ -37,9 +40,10 @@ def warn_of_dependents(endpoint: Endpoint, request: Request, options: DeleteOpti
         request.warnings.append(warning)
 
 
-def _success(write: Write, obj: JsonObject) -> bytes:
+def _success(write: Write, obj: JsonObject, kind: str = "") -> bytes:
     resource, meta = write.resource, obj["metadata"]
-    details = {"name": meta.get("name"), "group": resource.group, "kind": resource.resource, "uid": meta.get("uid")}
+    kind = kind or resource.resource
+    details = {"name": meta.get("name"), "group": resource.group, "kind": kind, "uid": meta.get("uid")}
     return dumps(
         {
             "kind": "Status",

@@ -1,38 +1,49 @@
-"""What a kind allocates before a write and releases after it."""
+"""What a kind allocates before a write, and gives back if the write is not made."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from types import TracebackType
+from typing import TypeVar
 
-from gateway.endpoints.hooks import WriteHooks
-from gateway.http.status import StatusError
+from gateway.endpoints.hooks import Finish, WriteHooks
 from gateway.jsontypes import JsonObject
-from gateway.writing.write import Write
-from storage.errors import Conflict, KeyExists
+from gateway.kinds.attributes import Attributes
+from storage.change import Decision, Delete, Put
+
+D = TypeVar("D", bound=Decision)
 
 
-def allocated(write: Write, obj: JsonObject, old: JsonObject | None) -> AbstractAsyncContextManager[None]:
-    """Runs the kind's hooks around a write: what they allocated is kept if it goes through, else given back.
+class Allocating:
+    """A block in which a write is decided on: what its hooks took is given back unless it ends in `decided`.
 
-    When it is not known whether the write went through, it is kept too: repair finds out.
+    Then `finish`, which the write carries, tells them what came of it. When it is not known whether the write was
+    made, what was taken is kept: repair finds out.
     """
-    hooks = write.endpoint.hooks
-    return _NOTHING_ALLOCATED if hooks is None else _allocated(hooks, write, obj, old)
 
+    __slots__ = ("_attributes", "_hooks", "_obj", "_old", "finish")
 
-_NOTHING_ALLOCATED = nullcontext()
+    def __init__(
+        self, hooks: WriteHooks | None, attributes: Attributes, obj: JsonObject, old: JsonObject | None
+    ) -> None:
+        self._hooks, self._attributes, self._obj, self._old = hooks, attributes, obj, old
+        self.finish: Finish | None = None
 
+    async def __aenter__(self) -> Allocating:
+        if self._hooks is not None:
+            if self._old is None:
+                self.finish = await self._hooks.begin_create(self._obj, self._attributes)
+            else:
+                self.finish = await self._hooks.begin_update(self._obj, self._old, self._attributes)
+        return self
 
-@asynccontextmanager
-async def _allocated(hooks: WriteHooks, write: Write, obj: JsonObject, old: JsonObject | None) -> AsyncIterator[None]:
-    if old is None:
-        finish = await hooks.begin_create(obj, write.attributes)
-    else:
-        finish = await hooks.begin_update(obj, old, write.attributes)
-    try:
-        yield
-    except (StatusError, Conflict, KeyExists):
-        await finish(False)
-        raise
-    await finish(True)
+    def decided(self, decision: D) -> D:
+        """Hands what was taken over to the write that is decided on, if there is one."""
+        if isinstance(decision, Put | Delete):
+            self.finish = None
+        return decision
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.finish is not None:
+            await self.finish(False)

@@ -52,6 +52,6 @@ def already_there(write: Write, obj: JsonObject, present: StoredObject) -> Statu
         error.message += ", the server was not able to generate a unique name for the object"
         error.details = {**(error.details or {}), "retryAfterSeconds": 1}
         error.headers = ((b"retry-after", b"1"),)
-    if loads(present.value)["metadata"].get("deletionTimestamp"):
+    if not present.corrupt and loads(present.value)["metadata"].get("deletionTimestamp"):
         error.message = f"object is being deleted: {error.message}"
     return error

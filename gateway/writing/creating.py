@@ -5,13 +5,13 @@ from __future__ import annotations
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.kinds.attributes import Operation
-from gateway.schema.encode import encode_stored
 from gateway.validation.objectmeta import validate_object_meta
 from gateway.writing import metadata
-from gateway.writing.allocating import allocated
+from gateway.writing.allocating import Allocating
 from gateway.writing.conflicts import already_there
 from gateway.writing.offload import offloaded
-from gateway.writing.write import Write, Written, invalid, lease_of, mutate, validate
+from gateway.writing.write import Write, Written, encoded, invalid, lease_of, mutate, validate
+from storage.change import Put, write_once
 from storage.errors import KeyExists
 
 GENERATED_NAME_ATTEMPTS = 8
@@ -45,14 +45,29 @@ async def admit_new(write: Write, obj: JsonObject) -> JsonObject:
 async def _store_new(write: Write, obj: JsonObject) -> Written:
     meta = obj["metadata"]
     metadata.fill_system_fields(meta, write.attributes.now)
-    async with allocated(write, obj, None):
+    async with Allocating(write.endpoint.hooks, write.attributes, obj, None) as allocating:
         await prepare_new(write, obj)
         if not write.options.dry_run and metadata.carries_version(meta):
             raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
-        try:
-            return await insert(write, obj)
-        except KeyExists as error:
-            raise already_there(write, obj, error.current) from None
+        value = await encoded(write, obj)
+        key = write.endpoint.key(write.attributes.namespace, meta["name"])
+        if write.options.dry_run:
+            return await _as_if_stored(write, key, value, obj)
+        put = allocating.decided(Put(value, await lease_of(write), allocating.finish))
+    try:
+        revision = (await write_once(write.endpoint.store, key, None, put)).revision
+    except KeyExists as error:
+        raise already_there(write, obj, error.current) from None
+    return Written(value, revision, created=True)
+
+
+async def _as_if_stored(write: Write, key: bytes, value: bytes, obj: JsonObject) -> Written:
+    """What stands for the transaction in a dry run."""
+    present = await write.endpoint.store.get(key)
+    if present is not None:
+        raise already_there(write, obj, present)
+    meta = obj["metadata"]
+    return Written(value, 0, created=True, given=meta.get("resourceVersion", ""), link=meta.get("selfLink", ""))
 
 
 async def prepare_new(write: Write, obj: JsonObject) -> None:
@@ -76,17 +91,3 @@ def _prepare_new(write: Write, obj: JsonObject) -> None:
         attributes.warnings += strategy.warnings_on_create(obj, attributes)
     if strategy.canonicalize is not None:
         strategy.canonicalize(obj)
-
-
-async def insert(write: Write, obj: JsonObject) -> Written:
-    """The transaction of a create, or what stands for it in a dry run; raises KeyExists."""
-    resource, store = write.resource, write.endpoint.store
-    key = write.endpoint.key(write.attributes.namespace, obj["metadata"]["name"])
-    value = await offloaded(write.size, lambda: encode_stored(obj, resource.kind, resource.storage_version))
-    if not write.options.dry_run:
-        return Written(value, await store.create(key, value, await lease_of(write)), created=True)
-    present = await store.get(key)
-    if present is not None:
-        raise KeyExists(present)
-    meta = obj["metadata"]
-    return Written(value, 0, created=True, given=meta.get("resourceVersion", ""), link=meta.get("selfLink", ""))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gateway.http import status
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Operation
-from gateway.kinds.strategy import Termination
 from gateway.schema.encode import encode_stored
 from gateway.writing.deletion import Step, plan
 from gateway.writing.options import DeleteOptions
 from gateway.writing.write import Write, Written, mutate, validate
+from storage.change import KEEP, Changed, Decision, Delete, Finish, Outcome, Put, change, write_once
 from storage.errors import Conflict, StoredObject
 
 # Propagation policies put finalizers on objects that only a garbage collector takes away again.
@@ -29,84 +29,88 @@ class Deleted:
 
 async def delete_object(write: Write, options: DeleteOptions) -> Deleted:
     """Deletes the object that `write` names; repeats when it changes meanwhile. Raises StatusError."""
-    resource, attributes, store = write.resource, write.attributes, write.endpoint.store
-    key = write.endpoint.key(attributes.namespace, attributes.name)
-    current = store.cached(key)
-    fresh = current is None
-    if current is None:
-        current = await store.get(key)
+    endpoint, attributes = write.endpoint, write.attributes
+    key = endpoint.key(attributes.namespace, attributes.name)
     while True:
-        if current is None:
-            raise status.not_found(resource.group, resource.resource, attributes.name)
+        deletion = _Deletion(write, options)
+        changed = await change(endpoint.store, key, deletion.decide)
+        deleted = deletion.deleted(changed)
+        if deletion.step is not Step.MARK_AND_REMOVE or options.dry_run:
+            return deleted
+        assert changed.after is not None  # it is marked now; watchers see that before it goes
         try:
-            deleted = await _attempt(write, key, current, options)
-        except Conflict as lost:
-            current, fresh = lost.current, True
-            continue
-        except status.StatusError:
-            if fresh:
-                raise
-            deleted = None
-        if deleted is not None and (fresh or not deleted.written.unchanged):
-            return deleted
-        latest, fresh = await store.get(key), True
-        if deleted is not None and latest is not None and latest.revision == current.revision:
-            return deleted
-        current = latest
+            done = await write_once(endpoint.store, key, changed.after, Delete(_released(write, deletion.obj)))
+        except Conflict:
+            continue  # somebody has changed the marked object: it is looked at anew
+        return replace(deleted, written=replace(deleted.written, revision=done.revision)) if deleted.gone else deleted
 
 
-async def _attempt(write: Write, key: bytes, current: StoredObject, options: DeleteOptions) -> Deleted:
-    obj = write.endpoint.parse(current.value)
-    _check_preconditions(write, obj["metadata"], current.revision, options)
-    await mutate(write, Operation.DELETE, None, obj)
-    await validate(write, Operation.DELETE, None, obj)
-    strategy = write.endpoint.strategy
-    if strategy.termination is not None:
-        return await _terminate(write, strategy.termination, key, current, obj)
-    decided = plan(strategy, obj, options, collected=GARBAGE_COLLECTED)
-    if decided.step is Step.NOTHING:
-        return Deleted(obj, Written(current.value, current.revision, unchanged=True), False)
-    if decided.step is Step.REMOVE:
-        return await _remove(write, key, obj, current.value, current.revision)
-    written = await _put_mark(write, key, current, obj)
-    if decided.step is Step.MARK:
-        return Deleted(obj, written, False)
-    return await _remove(write, key, obj, written.value, written.revision)
+class _Deletion:
+    """A deletion under way: what is decided of the present version, and what is to be shown then."""
+
+    def __init__(self, write: Write, options: DeleteOptions) -> None:
+        self._write, self._options = write, options
+        self.obj: JsonObject = {}
+        self.step = Step.NOTHING
+        self._shown = Written(b"", 0)
+
+    async def decide(self, current: StoredObject | None) -> Decision:
+        """What becomes of the present version: marked, deleted or kept."""
+        write, resource = self._write, self._write.resource
+        if current is None:
+            raise status.not_found(resource.group, resource.resource, write.attributes.name)
+        obj = self.obj = write.endpoint.parse(current.value)
+        _check_preconditions(write, obj["metadata"], current.revision, self._options)
+        await mutate(write, Operation.DELETE, None, obj)
+        await validate(write, Operation.DELETE, None, obj)
+        self.step = self._planned(obj)
+        self._shown = Written(current.value, current.revision, unchanged=self.step is Step.NOTHING)
+        match self.step:
+            case Step.NOTHING:
+                return KEEP
+            case Step.REMOVE:
+                return KEEP if self._options.dry_run else Delete(_released(write, obj))
+            case Step.MARK | Step.MARK_AND_REMOVE:
+                return self._marked(current, obj)
+
+    def deleted(self, changed: Changed) -> Deleted:
+        """What the client is shown of it. An object that terminates is shown as it is marked, however soon it goes."""
+        terminates = self._write.endpoint.strategy.termination is not None
+        gone = self.step in (Step.REMOVE, Step.MARK_AND_REMOVE) and not terminates
+        if changed.outcome is Outcome.UNCHANGED:
+            return Deleted(self.obj, self._shown, gone)
+        return Deleted(self.obj, replace(self._shown, revision=changed.revision), gone)
+
+    def _planned(self, obj: JsonObject) -> Step:
+        strategy = self._write.endpoint.strategy
+        if strategy.termination is None:
+            return plan(strategy, obj, self._options, collected=GARBAGE_COLLECTED).step
+        # what it holds is for its controller to remove; there is none yet, so what nobody else finalizes goes at once
+        strategy.termination.begin(obj, self._write.attributes.now)
+        others = [name for name in strategy.termination.finalizers(obj) if name != "kubernetes"]
+        return Step.MARK if others or obj["metadata"].get("finalizers") else Step.MARK_AND_REMOVE
+
+    def _marked(self, current: StoredObject, obj: JsonObject) -> Decision:
+        resource = self._write.resource
+        value = encode_stored(obj, resource.kind, resource.storage_version)
+        if value == current.value:
+            self._shown = Written(current.value, current.revision, unchanged=True)
+            return KEEP
+        self._shown = Written(value, current.revision)
+        return KEEP if self._options.dry_run else Put(value)
 
 
-async def _put_mark(write: Write, key: bytes, current: StoredObject, obj: JsonObject) -> Written:
-    resource = write.resource
-    if obj == write.endpoint.parse(current.value):
-        return Written(current.value, current.revision, unchanged=True)
-    value = encode_stored(obj, resource.kind, resource.storage_version)
-    if write.options.dry_run:
-        return Written(value, current.revision)
-    return Written(value, await write.endpoint.store.update(key, value, current.revision))
+def _released(write: Write, obj: JsonObject) -> Finish | None:
+    """Gives back what the object has allocated, once it is gone."""
+    hooks = write.endpoint.object_hooks
+    if hooks is None:
+        return None
 
+    async def release(done: bool) -> None:
+        if done:
+            await hooks.after_delete(obj, write.attributes)
 
-async def _remove(write: Write, key: bytes, obj: JsonObject, value: bytes, revision: int) -> Deleted:
-    if write.options.dry_run:
-        return Deleted(obj, Written(value, revision), True)
-    deletion = await write.endpoint.store.delete(key, revision)
-    if write.endpoint.hooks is not None:
-        await write.endpoint.hooks.after_delete(obj, write.attributes)
-    return Deleted(obj, Written(value, deletion), True)
-
-
-async def _terminate(
-    write: Write, termination: Termination, key: bytes, current: StoredObject, obj: JsonObject
-) -> Deleted:
-    """Marks an object as terminating. What it holds is for its controller to remove, and then it goes.
-
-    There is no such controller yet: what nobody else finalizes goes at once.
-    """
-    termination.begin(obj, write.attributes.now)
-    written = await _put_mark(write, key, current, obj)
-    others = [name for name in termination.finalizers(obj) if name != "kubernetes"]
-    if not others and not obj["metadata"].get("finalizers") and not write.options.dry_run:
-        await write.endpoint.store.delete(key, written.revision)
-        written = Written(written.value, written.revision)
-    return Deleted(obj, written, False)
+    return release
 
 
 def _check_preconditions(write: Write, meta: JsonObject, revision: int, options: DeleteOptions) -> None:

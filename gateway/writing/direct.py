@@ -11,28 +11,31 @@ from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.jsontypes import JsonObject
 from gateway.schema.encode import encode_stored
-from storage.errors import Conflict, StoredObject
+from storage.change import KEEP, Decision, Outcome, Put, change
+from storage.errors import StoredObject
 
 
 async def change_stored(
-    endpoint: Endpoint, namespace: str, name: str, change: Callable[[JsonObject], None], *, dry_run: bool
+    endpoint: Endpoint, namespace: str, name: str, alter: Callable[[JsonObject], None], *, dry_run: bool
 ) -> StoredObject:
-    """Applies `change` to the present object (with its resourceVersion) until nobody is faster; the new version.
+    """Applies `alter` to the present object (with its resourceVersion) until nobody is faster; the new version.
 
-    `change` raises StatusError to refuse; it may be called several times. Raises StatusError 404.
+    `alter` raises StatusError to refuse; it may be called several times. Raises StatusError 404.
     """
-    resource, store, key = endpoint.resource, endpoint.store, endpoint.key(namespace, name)
-    current = await store.get(key)
-    while True:
+    resource, key = endpoint.resource, endpoint.key(namespace, name)
+    shown: StoredObject | None = None
+
+    async def make(current: StoredObject | None) -> Decision:
+        nonlocal shown
         if current is None:
             raise status.not_found(resource.group, resource.resource, name)
         obj = endpoint.parse(current.value)
         obj["metadata"]["resourceVersion"] = str(current.revision)
-        change(obj)
+        alter(obj)
         value = encode_stored(obj, resource.kind, resource.storage_version)
-        if dry_run or value == current.value:
-            return StoredObject(key, value, current.revision)
-        try:
-            return StoredObject(key, value, await store.update(key, value, current.revision))
-        except Conflict as lost:
-            current = lost.current
+        shown = StoredObject(key, value, current.revision)
+        return KEEP if dry_run or value == current.value else Put(value)
+
+    changed = await change(endpoint.store, key, make)
+    assert shown is not None
+    return shown if changed.outcome is Outcome.UNCHANGED else StoredObject(key, shown.value, changed.revision)

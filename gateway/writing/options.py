@@ -19,6 +19,7 @@ Query = Mapping[str, Sequence[str]]
 MANAGER_MAX_LENGTH = 128
 META_GROUP = "meta.k8s.io"
 _FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
+UNSAFE_DELETE = "ignoreStoreReadErrorWithClusterBreakingPotential"
 _PROPAGATION = ("Foreground", "Background", "Orphan")
 
 
@@ -43,6 +44,7 @@ class DeleteOptions:
     uid: str | None = None
     resource_version: str | None = None
     dry_run: bool = False
+    unsafe: bool = False  # whether an object that can't be read may be deleted
 
 
 _DEFAULT = WriteOptions()
@@ -85,6 +87,7 @@ def delete_options_of_query(query: Query) -> DeleteOptions:
     if query.get("propagationPolicy"):
         values["propagationPolicy"] = _first(query, "propagationPolicy")
     values["orphanDependents"] = _bool(query, "orphanDependents")
+    values[UNSAFE_DELETE] = _bool(query, UNSAFE_DELETE)
     return validated_delete_options(values)
 
 
@@ -110,6 +113,7 @@ def validated_delete_options(values: JsonObject) -> DeleteOptions:
         preconditions.get("uid"),
         preconditions.get("resourceVersion"),
         bool(dry_run),
+        bool(values.get(UNSAFE_DELETE)),
     )
 
 

@@ -19,8 +19,10 @@ from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes, Operation
 from gateway.kinds.resource import Resource
+from gateway.schema.encode import encode_stored
 from gateway.validation.field import FieldError
 from gateway.writing.metadata import now_text
+from gateway.writing.offload import offloaded
 from gateway.writing.options import WriteOptions, manager_of
 
 
@@ -113,6 +115,12 @@ async def validate(write: Write, operation: Operation, obj: JsonObject | None, o
 def invalid(write: Write, errors: Sequence[FieldError]) -> StatusError:
     """422 with the field errors of a write."""
     return status.invalid(write.endpoint.kind_group, write.resource.kind, write.attributes.name, errors)
+
+
+async def encoded(write: Write, obj: JsonObject) -> bytes:
+    """An object of the storage version as etcd holds it."""
+    resource = write.resource
+    return await offloaded(write.size, lambda: encode_stored(obj, resource.kind, resource.storage_version))
 
 
 async def lease_of(write: Write) -> int:

@@ -53,9 +53,9 @@ def shape() -> Shape:
 
 
 ENTRIES = [
-    Entry(b"/a", b'"metadata":{"name":"a","labels":{}},"data":{"x":"line\\nitems: []\\n"}}', 1),
-    Entry(b"/b", b'"metadata":{}}', 2),
-    Entry(b"/c", b'"metadata":{},"n":[]}', 3),
+    Entry(b"/a", b"", b'"metadata":{"name":"a","labels":{}},"data":{"x":"line\\nitems: []\\n"}}', 1),
+    Entry(b"/b", b"", b'"metadata":{}}', 2),
+    Entry(b"/c", b"", b'"metadata":{},"n":[]}', 3),
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from storage.cache import WatchCache
+from storage.entry import METADATA, CorruptEntry, Entry, entry_of
 from storage.errors import Conflict, KeyExists, StoredObject
 
 
@@ -12,7 +13,7 @@ class FakeCache(WatchCache):
 
 
 class FakeStore:
-    """What verbs and allocators use of `storage.store.Store`; `stale` is what its watch cache shows instead."""
+    """A `storage.protocol.Store`; `stale` is what its cache shows instead of what is there."""
 
     def __init__(self) -> None:
         self.cache = FakeCache(b"/registry/")
@@ -23,6 +24,10 @@ class FakeStore:
 
     def cached(self, key: bytes) -> StoredObject | None:
         return self.stale[key] if key in self.stale else self.objects.get(key)
+
+    def cached_entries(self, prefix: bytes) -> list[Entry]:
+        keys = sorted(key for key in {*self.objects, *self.stale} if key.startswith(prefix))
+        return [_entry(stored) for key in keys if (stored := self.cached(key)) is not None]
 
     async def latest(self, key: bytes) -> StoredObject | None:
         return await self.get(key)
@@ -53,8 +58,19 @@ class FakeStore:
         self.writes += 1
         return self.revision
 
+    def spoil(self, key: bytes, raw: bytes) -> None:
+        """Puts a value that can't be read."""
+        self._put(key, raw)
+        self.objects[key] = StoredObject(key, raw, self.revision, "the test says so")
+
     def _put(self, key: bytes, value: bytes) -> int:
         self.revision += 1
         self.writes += 1
         self.objects[key] = StoredObject(key, value, self.revision)
         return self.revision
+
+
+def _entry(stored: StoredObject) -> Entry:
+    if stored.corrupt:
+        return CorruptEntry(stored.key, stored.raw, stored.revision, stored.corrupt)
+    return entry_of(stored.key, stored.value, stored.revision, stored.value[: stored.value.index(METADATA)])

@@ -64,6 +64,19 @@ def test_an_object_that_starts_or_stops_to_match_appears_or_disappears() -> None
     assert (gone["labels"], gone["annotations"]) == ({"app": "web"}, {"at": "web3"}), "as it was when it last matched"
 
 
+def test_those_who_watch_keep_what_could_be_read_last() -> None:
+    resource = pods()
+    web = canonical("a", labels={"app": "web"})
+    for revision, value in enumerate([b"?", web, b"?", b"??", web, b"?"], start=1):
+        resource.put(key("n", "a"), value, revision)
+    resource.remove(key("n", "a"), 7)
+    resource.put(key("n", "b"), b"?", 8)
+    resource.remove(key("n", "b"), 9)
+    seen = [("ADDED", "a", "2"), ("MODIFIED", "a", "5"), ("DELETED", "a", "7")]
+    assert events(view(resource).chunk(0)[0]) == seen
+    assert events(view(resource, match=is_web).chunk(0)[0]) == [*seen[:2], ("DELETED", "a", "7")]
+
+
 def test_a_view_of_a_namespace_sees_no_other() -> None:
     resource = pods()
     for revision, namespace in enumerate(["a", "ab", "a-b", "a"], start=1):

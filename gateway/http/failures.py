@@ -1,0 +1,31 @@
+"""Whatever a request failed with, as a Status."""
+
+from __future__ import annotations
+
+from gateway.http.status import (
+    StatusError,
+    internal_error,
+    request_too_large,
+    server_timeout,
+    service_unavailable,
+)
+from storage.errors import CorruptObject, DeadlineExceeded, NoSpace, StorageError, TooLarge, Unavailable
+
+
+def as_status(error: Exception) -> StatusError:
+    """The StatusError that an exception stands for: a storage error's own, 500 for what nobody foresaw."""
+    match error:
+        case StatusError():
+            return error
+        case DeadlineExceeded():
+            return server_timeout("etcd did not answer in time; the request may still be processed")
+        case Unavailable() | NoSpace():
+            return service_unavailable("storage is not available")
+        case TooLarge():
+            return request_too_large("etcdserver: request is too large")
+        case CorruptObject():
+            return StatusError(500, "", error.reason)
+        case StorageError():
+            return internal_error(str(error) or type(error).__name__)
+        case _:
+            return internal_error("the request could not be processed")
