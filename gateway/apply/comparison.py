@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from gateway.apply.field_set import LEAF, FieldSet, children_of, in_order
-from gateway.apply.shapes import FREE, Shape, element_of, item_identity, item_key, shape_of
+from gateway.apply.shapes import FREE, Shape, element_of, item_identity, item_key, member_of, shape_of
 from gateway.apply.walks import Walk, every_path
 from gateway.jsontypes import JsonObject
 from gateway.schema.types import Type, compiled
@@ -64,8 +64,7 @@ def _struct_comparer(type_: Type) -> Compare:
     def member(name: str) -> Member:
         found = known.get(name)
         if found is None:
-            field = type_.fields.get(name)
-            member_type = field.type if field else FREE
+            member_type = member_of(type_, name)
             found = known[name] = (_comparer(member_type), every_path(member_type))
         return found
 

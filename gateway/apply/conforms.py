@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gateway.apply.shapes import Shape, element_of, item_identity, shape_of
+from gateway.apply.shapes import Shape, element_of, is_open, item_identity, member_of, shape_of
 from gateway.schema.types import Kind, Type, compiled
 
 Test = Callable[[Any], bool]
@@ -48,12 +48,12 @@ def _struct_test(type_: Type) -> Test:
     def planned(value: dict[str, Any]) -> list[tuple[str, Test]] | None:
         inner: list[tuple[str, Test]] = []
         for name, member in value.items():
-            field = type_.fields.get(name)
-            if field is None:
+            if name not in type_.fields and not is_open(type_):
                 return None
-            if field.type.kind in _CONTAINERS:
-                inner.append((name, conforms(field.type)))
-            elif type(member) not in _PLAIN.get(field.type.kind, _SCALAR):
+            member_type = member_of(type_, name)
+            if member_type.kind in _CONTAINERS:
+                inner.append((name, conforms(member_type)))
+            elif type(member) not in _PLAIN.get(member_type.kind, _SCALAR):
                 return None
         if len(plans) > _MAX_PLANS:
             plans.clear()

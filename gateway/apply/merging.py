@@ -10,7 +10,7 @@ from collections.abc import Callable
 from operator import is_
 from typing import Any
 
-from gateway.apply.shapes import FREE, Shape, element_of, item_identity, shape_of
+from gateway.apply.shapes import Shape, element_of, item_identity, member_of, shape_of
 from gateway.schema.types import Type, compiled
 
 Merge = Callable[[Any, Any], Any]
@@ -47,8 +47,7 @@ def _struct_merger(type_: Type) -> Merge:
 
     def member(name: str) -> Merge | None:
         if name not in known:
-            field = type_.fields.get(name)
-            known[name] = _merger(field.type if field else FREE)
+            known[name] = _merger(member_of(type_, name))
         return known[name]
 
     return _object_merger(member)

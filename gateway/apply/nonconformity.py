@@ -6,7 +6,7 @@ from typing import Any
 
 from gateway.apply.conforms import conforms
 from gateway.apply.path_element import shown
-from gateway.apply.shapes import Shape, element_of, item_key, shape_of
+from gateway.apply.shapes import Shape, element_of, is_open, item_key, shape_of
 from gateway.patches.go_text import go_print, go_type
 from gateway.schema.types import Kind, Type
 from gateway.validation.field import go_quote
@@ -54,6 +54,9 @@ def _check_members(value: dict[str, Any], type_: Type, path: str, errors: _Error
             _check(member, element_of(type_), f"{path}.{name}", errors)
             continue
         field = type_.fields.get(name)
+        if field is None and is_open(type_):
+            _check(member, element_of(type_), f"{path}.{name}", errors)
+            continue
         if field is None:
             errors.append((f"{path}.{name}", "field not declared in schema"))
             return

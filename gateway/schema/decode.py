@@ -18,7 +18,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from gateway.jsontypes import JsonObject
-from gateway.schema import quantity
+from gateway.schema import quantity, structural
 from gateway.schema.body import Body, Number, PairsObject, parse_body, parse_exactly
 from gateway.schema.errors import DecodeError
 from gateway.schema.times import TimeError, canonical_microtime, canonical_time
@@ -99,6 +99,8 @@ def _through(type_: Type) -> Decoder:
 
 
 def _compile(type_: Type) -> Decoder:
+    if type_.structural:
+        return structural.reader(type_, _decoder)
     match type_.kind:
         case Kind.STRUCT:
             return _struct(type_)

@@ -1,7 +1,8 @@
 """The one schema model: what a built-in or custom type looks like.
 
 A `Type` is a node of the schema graph; struct types are shared and may refer to themselves. Built-in types come
-from the generated catalog (`gateway.schema.catalog`), custom ones from a CRD's structural schema. Everything that
+from the generated catalog (`gateway.schema.catalog`), custom ones from a CRD's structural schema:
+objects are structural STRUCTs with or without properties, what may be any JSON is a structural ANY. Everything that
 works by schema (decoding, pruning, field sets, strategic merge, defaulting) reads this model and nothing else.
 """
 
@@ -49,11 +50,18 @@ class Type:
     kind: Kind
     name: str  # the Go type as error messages have it: "v1.PodSpec", "[]string", "map[string]string", "int32"
     fields: dict[str, Field] = field(default_factory=dict)  # STRUCT, by JSON name, inlined ones flattened, Go order
-    elem: Type | None = None  # MAP, LIST
+    elem: Type | None = None  # MAP, LIST; of a structural STRUCT: of members that are no fields (additionalProperties)
     list_type: str = "atomic"  # LIST: "atomic", "set" or "map"
     list_map_keys: tuple[str, ...] = ()  # LIST of list_type "map"
     atomic: bool = False  # STRUCT or MAP that is owned as a whole (x-kubernetes-map-type: atomic)
     elem_pointer: bool = False  # LIST/MAP whose Go element is a pointer
+    # of a definition's structural schema: values are JSON as it came, pruned; validation alone looks at JSON types
+    structural: bool = False
+    nullable: bool = False  # a null stays one
+    preserves: bool = False  # members that nothing is said of stay (x-kubernetes-preserve-unknown-fields)
+    embedded: bool = False  # x-kubernetes-embedded-resource: kind, apiVersion and metadata are among the fields
+    lenient: bool = False  # an apply may name members that nothing is said of, even if they don't stay
+    default: Any = None  # what a missing or null value becomes, None for none
     compiled: dict[object, Any] = field(default_factory=dict, init=False)  # what `compiled` functions made of it
 
     def __repr__(self) -> str:

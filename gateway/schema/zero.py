@@ -20,6 +20,8 @@ _ZEROS = {
 
 def zero(type_: Type) -> Any:
     """A new zero value of a type: for a struct its fields that are always written, None for what has no other."""
+    if type_.structural:
+        return {} if type_.kind is Kind.STRUCT else None
     if type_.kind is Kind.STRUCT:
         return {each.name: zero_field(each) for each in type_.fields.values() if each.omit is Omit.NEVER}
     return _ZEROS.get(type_.kind)

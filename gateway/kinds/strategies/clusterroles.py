@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.strategy import Strategy, WriteContext
+from gateway.kinds.strategies.rbac import rbac
 from gateway.validation.field import FieldError, invalid, required
 from gateway.validation.labels import validate_label_selector
-from gateway.validation.objectmeta import recheck_object_meta_update, validate_object_meta
-from gateway.validation.rbac import name_is_rbac, validate_rules
+from gateway.validation.rbac import validate_rules
 
 _PATH = "aggregationRule.clusterRoleSelectors"
 
@@ -30,22 +29,8 @@ def _validate_role(obj: JsonObject, any_value: bool) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
-    return _validate_role(obj, False)
+def _validate_update(obj: JsonObject, old: JsonObject) -> list[FieldError]:
+    return _validate_role(obj, any(validate_label_selector(selector, "") for selector in _selectors(old)))
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
-    any_value = any(validate_label_selector(selector, "") for selector in _selectors(old))
-    found = validate_object_meta(obj["metadata"], False, name_is_rbac) + _validate_role(obj, any_value)
-    return found + recheck_object_meta_update(obj["metadata"], old["metadata"])
-
-
-STRATEGIES = {
-    "": Strategy(
-        validate=_validate,
-        validate_update=_validate_update,
-        validate_name=name_is_rbac,
-        rechecks_metadata=False,
-        allow_create_on_update=True,
-    )
-}
+STRATEGIES = rbac(False, lambda obj: _validate_role(obj, False), _validate_update)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies import templates
 from gateway.kinds.strategies.jobs import job_warnings
-from gateway.kinds.strategies.status import bump_generation, keep_status
+from gateway.kinds.strategies.status import bump_generation, keep_status, with_status
 from gateway.kinds.strategy import Strategy, WriteContext
 from gateway.validation.cron import validate_schedule, validate_time_zone
 from gateway.validation.field import FieldError, invalid, not_supported, required
@@ -97,19 +97,14 @@ def _warnings_on_update(obj: JsonObject, old: JsonObject, context: WriteContext)
     return found
 
 
-STRATEGIES = {
-    "": Strategy(
+STRATEGIES = with_status(
+    Strategy(
         prepare_for_create=_prepare_for_create,
         prepare_for_update=_prepare_for_update,
         validate=_validate,
         validate_update=_validate_update,
         warnings_on_create=_warnings_on_create,
         warnings_on_update=_warnings_on_update,
-        reset_fields=(("status",),),
     ),
-    "status": Strategy(
-        prepare_for_update=templates.prepare_status,
-        rechecks_metadata=False,
-        reset_fields=(("spec",),),
-    ),
-}
+    rechecks_metadata=False,
+)

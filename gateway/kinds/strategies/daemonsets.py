@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies import templates
-from gateway.kinds.strategies.status import bump_generation, keep_status
+from gateway.kinds.strategies.status import bump_generation, keep_status, with_status
 from gateway.kinds.strategy import Strategy, WriteContext
 from gateway.validation.field import FieldError, invalid, not_supported, required
 from gateway.validation.int_or_percent import number_of, validate_at_most_100_percent, validate_int_or_percent
@@ -133,19 +133,14 @@ def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) ->
     return errors
 
 
-STRATEGIES = {
-    "": Strategy(
+STRATEGIES = with_status(
+    Strategy(
         prepare_for_create=_prepare_for_create,
         prepare_for_update=_prepare_for_update,
         validate=_validate,
         validate_update=_validate_update,
         warnings_on_create=_warnings_on_create,
         warnings_on_update=_warnings_on_update,
-        reset_fields=(("status",),),
     ),
-    "status": Strategy(
-        prepare_for_update=templates.prepare_status,
-        validate_update=_validate_status,
-        reset_fields=(("spec",),),
-    ),
-}
+    _validate_status,
+)

@@ -6,6 +6,7 @@ import copy
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies import templates
+from gateway.kinds.strategies.status import with_status
 from gateway.kinds.strategy import Dependents, Strategy, WriteContext
 from gateway.validation.field import FieldError, invalid, required
 from gateway.validation.internal_form import go_json, internal_json, selector_json
@@ -228,8 +229,8 @@ def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) ->
     return validate_job_status_update(obj, old)
 
 
-STRATEGIES = {
-    "": Strategy(
+STRATEGIES = with_status(
+    Strategy(
         prepare_for_create=_prepare_for_create,
         prepare_for_update=templates.prepare_for_update,
         validate=_validate,
@@ -238,13 +239,8 @@ STRATEGIES = {
         warnings_on_update=_warnings_on_update,
         canonicalize=_take_labels,
         rechecks_metadata=False,
-        reset_fields=(("status",),),
         dependents=Dependents.ORPHAN,
         warning_on_default_dependents=_PODS_STAY,
     ),
-    "status": Strategy(
-        prepare_for_update=templates.prepare_status,
-        validate_update=_validate_status,
-        reset_fields=(("spec",),),
-    ),
-}
+    _validate_status,
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies import templates
+from gateway.kinds.strategies.status import with_status
 from gateway.kinds.strategy import Strategy, WriteContext
 from gateway.validation.field import FieldError, invalid
 from gateway.validation.internal_form import selector_json
@@ -63,19 +64,14 @@ def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) ->
     return validate_replica_status(obj.get("status") or {})
 
 
-STRATEGIES = {
-    "": Strategy(
+STRATEGIES = with_status(
+    Strategy(
         prepare_for_create=templates.creating("replicas"),
         prepare_for_update=templates.prepare_for_update,
         validate=_validate,
         validate_update=_validate_update,
         warnings_on_create=templates.warnings_on_create,
         warnings_on_update=templates.warnings_on_update,
-        reset_fields=(("status",),),
     ),
-    "status": Strategy(
-        prepare_for_update=templates.prepare_status,
-        validate_update=_validate_status,
-        reset_fields=(("spec",),),
-    ),
-}
+    _validate_status,
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies import templates
 from gateway.kinds.strategies.replicasets import validate_replica_status
+from gateway.kinds.strategies.status import with_status
 from gateway.kinds.strategy import Dependents, Strategy, WriteContext
 from gateway.validation.field import FieldError, invalid, required
 from gateway.validation.internal_form import go_json
@@ -58,8 +59,8 @@ def _warnings_on_update(obj: JsonObject, old: JsonObject, context: WriteContext)
     return templates.warnings_about(templates.template_of(old))
 
 
-STRATEGIES = {
-    "": Strategy(
+STRATEGIES = with_status(
+    Strategy(
         prepare_for_create=templates.creating("replicas"),
         prepare_for_update=templates.prepare_for_update,
         validate=_validate,
@@ -67,12 +68,7 @@ STRATEGIES = {
         warnings_on_create=templates.warnings_on_create,
         warnings_on_update=_warnings_on_update,
         validate_name=name_is_declared_subdomain,
-        reset_fields=(("status",),),
         dependents=Dependents.ORPHAN,
     ),
-    "status": Strategy(
-        prepare_for_update=templates.prepare_status,
-        validate_update=_validate_status,
-        reset_fields=(("spec",),),
-    ),
-}
+    _validate_status,
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies import templates
+from gateway.kinds.strategies.status import with_status
 from gateway.kinds.strategy import Strategy, WriteContext
 from gateway.validation.claim_spec import validate_claim_spec
 from gateway.validation.field import FieldError, forbidden, invalid, not_supported, required
@@ -195,8 +196,8 @@ def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) ->
     return errors
 
 
-STRATEGIES = {
-    "": Strategy(
+STRATEGIES = with_status(
+    Strategy(
         prepare_for_create=_prepare_for_create,
         prepare_for_update=_prepare_for_update,
         validate=_validate,
@@ -204,11 +205,6 @@ STRATEGIES = {
         warnings_on_create=_warnings_on_create,
         warnings_on_update=_warnings_on_update,
         validate_name=name_is_dns_label,
-        reset_fields=(("status",),),
     ),
-    "status": Strategy(
-        prepare_for_update=templates.prepare_status,
-        validate_update=_validate_status,
-        reset_fields=(("spec",),),
-    ),
-}
+    _validate_status,
+)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from dataclasses import replace
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.strategy import WriteContext
+from gateway.kinds.strategy import Strategy, WriteContext
 from gateway.validation.checks import same
+from gateway.validation.field import FieldError
 
 OnCreate = Callable[[JsonObject, WriteContext], None]
 OnUpdate = Callable[[JsonObject, JsonObject, WriteContext], None]
@@ -93,3 +95,18 @@ def counting(keys: Sequence[str] = ("spec",), *, status: bool = True) -> OnUpdat
             bump_generation(obj, old)
 
     return prepare
+
+
+def with_status(
+    own: Strategy,
+    validate_status: Callable[[JsonObject, JsonObject, WriteContext], list[FieldError]] | None = None,
+    *,
+    prepare: OnUpdate = keep_spec,
+    rechecks_metadata: bool = True,
+    resets: tuple[tuple[str, ...], ...] = (("spec",),),
+) -> dict[str, Strategy]:
+    """The strategies of a kind whose own writers leave its status alone, and whose status has writers of its own."""
+    status = Strategy(prepare_for_update=prepare, rechecks_metadata=rechecks_metadata, reset_fields=resets)
+    if validate_status is not None:
+        status = replace(status, validate_update=validate_status)
+    return {"": replace(own, reset_fields=(("status",),)), "status": status}
