@@ -12,6 +12,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
+from itertools import count
 
 from storage.entry import MARK, METADATA, AttributesOf, Change, ChangeType, CorruptEntry, Entry, entry_of
 from storage.history import History
@@ -23,6 +24,9 @@ PAUSE_EACH = 200e-6  # seconds between wake-ups for each of them: some times wha
 MAX_PAUSE = 0.05
 
 Canonicalise = Callable[[bytes], bytes]
+Listener = Callable[[Change | None], None]
+
+_generations = count(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +44,22 @@ class ResourceSpec:
 
 
 class ResourceCache:
-    """The objects of one resource, by key and in key order, and their recent changes."""
+    """The objects of one resource, by key and in key order, and their recent changes.
+
+    `generation` is another one after each start from nothing, and never the same for two caches of a process.
+    """
 
     def __init__(self, spec: ResourceSpec, start: int = 0) -> None:
         self.spec = spec
+        self.generation = next(_generations)
+        self.closed = False  # whether it was unregistered: nothing changes here any more
         self.history = History(start)
         self.changed = 0  # the revision of the last change
         self.memo: dict[object, object] = {}  # answers made from the present state; emptied by each change
         self._entries: dict[bytes, Entry] = {}
         self._keys: list[bytes] = []
         self._canonical = spec.head + METADATA
+        self._listeners: tuple[Listener, ...] = ()
         self._waiters: set[asyncio.Future[None]] = set()
         self._woken = 0.0  # when, by the loop's clock
         self._alarm: asyncio.TimerHandle | None = None
@@ -128,6 +138,7 @@ class ResourceCache:
 
     def start_over(self) -> None:
         """Forgets everything; who followed is overrun."""
+        self.generation = next(_generations)
         self.history.start_over()
         self.changed = 0
         self._entries.clear()
@@ -175,6 +186,26 @@ class ResourceCache:
         else:
             self._alarm = loop.call_at(due, self._wake_all)
 
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Has a function told of each change as it is applied, of None once everything was loaded anew.
+
+        Gives a function that ends it.
+        """
+        self._listeners = (*self._listeners, listener)
+
+        def end() -> None:
+            self._listeners = tuple(each for each in self._listeners if each is not listener)
+
+        return end
+
+    def tell(self, change: Change | None) -> None:
+        """Tells those who listen; whatever goes wrong with one of them is not the feed's concern."""
+        for listener in self._listeners:
+            try:
+                listener(change)
+            except Exception:
+                log.exception("a listener failed", extra={"prefix": self.spec.prefix.decode()})
+
     def _wake_all(self) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
@@ -190,6 +221,8 @@ class ResourceCache:
         self.changed = change.revision
         if self.memo:
             self.memo.clear()
+        if self._listeners:
+            self.tell(change)
 
 
 def _corrupt(key: bytes, value: bytes, revision: int, error: Exception) -> CorruptEntry:

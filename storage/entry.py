@@ -8,18 +8,25 @@ nothing is parsed. Canonical values end in white space that no other writer leav
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
 from storage.errors import CorruptObject, StoredObject
+from storage.memo import Memo, Memos, made_once
 
 METADATA = b'"metadata":{'
 MARK = b" \n"  # ends a value that was decoded, defaulted and ordered by this server
 _UID = b'"uid":"'
 _VERSION = b',"resourceVersion":"'
+_PARSED = "parsed"
+PARSED_SIZE = 6  # bytes of memory that parsed JSON takes for one of text, about
+
+MEMOS = Memos()
+
+T = TypeVar("T")
 
 
 def with_version(value: bytes, revision: int) -> bytes:
@@ -46,16 +53,17 @@ AttributesOf = Callable[[dict[str, Any]], Attributes]
 
 
 class Entry:
-    """One version of one object; immutable but for the attributes, which are read out of the JSON on first use.
+    """One version of one object; immutable but for what is made of it on first use and remembered.
 
     `head` says in which version it is stored: `{"kind":…,"apiVersion":…,`, one bytes object for all that share it.
     """
 
-    __slots__ = ("_attributes", "head", "key", "revision", "tail")
+    __slots__ = ("_attributes", "_memo", "head", "key", "revision", "tail")
 
     def __init__(self, key: bytes, head: bytes, tail: bytes, revision: int) -> None:
         self.key, self.head, self.tail, self.revision = key, head, tail, revision
         self._attributes: Attributes | None = None
+        self._memo: Memo | None = None
 
     def attributes(self, attributes_of: AttributesOf) -> Attributes:
         """Labels and selectable fields, parsed once per object version."""
@@ -63,6 +71,42 @@ class Entry:
         if found is None:
             found = self._attributes = attributes_of(orjson.loads(b"{" + self.tail))
         return found
+
+    def recall(self, key: object) -> object | None:
+        """What was remembered of this version under a key; None if nothing was, or not any more."""
+        memo = self._memo
+        return None if memo is None else MEMOS.find(memo, key)
+
+    def remember(self, key: object, value: object, size: int) -> None:
+        """Remembers what was made of this version at some cost: about `size` bytes, not to be changed."""
+        memo = self._memo
+        if memo is None:
+            memo = self._memo = Memo()
+        MEMOS.keep(memo, key, value, size)
+
+    async def made(self, key: object, make: Callable[[Entry], Awaitable[T]], size_of: Callable[[T], int]) -> T:
+        """What `make` makes of this version, remembered under a key; made once for those who ask at the same time.
+
+        Raises what `make` raises, which is not remembered.
+        """
+        found = self.recall(key)
+        if found is not None:
+            return found  # type: ignore[return-value]  # it was remembered here
+        memo = self._memo
+        if memo is None:
+            memo = self._memo = Memo()
+        value = await made_once(memo, key, lambda: make(self))
+        MEMOS.keep(memo, key, value, size_of(value))
+        return value
+
+    def parsed(self) -> dict[str, Any]:
+        """The object as it is stored, with its resourceVersion; remembered, and not to be changed."""
+        found: Any = self.recall(_PARSED)
+        if found is None:
+            found = orjson.loads(self.head + self.tail)
+            self.remember(_PARSED, found, PARSED_SIZE * len(self.tail))
+        parsed: dict[str, Any] = found
+        return parsed
 
     @property
     def size(self) -> int:
@@ -102,7 +146,7 @@ class CorruptEntry(Entry):
     def __init__(self, key: bytes, raw: bytes, revision: int, reason: str, last: Entry | None = None) -> None:
         self.key, self.head, self.raw, self.revision, self.reason = key, b"", raw, revision, reason
         self.last = last
-        self._attributes = None
+        self._attributes = self._memo = None
 
     @property
     def tail(self) -> bytes:  # type: ignore[override]  # there is none, whatever reads it must fail

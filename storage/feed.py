@@ -105,17 +105,20 @@ class Feed:
             revision = at
             for kv in kvs:
                 loaded[kv.key] = (kv.value, kv.mod_revision)
-        if self.ready.is_set():
-            self._apply_difference(loaded, revision)
-        else:
+        anew = not self.ready.is_set()
+        if anew:
             self._cache.start_over()
             self._take_over(loaded)
+        else:
+            self._apply_difference(loaded, revision)
         self._last = _newest(loaded)
-        for resource in self._cache:
-            resource.history.start = max(resource.history.start, revision)
-            resource.wake()
         self._reload = False
         self._cache.advance(revision)
+        for resource in self._cache:
+            resource.history.start = max(resource.history.start, revision)
+            if anew:
+                resource.tell(None)
+            resource.wake()
         self.ready.set()
 
     async def _pages(self) -> AsyncIterator[tuple[int, list[KeyValue]]]:

@@ -24,6 +24,10 @@ class Store(Protocol):
         """A version that was the most recent one some time ago, at once. None tells nothing at all."""
         ...
 
+    def cached_entry(self, key: bytes) -> Entry | None:
+        """As `cached`, with what is remembered of this version: for those who read an object often."""
+        ...
+
     def cached_entries(self, prefix: bytes) -> list[Entry]:
         """All objects under a prefix that ends in "/" as `cached` has them, at once, in key order."""
         ...

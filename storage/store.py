@@ -26,9 +26,12 @@ class EtcdStore:
         self._acknowledged = acknowledged
 
     def cached(self, key: bytes) -> StoredObject | None:
-        resource = self.cache.of_key(key)
-        entry = None if resource is None else resource.get(key)
+        entry = self.cached_entry(key)
         return None if entry is None else entry.stored()
+
+    def cached_entry(self, key: bytes) -> Entry | None:
+        resource = self.cache.of_key(key)
+        return None if resource is None else resource.get(key)
 
     def cached_entries(self, prefix: bytes) -> list[Entry]:
         resource = self.cache.of_key(prefix + b"x")

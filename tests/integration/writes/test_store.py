@@ -78,6 +78,8 @@ async def test_a_write_is_seen_by_every_read_that_follows(subject: Subject) -> N
     assert await store.get(key) == await store.latest(key) == StoredObject(key, value("2"), second)
     assert await store.list(prefix) == [StoredObject(key, value("2"), second)]
     assert store.cached(key) == store.cached_entries(prefix)[0].stored() == StoredObject(key, value("2"), second)
+    entry = store.cached_entry(key)
+    assert entry is not None and entry.parsed()["metadata"]["resourceVersion"] == str(second)
     assert await store.delete(key, second) > second
     assert (await store.get(key), await store.latest(key), await store.list(prefix)) == (None, None, [])
 

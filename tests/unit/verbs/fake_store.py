@@ -25,6 +25,10 @@ class FakeStore:
     def cached(self, key: bytes) -> StoredObject | None:
         return self.stale[key] if key in self.stale else self.objects.get(key)
 
+    def cached_entry(self, key: bytes) -> Entry | None:
+        stored = self.cached(key)
+        return None if stored is None else _entry(stored)
+
     def cached_entries(self, prefix: bytes) -> list[Entry]:
         keys = sorted(key for key in {*self.objects, *self.stale} if key.startswith(prefix))
         return [_entry(stored) for key in keys if (stored := self.cached(key)) is not None]
