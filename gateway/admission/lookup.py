@@ -6,18 +6,17 @@ from gateway.jsontypes import JsonObject, loads
 from gateway.kinds.attributes import Attributes
 from storage.store import EtcdStore
 
-_MEMO_LIMIT = 4096
-_PARSED = "parsed objects"
-
 
 class Lookup:
-    """Reads objects by their storage prefix ("namespaces", "priorityclasses"), in their storage version."""
+    """Reads objects by their storage prefix ("namespaces", "priorityclasses"), in their storage version.
 
-    __slots__ = ("_memo", "_prefix", "_store")
+    What the cache has is parsed once for each version of an object.
+    """
+
+    __slots__ = ("_prefix", "_store")
 
     def __init__(self, store: EtcdStore, etcd_prefix: str) -> None:
         self._store, self._prefix = store, etcd_prefix
-        self._memo: dict[bytes, tuple[int, JsonObject]] = {}
 
     def _key(self, storage_prefix: str, namespace: str, name: str) -> bytes:
         path = f"{namespace}/{name}" if namespace else name
@@ -27,32 +26,18 @@ class Lookup:
         """An object, not to be changed; `live` asks etcd at once. A missing one is asked for in etcd too."""
         key = self._key(storage_prefix, namespace, name)
         store = self._store
-        stored = None if live else store.cached(key)
-        if stored is None:
-            stored = await store.get(key)
-        if stored is None:
-            return None
-        found = self._memo.get(key)
-        if found is not None and found[0] == stored.revision:
-            return found[1]
-        if len(self._memo) >= _MEMO_LIMIT:
-            self._memo.clear()
-        obj: JsonObject = loads(stored.value)
-        self._memo[key] = stored.revision, obj
-        return obj
+        resource = None if live else store.cache.of_key(key)
+        entry = None if resource is None else resource.get(key)
+        if entry is not None:
+            return entry.parsed()
+        stored = await store.get(key)
+        found: JsonObject | None = None if stored is None else loads(stored.value)
+        return found
 
     def cached_list(self, storage_prefix: str) -> list[JsonObject]:
         """All objects of a resource that the watch cache has, in key order, not to be changed."""
-        cache = self._store.cache.of_key(f"{self._prefix}/{storage_prefix}/x".encode())
-        if cache is None:
-            return []
-        found = cache.memo.get(_PARSED)
-        if isinstance(found, list):
-            return found
-        entries = cache.slice(*cache.bounds(cache.spec.prefix))
-        objects = [loads(cache.spec.head + entry.tail) for entry in entries]
-        cache.memo[_PARSED] = objects
-        return objects
+        entries = self._store.cached_entries(f"{self._prefix}/{storage_prefix}/".encode())
+        return [entry.parsed() for entry in entries]
 
     async def list(self, storage_prefix: str, namespace: str = "") -> list[JsonObject]:
         """All objects below a prefix, most recent, in key order."""
