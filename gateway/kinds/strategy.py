@@ -16,22 +16,20 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.validation.field import FieldError
 
-WriteContext = Attributes
 
-
-def _nothing(obj: JsonObject, context: WriteContext) -> None:
+def _nothing(obj: JsonObject, attributes: Attributes) -> None:
     return None
 
 
-def _nothing_on_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
+def _nothing_on_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
     return None
 
 
-def _valid(obj: JsonObject, context: WriteContext) -> list[FieldError]:
+def _valid(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     return []
 
 
-def _valid_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+def _valid_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     return []
 
 
@@ -69,12 +67,12 @@ def _deletable(name: str) -> str:
 class Strategy:
     """The rules of one resource or subresource."""
 
-    prepare_for_create: Callable[[JsonObject, WriteContext], None] = _nothing
-    prepare_for_update: Callable[[JsonObject, JsonObject, WriteContext], None] = _nothing_on_update
-    validate: Callable[[JsonObject, WriteContext], list[FieldError]] = _valid
-    validate_update: Callable[[JsonObject, JsonObject, WriteContext], list[FieldError]] = _valid_update
-    warnings_on_create: Callable[[JsonObject, WriteContext], list[str]] | None = None
-    warnings_on_update: Callable[[JsonObject, JsonObject, WriteContext], list[str]] | None = None
+    prepare_for_create: Callable[[JsonObject, Attributes], None] = _nothing
+    prepare_for_update: Callable[[JsonObject, JsonObject, Attributes], None] = _nothing_on_update
+    validate: Callable[[JsonObject, Attributes], list[FieldError]] = _valid
+    validate_update: Callable[[JsonObject, JsonObject, Attributes], list[FieldError]] = _valid_update
+    warnings_on_create: Callable[[JsonObject, Attributes], list[str]] | None = None
+    warnings_on_update: Callable[[JsonObject, JsonObject, Attributes], list[str]] | None = None
     canonicalize: Callable[[JsonObject], None] | None = None
     # (name, whether it is a generateName) -> messages; None: a DNS subdomain
     validate_name: Callable[[str, bool], Sequence[str]] | None = None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import keep_spec, keep_status
-from gateway.kinds.strategy import Strategy, WriteContext
+from gateway.kinds.strategy import Strategy
 from gateway.validation.checks import each, known
 from gateway.validation.conditions import STATUSES
 from gateway.validation.field import FieldError, go_quote, invalid, required
@@ -31,7 +32,7 @@ def _name(obj: JsonObject) -> list[FieldError]:
     return [invalid("metadata.name", name, f'must be `spec.version+"."+spec.group`: {go_quote(wanted)}')]
 
 
-def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     spec, found = obj.get("spec", {}), _name(obj)
     group, version = spec.get("group", ""), spec.get("version", "")
     if not group and version != "v1":
@@ -66,12 +67,12 @@ def _service(spec: JsonObject) -> list[FieldError]:
     return found
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     found = validate_object_meta(obj["metadata"], False, name_is_path_segment, standard_finalizers=False)
-    return found + _validate(obj, context)
+    return found + _validate(obj, attributes)
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     conditions, order = (obj.get("status") or {}).get("conditions") or (), ("True", "False", "Unknown")
     statuses = [condition.get("status", "") for condition in conditions]
     return [
@@ -82,15 +83,15 @@ def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) ->
     ]
 
 
-def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
+def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
     obj["status"] = {}
     if "service" not in obj.get("spec", {}):
-        local = {"type": "Available", "status": "True", "lastTransitionTime": context.now, "reason": "Local"}
+        local = {"type": "Available", "status": "True", "lastTransitionTime": attributes.now, "reason": "Local"}
         obj["status"] = {"conditions": [{**local, "message": "Local APIServices are always available"}]}
 
 
-def _prepare_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
-    keep_spec(obj, old, context)
+def _prepare_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+    keep_spec(obj, old, attributes)
     for key in ("labels", "annotations", "finalizers", "ownerReferences"):
         obj["metadata"].pop(key, None)
         if key in old["metadata"]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from copy import deepcopy
 
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import keep_spec, keep_status
-from gateway.kinds.strategy import Strategy, WriteContext
+from gateway.kinds.strategy import Strategy
 from gateway.validation.certificate_request import certificate_of, conditions_of, validate_certificate_request
 from gateway.validation.checks import same
 from gateway.validation.field import FieldError, forbidden
@@ -16,10 +17,11 @@ from gateway.validation.objectmeta import validate_object_meta
 _CONDITIONS = "status.conditions"
 
 
-def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
+def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
     spec = obj["spec"]
-    asks: JsonObject = {"username": context.user.name, "uid": context.user.uid, "groups": list(context.user.groups)}
-    asks["extra"] = {key: list(values) for key, values in context.user.extra}
+    user = attributes.user
+    asks: JsonObject = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
+    asks["extra"] = {key: list(values) for key, values in user.extra}
     for key, value in asks.items():
         spec.pop(key, None)
         if value:
@@ -27,9 +29,9 @@ def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
     obj["status"] = {}
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
-    keep_spec(obj, old, context)
-    keep_status(obj, old, context)
+def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+    keep_spec(obj, old, attributes)
+    keep_status(obj, old, attributes)
 
 
 def _fill_times(obj: JsonObject, old: JsonObject, now: str) -> None:
@@ -46,8 +48,8 @@ def _fill_times(obj: JsonObject, old: JsonObject, now: str) -> None:
             condition["lastTransitionTime"] = times[0] if times else now
 
 
-def _prepare_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
-    keep_spec(obj, old, context)
+def _prepare_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+    keep_spec(obj, old, attributes)
     obj.setdefault("status", {})
     for kind in ("Approved", "Denied"):
         new, before = _of_type(obj, kind), _of_type(old, kind)
@@ -55,14 +57,14 @@ def _prepare_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> 
             for condition, kept in zip(new, before, strict=True):
                 condition.clear()
                 condition.update(deepcopy(kept))
-    _fill_times(obj, old, context.now)
+    _fill_times(obj, old, attributes.now)
 
 
-def _prepare_approval(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
-    _fill_times(obj, old, context.now)
+def _prepare_approval(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+    _fill_times(obj, old, attributes.now)
     conditions = conditions_of(obj)
-    keep_spec(obj, old, context)
-    keep_status(obj, old, context)
+    keep_spec(obj, old, attributes)
+    keep_status(obj, old, attributes)
     status = obj.setdefault("status", {})
     status.pop("conditions", None)
     if conditions:
@@ -73,7 +75,7 @@ def _of_type(obj: JsonObject, kind: str) -> list[JsonObject]:
     return [condition for condition in conditions_of(obj) if condition.get("type") == kind]
 
 
-def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     return validate_certificate_request(obj, None)
 
 
@@ -98,15 +100,15 @@ def _updated(
     return found
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     return _updated(obj, old)
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     return _updated(obj, old, certificate=True)
 
 
-def _validate_approval(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate_approval(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     return _updated(obj, old, approval=True)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.strategy import Strategy, WriteContext
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.strategy import Strategy
 from gateway.validation.checks import each
 from gateway.validation.field import FieldError, forbidden, invalid, too_long
 from gateway.validation.formats import is_config_map_key
@@ -14,7 +15,7 @@ MAX_SIZE = 1024 * 1024
 FROZEN = "field is immutable when `immutable` is set"
 
 
-def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     data: dict[str, str] = obj.get("data") or {}
     binary: dict[str, str] = obj.get("binaryData") or {}
     found: list[FieldError] = []
@@ -42,9 +43,9 @@ def frozen(obj: JsonObject, old: JsonObject, keys: tuple[str, ...]) -> list[Fiel
     return found + [forbidden(key, FROZEN) for key in keys if (obj.get(key) or {}) != (old.get(key) or {})]
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     found = frozen(obj, old, ("data", "binaryData"))
-    return found + validate_object_meta(obj["metadata"], True) + _validate(obj, context)
+    return found + validate_object_meta(obj["metadata"], True) + _validate(obj, attributes)
 
 
 STRATEGIES = {"": Strategy(validate=_validate, validate_update=_validate_update)}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.strategy import Strategy, WriteContext
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.strategy import Strategy
 from gateway.validation.field import FieldError, invalid, required
 from gateway.validation.internal_form import free_json
 from gateway.validation.names import name_is_dns_subdomain
@@ -17,7 +18,7 @@ def _revision(obj: JsonObject) -> list[FieldError]:
     return errors
 
 
-def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     errors = _revision(obj)
     data = obj.get("data")
     if data is None:
@@ -27,7 +28,7 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     return errors
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     errors = validate_object_meta(obj["metadata"], True, name_is_dns_subdomain) + _revision(obj)
     if obj.get("data") != old.get("data"):
         errors.append(invalid("data", free_json(obj.get("data")), IMMUTABLE))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies import templates
 from gateway.kinds.strategies.jobs import job_warnings
 from gateway.kinds.strategies.status import bump_generation, keep_status, with_status
-from gateway.kinds.strategy import Strategy, WriteContext
+from gateway.kinds.strategy import Strategy
 from gateway.validation.cron import validate_schedule, validate_time_zone
 from gateway.validation.field import FieldError, invalid, not_supported, required
 from gateway.validation.internal_form import selector_json
@@ -30,14 +31,14 @@ def _job(obj: JsonObject) -> JsonObject:
     return spec
 
 
-def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
+def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
     obj["status"] = {}
     obj["metadata"]["generation"] = 1
     templates.drop_template_fields(_job(obj).get("template") or {}, None)
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
-    keep_status(obj, old, context)
+def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+    keep_status(obj, old, attributes)
     templates.drop_template_fields(_job(obj).get("template") or {}, _job(old).get("template") or {})
     if obj.get("spec") != old.get("spec"):
         bump_generation(obj, old)
@@ -65,7 +66,7 @@ def _spec(spec: JsonObject, before: JsonObject | None, errors: list[FieldError],
     validate_counts(spec, ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"), "spec", errors)
 
 
-def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     errors: list[FieldError] = []
     _spec(obj.get("spec") or {}, None, errors, template_options(None))
     name = obj["metadata"].get("name", "")
@@ -74,7 +75,7 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     return errors
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     if obj.get("spec") == old.get("spec"):
         return []
     errors: list[FieldError] = []
@@ -83,12 +84,12 @@ def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) ->
     return errors
 
 
-def _warnings_on_create(obj: JsonObject, context: WriteContext) -> list[str]:
+def _warnings_on_create(obj: JsonObject, attributes: Attributes) -> list[str]:
     name = name_warning(obj["metadata"].get("name", ""), templates.POD_NAMES)
     return name + job_warnings(_job(obj), "spec.jobTemplate.spec")
 
 
-def _warnings_on_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[str]:
+def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
     found = []
     if obj["metadata"].get("generation") != old["metadata"].get("generation"):
         found = job_warnings(_job(obj), "spec.jobTemplate.spec")

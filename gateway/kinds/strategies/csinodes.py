@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.strategy import Strategy, WriteContext
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.strategy import Strategy
 from gateway.validation.checks import not_negative, same
 from gateway.validation.field import FieldError, duplicate, invalid, required
 from gateway.validation.formats import validate_qualified_name
@@ -42,13 +43,13 @@ def _drivers(obj: JsonObject) -> list[JsonObject]:
     return drivers
 
 
-def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     names: set[str] = set()
     return [error for i, driver in enumerate(_drivers(obj)) for error in _driver(driver, f"spec.drivers[{i}]", names)]
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
-    found = validate_object_meta(obj["metadata"], False) + _validate(obj, context)
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    found = validate_object_meta(obj["metadata"], False) + _validate(obj, attributes)
     for before in _drivers(old):
         for driver in _drivers(obj):
             if driver.get("name") == before.get("name") and not same(_fixed(driver), _fixed(before)):

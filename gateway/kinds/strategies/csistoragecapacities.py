@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.strategy import Strategy, WriteContext
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.strategy import Strategy
 from gateway.validation.checks import each, same
 from gateway.validation.field import FieldError, invalid
 from gateway.validation.labels import validate_label_selector
@@ -22,11 +23,11 @@ def _validate_capacity(obj: JsonObject, any_value: bool) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     return _validate_capacity(obj, False)
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     any_value = bool(validate_label_selector(old.get("nodeTopology"), ""))
     found = validate_object_meta(obj["metadata"], True) + _validate_capacity(obj, any_value)
     found += recheck_object_meta_update(obj["metadata"], old["metadata"])
@@ -36,12 +37,12 @@ def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) ->
     return found if name == old.get("storageClassName", "") else [*found, invalid("storageClassName", name, IMMUTABLE)]
 
 
-def _warnings(obj: JsonObject, context: WriteContext) -> list[str]:
+def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
     return selector_warnings(obj.get("nodeTopology"), "nodeTopology")
 
 
-def _update_warnings(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[str]:
-    return _warnings(obj, context)
+def _update_warnings(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
+    return _warnings(obj, attributes)
 
 
 STRATEGIES = {

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import counting, keep_spec
-from gateway.kinds.strategy import Strategy, WriteContext
+from gateway.kinds.strategy import Strategy
 from gateway.validation.custom_resource_definition import validate_definition, validate_definition_status
 from gateway.validation.field import FieldError, go_quote, invalid
 from gateway.validation.structural_schema import every
@@ -27,15 +28,15 @@ def _name(obj: JsonObject) -> list[FieldError]:
     return [invalid(path, name, message) for path, name in given if name and name != wanted]
 
 
-def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     return _name(obj) + validate_definition(obj, None)
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     return validate_definition(obj, old)
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     return validate_definition_status(obj)
 
 
@@ -55,7 +56,7 @@ def _drop_empty_webhook(obj: JsonObject) -> None:
         conversion.pop("webhook", None)
 
 
-def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
+def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
     names = {"plural": "", "kind": ""}
     obj["status"] = {"conditions": None, "acceptedNames": names, "storedVersions": None}
     obj["metadata"]["generation"] = 1
@@ -66,9 +67,9 @@ def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
 _count = counting()
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
+def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
     _drop_empty_webhook(obj)
-    _count(obj, old, context)
+    _count(obj, old, attributes)
     _store(obj)
 
 
@@ -87,11 +88,11 @@ def _formats(obj: JsonObject) -> list[str]:
     return found
 
 
-def _warnings(obj: JsonObject, context: WriteContext) -> list[str]:
+def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
     return [f"unrecognized format {go_quote(form)}" for form in _formats(obj)]
 
 
-def _update_warnings(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[str]:
+def _update_warnings(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
     before = _formats(old)
     return [f"unrecognized format {go_quote(form)}" for form in _formats(obj) if form not in before]
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies import templates
 from gateway.kinds.strategies.status import bump_generation
-from gateway.kinds.strategy import Strategy, WriteContext
+from gateway.kinds.strategy import Strategy
 from gateway.validation.field import FieldError, forbidden, invalid, not_supported, required
 from gateway.validation.formats import NOT_NEGATIVE
 from gateway.validation.int_or_percent import number_of, validate_at_most_100_percent, validate_int_or_percent
@@ -28,15 +29,15 @@ _STATUS_COUNTS = (
 )
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
-    templates.prepare_for_update(obj, old, context)
+def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+    templates.prepare_for_update(obj, old, attributes)
     annotations, before = obj["metadata"].get("annotations"), old["metadata"].get("annotations")
     if obj.get("spec") == old.get("spec") and (annotations or {}) != (before or {}):
         bump_generation(obj, old)
 
 
-def _prepare_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
-    templates.prepare_status(obj, old, context)
+def _prepare_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+    templates.prepare_status(obj, old, attributes)
     obj["metadata"].pop("labels", None)
     if labels := old["metadata"].get("labels"):
         obj["metadata"]["labels"] = dict(labels)
@@ -85,13 +86,13 @@ def _spec(spec: JsonObject, errors: list[FieldError], options: PodOptions) -> No
             errors.append(invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds"))
 
 
-def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     errors: list[FieldError] = []
     _spec(obj.get("spec") or {}, errors, template_options(None))
     return errors
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     if obj.get("spec") == old.get("spec"):
         return []
     errors: list[FieldError] = []
@@ -100,7 +101,7 @@ def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) ->
     return errors
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     errors: list[FieldError] = []
     status, counters = obj.get("status") or {}, ("updatedReplicas", "readyReplicas", "availableReplicas")
     validate_counts(status, _STATUS_COUNTS, "status", errors)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import counting, first_generation
-from gateway.kinds.strategy import Strategy, WriteContext
+from gateway.kinds.strategy import Strategy
 from gateway.validation.devices import (
     MAX_CONFIG,
     MAX_SELECTORS,
@@ -17,7 +18,7 @@ from gateway.validation.objectmeta import validate_object_meta
 from gateway.validation.resource_names import is_extended
 
 
-def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     spec = obj.get("spec", {})
     found = validate_list(spec.get("selectors") or [], MAX_SELECTORS, "spec.selectors", validate_selector)
     found += validate_list(spec.get("config") or [], MAX_CONFIG, "spec.config", validate_configuration)
@@ -27,8 +28,8 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     return found
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
-    return validate_object_meta(obj["metadata"], False) + _validate(obj, context)
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    return validate_object_meta(obj["metadata"], False) + _validate(obj, attributes)
 
 
 STRATEGIES = {

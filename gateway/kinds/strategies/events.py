@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.strategy import Dependents, Strategy, WriteContext
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.strategy import Dependents, Strategy
 from gateway.validation.checks import each, same
 from gateway.validation.field import FieldError, invalid, required
 from gateway.validation.formats import validate_qualified_name
@@ -41,7 +42,7 @@ _STRUCTS = {"involvedObject": "ObjectReference", "related": "ObjectReference", "
 _STRINGS = frozenset({"reason", "message", "type", "action", "reportingComponent", "reportingInstance"})
 
 
-def _legacy(obj: JsonObject, context: WriteContext) -> list[FieldError]:
+def _legacy(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     namespace, found = obj["metadata"].get("namespace", ""), list[FieldError]()
     involved = obj.get("involvedObject", {}).get("namespace", "")
     if not obj.get("eventTime"):
@@ -51,7 +52,7 @@ def _legacy(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     if not agrees:
         found.append(invalid("involvedObject.namespace", involved, "does not match event.namespace"))
     if obj.get("eventTime"):
-        found += _new_style(obj, "reportingController" if context.resource.group else "reportingComponent")
+        found += _new_style(obj, "reportingController" if attributes.resource.group else "reportingComponent")
     return found + each("namespace", namespace, is_dns1123_subdomain(namespace))
 
 
@@ -82,9 +83,9 @@ def _series(obj: JsonObject) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
-    found = _legacy(obj, context)
-    if not context.resource.group:
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+    found = _legacy(obj, attributes)
+    if not attributes.resource.group:
         return found
     found += _series(obj)
     if not obj.get("eventTime"):
@@ -97,9 +98,9 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     return found + [invalid(key, "", "needs to be unset") for key, value in unset.items() if value]
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
-    found = _legacy(obj, context)
-    if not context.resource.group:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    found = _legacy(obj, attributes)
+    if not attributes.resource.group:
         return found
     found += recheck_object_meta_update(obj["metadata"], old["metadata"])
     if not same(obj.get("series"), old.get("series")):

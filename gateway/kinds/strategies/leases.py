@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.strategy import Strategy, WriteContext
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.strategy import Strategy
 from gateway.validation.field import FieldError, forbidden, invalid, not_supported
 from gateway.validation.formats import NOT_NEGATIVE, validate_qualified_name
 
 _COORDINATED = ("strategy", "preferredHolder")  # fields of coordinated leader election, which is not enabled
 
 
-def _drop(obj: JsonObject, context: WriteContext) -> None:
+def _drop(obj: JsonObject, attributes: Attributes) -> None:
     for key in _COORDINATED:
         obj.get("spec", {}).pop(key, None)
 
 
-def _drop_on_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
+def _drop_on_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
     for key in _COORDINATED:
         if key not in old.get("spec", {}):
             obj.get("spec", {}).pop(key, None)
 
 
-def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     spec, found = obj.get("spec", {}), list[FieldError]()
     duration, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
     if duration is not None and duration <= 0:
@@ -38,8 +39,8 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     return found
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
-    return _validate(obj, context)
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    return _validate(obj, attributes)
 
 
 STRATEGIES = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 from uuid import uuid4
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.strategy import Strategy, WriteContext
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.strategy import Strategy
 from gateway.schema.quantity import Quantity
 from gateway.validation.field import FieldError, duplicate, forbidden, invalid, required
 from gateway.validation.formats import validate_qualified_name
@@ -102,7 +103,7 @@ def _quotient(a: int, b: int) -> float:
     return float("nan") if a == 0 else float("inf") if a > 0 else float("-inf")
 
 
-def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     found, seen = list[FieldError](), set[str]()
     for i, limit in enumerate(obj.get("spec", {}).get("limits") or ()):
         path, kind = f"spec.limits[{i}]", limit.get("type", "")
@@ -117,11 +118,11 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     return found
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
-    return validate_object_meta(obj["metadata"], True) + _validate(obj, context)
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    return validate_object_meta(obj["metadata"], True) + _validate(obj, attributes)
 
 
-def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
+def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
     if not obj["metadata"].get("name"):
         obj["metadata"]["name"] = str(uuid4())
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import keep_spec, keep_status
-from gateway.kinds.strategy import Strategy, WriteContext
+from gateway.kinds.strategy import Strategy
 from gateway.validation.checks import immutable, same
 from gateway.validation.field import FieldError, forbidden, invalid, required
 from gateway.validation.go_structs import verbatim, volume_source_difference
@@ -78,7 +79,7 @@ def _mount_options(obj: JsonObject) -> list[FieldError]:
     return [forbidden(f"metadata.annotations.{MOUNT_OPTIONS}", "may not specify mount options for this volume type")]
 
 
-def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     return _validate_volume(obj, False) + _mount_options(obj)
 
 
@@ -120,7 +121,7 @@ def _renamed(old: object, new: object) -> object:
     return old
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     volume = validate_object_meta(obj["metadata"], False) + _validate_volume(obj, _has_invalid_value(old))
     found = volume + _mount_options(obj) + volume + _source_changed(obj, old)  # kube-apiserver reports it twice
     spec, before = obj.get("spec", {}), old.get("spec", {})
@@ -131,26 +132,26 @@ def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) ->
     return found
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     return [] if obj["metadata"].get("resourceVersion") else [required("resourceVersion")]
 
 
-def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
-    obj["status"] = {"phase": "Pending", "lastPhaseTransitionTime": context.now}
+def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
+    obj["status"] = {"phase": "Pending", "lastPhaseTransitionTime": attributes.now}
 
 
-def _prepare_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
-    keep_spec(obj, old, context)
+def _prepare_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+    keep_spec(obj, old, attributes)
     status, before = obj.setdefault("status", {}), old.get("status") or {}
     given, kept = status.get("lastPhaseTransitionTime"), before.get("lastPhaseTransitionTime")
     if status.get("phase") == before.get("phase"):
         if given is None and kept is not None:
             status["lastPhaseTransitionTime"] = kept
     elif given is None or given == kept:
-        status["lastPhaseTransitionTime"] = context.now
+        status["lastPhaseTransitionTime"] = attributes.now
 
 
-def _warnings(obj: JsonObject, context: WriteContext) -> list[str]:
+def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
     spec, annotations = obj.get("spec", {}), obj["metadata"].get("annotations") or {}
     found = [
         f"metadata.annotations[{key}]: {text}" for key, text in _DEPRECATED_ANNOTATIONS.items() if key in annotations
@@ -166,8 +167,8 @@ def _warnings(obj: JsonObject, context: WriteContext) -> list[str]:
     return found + [text for key, text in _DEPRECATED_SOURCES.items() if key in spec]
 
 
-def _update_warnings(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[str]:
-    return _warnings(obj, context)
+def _update_warnings(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
+    return _warnings(obj, attributes)
 
 
 STRATEGIES = {

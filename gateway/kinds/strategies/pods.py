@@ -6,8 +6,9 @@ import copy
 from collections.abc import Iterator
 
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import bump_generation
-from gateway.kinds.strategy import Strategy, WriteContext
+from gateway.kinds.strategy import Strategy
 from gateway.validation.addresses import ip_warnings
 from gateway.validation.containers import validate_image_spacing
 from gateway.validation.field import FieldError, forbidden
@@ -57,7 +58,7 @@ def _annotations(pod: JsonObject) -> dict[str, str]:
     return annotations
 
 
-def _prepare_for_create(pod: JsonObject, context: WriteContext) -> None:
+def _prepare_for_create(pod: JsonObject, attributes: Attributes) -> None:
     spec, meta = _spec(pod), pod["metadata"]
     meta["generation"] = 1
     sent = (pod.get("status") or {}).get("qosClass")
@@ -68,14 +69,14 @@ def _prepare_for_create(pod: JsonObject, context: WriteContext) -> None:
             "type": "PodScheduled",
             "status": "False",
             "lastProbeTime": None,
-            "lastTransitionTime": context.now,
+            "lastTransitionTime": attributes.now,
         }
         status["conditions"] = [{**condition, "reason": "SchedulingGated", "message": _GATED}]
     pod["status"] = status
     labels = meta.get("labels") or {}
     for term, operators in _label_key_terms(spec):
         _merge_label_keys(term, labels, operators)
-    _app_armor(pod, spec, context)
+    _app_armor(pod, spec, attributes)
 
 
 def _label_key_terms(spec: JsonObject) -> Iterator[tuple[JsonObject, dict[str, str]]]:
@@ -103,7 +104,7 @@ def _merge_label_keys(term: JsonObject, labels: dict[str, str], operators: dict[
                 selector.setdefault("matchExpressions", []).append(requirement)
 
 
-def _app_armor(pod: JsonObject, spec: JsonObject, context: WriteContext) -> None:
+def _app_armor(pod: JsonObject, spec: JsonObject, attributes: Attributes) -> None:
     """AppArmor annotations become fields."""
     annotations = _annotations(pod)
     if not any(key.startswith(APP_ARMOR) for key in annotations) or (spec.get("os") or {}).get("name") == "windows":
@@ -120,10 +121,10 @@ def _app_armor(pod: JsonObject, spec: JsonObject, context: WriteContext) -> None
             if profile is not None and not errors:
                 container.setdefault("securityContext", {})["appArmorProfile"] = profile
             text = 'deprecated since v1.30; use the "appArmorProfile" field instead'
-            context.warnings.append(f"metadata.annotations[{key}]: {text}")
+            attributes.warnings.append(f"metadata.annotations[{key}]: {text}")
 
 
-def _prepare_for_update(pod: JsonObject, old: JsonObject, context: WriteContext) -> None:
+def _prepare_for_update(pod: JsonObject, old: JsonObject, attributes: Attributes) -> None:
     _keep(pod, old, "status")
     drop_disabled_fields(_spec(pod), old.get("spec"))
     _count_change(pod, old)
@@ -162,7 +163,7 @@ def _metadata_and_spec(
             validate_image_spacing(container, f"spec.{key}[{i}]", errors)
 
 
-def _validate(pod: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate(pod: JsonObject, attributes: Attributes) -> list[FieldError]:
     errors: list[FieldError] = []
     _metadata_and_spec(pod, errors, CREATE_POD)
     spec, annotations = pod.get("spec") or {}, _annotations(pod)
@@ -191,7 +192,7 @@ def _annotation_changes(pod: JsonObject, old: JsonObject, errors: list[FieldErro
     validate_pod_annotations(new, pod.get("spec") or {}, path, errors, options)
 
 
-def _validate_update(pod: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate_update(pod: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     options = _options(old)
     errors = _updated(pod, old, options)
     _annotation_changes(pod, old, errors, options)
@@ -199,11 +200,11 @@ def _validate_update(pod: JsonObject, old: JsonObject, context: WriteContext) ->
     return errors
 
 
-def _warnings(pod: JsonObject, context: WriteContext) -> list[str]:
+def _warnings(pod: JsonObject, attributes: Attributes) -> list[str]:
     return name_warning(pod["metadata"].get("name", ""), "the Pod's hostname") + pod_warnings(pod)
 
 
-def _prepare_status(pod: JsonObject, old: JsonObject, context: WriteContext) -> None:
+def _prepare_status(pod: JsonObject, old: JsonObject, attributes: Attributes) -> None:
     _keep(pod, old, "spec")
     meta, status, before = pod["metadata"], pod.setdefault("status", {}), old.get("status") or {}
     meta.pop("deletionTimestamp", None)
@@ -223,14 +224,14 @@ def _prepare_status(pod: JsonObject, old: JsonObject, context: WriteContext) -> 
     drop_disabled_status_fields(status, before)
 
 
-def _validate_status(pod: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate_status(pod: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     errors: list[FieldError] = []
     _annotation_changes(pod, old, errors, _options(old))
     validate_pod_status_update(pod, old, errors)
     return errors
 
 
-def _status_warnings(pod: JsonObject, old: JsonObject, context: WriteContext) -> list[str]:
+def _status_warnings(pod: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
     status = pod.get("status") or {}
     return [
         text
@@ -245,7 +246,7 @@ def _keep_metadata(pod: JsonObject, old: JsonObject) -> None:
         _keep(pod["metadata"], old["metadata"], key)
 
 
-def _prepare_ephemeral(pod: JsonObject, old: JsonObject, context: WriteContext) -> None:
+def _prepare_ephemeral(pod: JsonObject, old: JsonObject, attributes: Attributes) -> None:
     containers = (pod.get("spec") or {}).get("ephemeralContainers")
     _keep(pod, old, "spec")
     _keep(pod, old, "status")
@@ -259,7 +260,7 @@ def _prepare_ephemeral(pod: JsonObject, old: JsonObject, context: WriteContext) 
     _count_change(pod, old)
 
 
-def _validate_ephemeral(pod: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate_ephemeral(pod: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     options = _options(old)
     errors = _updated(pod, old, options)
     _annotation_changes(pod, old, errors, options)
@@ -269,7 +270,7 @@ def _validate_ephemeral(pod: JsonObject, old: JsonObject, context: WriteContext)
     return errors
 
 
-def _prepare_resize(pod: JsonObject, old: JsonObject, context: WriteContext) -> None:
+def _prepare_resize(pod: JsonObject, old: JsonObject, attributes: Attributes) -> None:
     new, before = pod.get("spec") or {}, old.get("spec") or {}
     lists = [(key, new.get(key) or [], before.get(key) or []) for key in ("containers", "initContainers")]
     if all(len(after) == len(kept) for _, after, kept in lists):
@@ -301,7 +302,7 @@ def _resized(new: list[JsonObject], old: list[JsonObject]) -> list[JsonObject]:
     return merged
 
 
-def _validate_resize(pod: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate_resize(pod: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     errors = _updated(pod, old, _options(old))
     validate_pod_resize(pod, old, errors)
     return errors

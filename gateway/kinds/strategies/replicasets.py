@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies import templates
 from gateway.kinds.strategies.status import with_status
-from gateway.kinds.strategy import Strategy, WriteContext
+from gateway.kinds.strategy import Strategy
 from gateway.validation.field import FieldError, invalid
 from gateway.validation.internal_form import selector_json
 from gateway.validation.pod_options import PodOptions
@@ -35,13 +36,13 @@ def _spec(spec: JsonObject, errors: list[FieldError], options: PodOptions) -> No
         errors.append(invalid("spec.selector", selector_json(selector), "invalid label selector"))
 
 
-def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     errors: list[FieldError] = []
     _spec(obj.get("spec") or {}, errors, template_options(None))
     return errors
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     if obj.get("spec") == old.get("spec"):
         return []
     errors: list[FieldError] = []
@@ -60,7 +61,7 @@ def validate_replica_status(status: JsonObject) -> list[FieldError]:
     return errors
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     return validate_replica_status(obj.get("status") or {})
 
 

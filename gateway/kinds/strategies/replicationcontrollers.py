@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies import templates
 from gateway.kinds.strategies.replicasets import validate_replica_status
 from gateway.kinds.strategies.status import with_status
-from gateway.kinds.strategy import Dependents, Strategy, WriteContext
+from gateway.kinds.strategy import Dependents, Strategy
 from gateway.validation.field import FieldError, invalid, required
 from gateway.validation.internal_form import go_json
 from gateway.validation.names import name_is_declared_subdomain
@@ -34,13 +35,13 @@ def _spec(spec: JsonObject, errors: list[FieldError], options: PodOptions) -> No
     validate_always_restarts(template, "spec.template", errors, "ReplicationController")
 
 
-def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     errors: list[FieldError] = []
     _spec(obj.get("spec") or {}, errors, template_options(None))
     return errors
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     if obj.get("spec") == old.get("spec"):
         return []
     errors: list[FieldError] = []
@@ -48,11 +49,11 @@ def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) ->
     return errors
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     return validate_replica_status(obj.get("status") or {})
 
 
-def _warnings_on_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[str]:
+def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
     # kube-apiserver looks at the template that is being replaced
     if obj["metadata"].get("generation") == old["metadata"].get("generation"):
         return []

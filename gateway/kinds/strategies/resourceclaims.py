@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import empty_status, keep_spec_and_metadata, keep_status
-from gateway.kinds.strategy import Strategy, WriteContext
+from gateway.kinds.strategy import Strategy
 from gateway.validation.checks import same
 from gateway.validation.devices import validate_claim_devices
 from gateway.validation.field import FieldError, invalid
@@ -13,11 +14,11 @@ from gateway.validation.objectmeta import IMMUTABLE, validate_object_meta
 from gateway.validation.resource_claim import allocated_devices, device_id, validate_claim_status
 
 
-def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     return validate_claim_devices(obj.get("spec", {}).get("devices") or {}, "spec.devices")
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     found = validate_object_meta(obj["metadata"], True)
     return (
         found
@@ -26,9 +27,9 @@ def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) ->
     )
 
 
-def _prepare_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
+def _prepare_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
     """Devices that are no longer allocated lose their status."""
-    keep_spec_and_metadata(obj, old, context)
+    keep_spec_and_metadata(obj, old, attributes)
     gone = allocated_devices(old) - allocated_devices(obj)
     status = obj.get("status") or {}
     devices = [device for device in status.pop("devices", None) or () if device_id(device) not in gone]
@@ -36,7 +37,7 @@ def _prepare_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> 
         status["devices"] = devices
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     return validate_claim_status(obj, old)
 
 

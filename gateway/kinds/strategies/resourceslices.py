@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import bump_generation
-from gateway.kinds.strategy import Strategy, WriteContext
+from gateway.kinds.strategy import Strategy
 from gateway.validation.checks import same
 from gateway.validation.field import FieldError, go_quote
 from gateway.validation.resource_slice import validate_slice
@@ -35,34 +36,34 @@ def _drop(obj: JsonObject, old: JsonObject | None) -> None:
                 attribute.pop(key, None)
 
 
-def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
+def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
     obj["metadata"]["generation"] = 1
     _drop(obj, None)
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
+def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
     if not same(obj.get("spec"), old.get("spec")):
         bump_generation(obj, old)
     _drop(obj, old)
 
 
-def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     return validate_slice(obj, None)
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     return validate_slice(obj, old)
 
 
-def _warnings(obj: JsonObject, context: WriteContext) -> list[str]:
+def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
     driver = obj.get("spec", {}).get("driver", "")
     if driver == driver.lower():
         return []
     return [f"spec.driver: driver names should be lowercase; {go_quote(driver)} contains uppercase characters"]
 
 
-def _update_warnings(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[str]:
-    return _warnings(obj, context)
+def _update_warnings(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
+    return _warnings(obj, attributes)
 
 
 STRATEGIES = {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.strategy import Strategy, WriteContext
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.strategy import Strategy
 from gateway.validation.checks import immutable, text
 from gateway.validation.field import DUPLICATE, FieldError
 from gateway.validation.go_structs import verbatim
@@ -32,7 +33,7 @@ def _scheduling(scheduling: JsonObject) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     found = text("handler", obj.get("handler"), is_dns1123_label)
     if (overhead := obj.get("overhead")) is not None:
         validate_resource_requirements({"limits": overhead.get("podFixed")}, "overhead", found)
@@ -41,19 +42,19 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     return found
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
-    found = validate_object_meta(obj["metadata"], False) + _validate(obj, context)
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    found = validate_object_meta(obj["metadata"], False) + _validate(obj, attributes)
     found += recheck_object_meta_update(obj["metadata"], old["metadata"])
     return found + immutable("handler", obj.get("handler", ""), old.get("handler", ""))
 
 
-def _warnings(obj: JsonObject, context: WriteContext) -> list[str]:
+def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
     selector = (obj.get("scheduling") or {}).get("nodeSelector") or ()
     return [f"scheduling.nodeSelector: {DEPRECATED[key]}" for key in selector if key in DEPRECATED]
 
 
-def _update_warnings(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[str]:
-    return _warnings(obj, context)
+def _update_warnings(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
+    return _warnings(obj, attributes)
 
 
 STRATEGIES = {

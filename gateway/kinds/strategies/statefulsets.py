@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies import templates
 from gateway.kinds.strategies.status import with_status
-from gateway.kinds.strategy import Strategy, WriteContext
+from gateway.kinds.strategy import Strategy
 from gateway.validation.claim_spec import validate_claim_spec
 from gateway.validation.field import FieldError, forbidden, invalid, not_supported, required
 from gateway.validation.formats import NOT_NEGATIVE, validate_dns1123_label
@@ -56,14 +57,14 @@ def _drop_disabled(obj: JsonObject, old: JsonObject | None) -> None:
 _create = templates.creating("replicas", "availableReplicas")
 
 
-def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
+def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
     _drop_disabled(obj, None)
-    _create(obj, context)
+    _create(obj, attributes)
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
+def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
     _drop_disabled(obj, old)
-    templates.prepare_for_update(obj, old, context)
+    templates.prepare_for_update(obj, old, attributes)
 
 
 def _policies(spec: JsonObject, errors: list[FieldError]) -> None:
@@ -148,13 +149,13 @@ def _template(
     validate_pod_annotations(annotations, pod, f"{path}.annotations", errors, options)
 
 
-def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     errors: list[FieldError] = []
     _spec(obj.get("spec") or {}, errors, template_options(None), update=False)
     return errors
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     if obj.get("spec") == old.get("spec"):
         return []
     errors: list[FieldError] = []
@@ -177,15 +178,15 @@ def _warnings(obj: JsonObject, claim_path: str) -> list[str]:
     return found
 
 
-def _warnings_on_create(obj: JsonObject, context: WriteContext) -> list[str]:
+def _warnings_on_create(obj: JsonObject, attributes: Attributes) -> list[str]:
     return templates.warnings_about(templates.template_of(obj)) + _warnings(obj, "")
 
 
-def _warnings_on_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[str]:
-    return templates.warnings_on_update(obj, old, context) + _warnings(obj, ".Spec")
+def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
+    return templates.warnings_on_update(obj, old, attributes) + _warnings(obj, ".Spec")
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     errors: list[FieldError] = []
     status = obj.get("status") or {}
     counters = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")

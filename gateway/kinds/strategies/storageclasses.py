@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.strategy import Strategy, WriteContext
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.strategy import Strategy
 from gateway.validation.checks import immutable, known
 from gateway.validation.field import FieldError, duplicate, required
 from gateway.validation.labels import validate_label_name
@@ -41,7 +42,7 @@ def _topologies(terms: list[JsonObject]) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     found = validate_provisioner(obj.get("provisioner", ""), "provisioner")
     found += validate_parameters(obj.get("parameters") or {}, "parameters", allow_empty=True)
     if policy := obj.get("reclaimPolicy"):
@@ -51,8 +52,8 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     return found + _topologies(obj.get("allowedTopologies") or [])
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
-    found = validate_object_meta(obj["metadata"], False) + _validate(obj, context)
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    found = validate_object_meta(obj["metadata"], False) + _validate(obj, attributes)
     found += recheck_object_meta_update(obj["metadata"], old["metadata"])
     for key, absent in (
         ("parameters", None),
@@ -64,7 +65,7 @@ def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) ->
     return found
 
 
-def _warnings(obj: JsonObject, context: WriteContext) -> list[str]:
+def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
     found = []
     for i, term in enumerate(obj.get("allowedTopologies") or ()):
         for j, expression in enumerate(term.get("matchLabelExpressions") or ()):
@@ -73,8 +74,8 @@ def _warnings(obj: JsonObject, context: WriteContext) -> list[str]:
     return found
 
 
-def _update_warnings(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[str]:
-    return _warnings(obj, context)
+def _update_warnings(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
+    return _warnings(obj, attributes)
 
 
 STRATEGIES = {

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import empty_status, keep_spec_and_metadata, keep_status
-from gateway.kinds.strategy import Strategy, WriteContext
+from gateway.kinds.strategy import Strategy
 from gateway.validation.checks import each, same
 from gateway.validation.field import FieldError, forbidden, invalid, required, too_long
 from gateway.validation.go_structs import verbatim
@@ -39,7 +40,7 @@ def _error(error: JsonObject | None, path: str) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     spec, status = obj.get("spec", {}), obj.get("status") or {}
     found = validate_csi_driver_name(spec.get("attacher", ""), "spec.attacher")
     found += _source(spec.get("source", {}), "spec.source")
@@ -55,8 +56,8 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     return found
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
-    found = validate_object_meta(obj["metadata"], False) + _validate(obj, context)
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    found = validate_object_meta(obj["metadata"], False) + _validate(obj, attributes)
     if not same(obj.get("spec"), old.get("spec")):
         found.append(
             invalid("spec", verbatim("io.k8s.api.storage.v1.VolumeAttachmentSpec", obj.get("spec")), IMMUTABLE)
