@@ -16,6 +16,7 @@ from itertools import count
 
 from storage.entry import MARK, METADATA, AttributesOf, Change, ChangeType, CorruptEntry, Entry, entry_of
 from storage.history import History
+from storage.unowned import Unowned
 
 log = logging.getLogger(__name__)
 
@@ -146,11 +147,14 @@ class ResourceCache:
         self.memo.clear()
 
     def load(self, items: Iterable[tuple[bytes, bytes, int]]) -> None:
-        """Takes over objects without a change being seen, as at the start."""
-        for key, value, revision in items:
-            self._entries[key] = self.entry(key, value, revision)
-            self.changed = max(self.changed, revision)
-        self._keys = sorted(self._entries)
+        """Takes over values as etcd holds them without a change being seen, as at the start."""
+        self.take({key: self.entry(key, value, revision) for key, value, revision in items})
+
+    def take(self, entries: dict[bytes, Entry]) -> None:
+        """Takes over all objects that there are without a change being seen."""
+        self._entries = entries
+        self._keys = sorted(entries)
+        self.changed = max((entry.revision for entry in entries.values()), default=0)
         self.memo.clear()
 
     def all_keys(self) -> list[bytes]:
@@ -238,17 +242,36 @@ class WatchCache:
         self.root = root  # "/registry/"
         self.reached = 0
         self._by_segment: dict[bytes, ResourceCache] = {}
+        self.unowned = Unowned(root)
+        self.adopting = asyncio.Lock()  # one resource at a time
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
         self._sequence = 0
         self._crowd = 256  # how many may wait before it is looked whether they still do
 
     def register(self, spec: ResourceSpec) -> ResourceCache:
-        """Adds a resource; the same prefix gives the same cache. Register before the feed starts."""
-        segment = spec.prefix[len(self.root) : -1]
-        found = self._by_segment.get(segment)
-        if found is None:
-            found = self._by_segment[segment] = ResourceCache(spec, self.reached)
-        return found
+        """Adds a resource before the feed starts (later: storage/adoption.py); the same prefix gives the same cache."""
+        found = self._by_segment.get(self._segment(spec.prefix))
+        return self.add(ResourceCache(spec)) if found is None else found
+
+    def add(self, resource: ResourceCache) -> ResourceCache:
+        """Adds a cache that has all objects of its resource as of the revision that is reached."""
+        resource.history.start = self.reached
+        self._by_segment[self._segment(resource.spec.prefix)] = resource
+        return resource
+
+    def remove(self, resource: ResourceCache) -> None:
+        """Ends a cache; who follows it is overrun."""
+        del self._by_segment[self._segment(resource.spec.prefix)]
+        resource.closed = True
+        resource.start_over()
+        resource.wake()
+
+    def has(self, prefix: bytes) -> bool:
+        """Whether a resource is registered."""
+        return self._segment(prefix) in self._by_segment
+
+    def _segment(self, prefix: bytes) -> bytes:
+        return prefix[len(self.root) : -1]
 
     def __iter__(self) -> Iterator[ResourceCache]:
         return iter(self._by_segment.values())

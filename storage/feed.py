@@ -17,6 +17,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Iterator
+from operator import itemgetter
 
 from storage.cache import ResourceCache, WatchCache
 from storage.errors import Compacted, FutureRevision, StorageError
@@ -106,6 +107,7 @@ class Feed:
             for kv in kvs:
                 loaded[kv.key] = (kv.value, kv.mod_revision)
         anew = not self.ready.is_set()
+        self._cache.unowned.start_over()
         if anew:
             self._cache.start_over()
             self._take_over(loaded)
@@ -137,7 +139,9 @@ class Feed:
         by_resource: dict[int, tuple[ResourceCache, list[tuple[bytes, bytes, int]]]] = {}
         for key, (value, revision) in loaded.items():
             resource = self._cache.of_key(key)
-            if resource is not None:
+            if resource is None:
+                self._cache.unowned.put(key, value, revision)
+            else:
                 by_resource.setdefault(id(resource), (resource, []))[1].append((key, value, revision))
         for resource, items in by_resource.values():
             resource.load(items)
@@ -147,11 +151,16 @@ class Feed:
 
         All at once: until the revision is reached nobody may see any of it.
         """
-        reached = self._cache.reached
-        for mod, key in sorted((mod, key) for key, (_, mod) in loaded.items() if mod > reached):
-            changed = self._cache.of_key(key)
-            if changed is not None:
-                changed.put(key, loaded[key][0], mod)
+        reached, changed = self._cache.reached, []
+        for key, (value, mod) in loaded.items():
+            resource = self._cache.of_key(key)
+            if resource is None:
+                self._cache.unowned.put(key, value, mod)
+            elif mod > reached:
+                changed.append((mod, key, resource))
+        changed.sort(key=itemgetter(0, 1))
+        for mod, key, resource in changed:
+            resource.put(key, loaded[key][0], mod)
         for resource in self._cache:
             for key in resource.all_keys():
                 if key not in loaded:
@@ -249,6 +258,10 @@ class Feed:
             kv = event.kv
             resource = cache.of_key(kv.key)
             if resource is None:
+                if event.type == DELETE:
+                    cache.unowned.remove(kv.key)
+                else:
+                    cache.unowned.put(kv.key, kv.value, kv.mod_revision)
                 continue
             touched.add(resource)
             if event.type == DELETE:

@@ -25,6 +25,12 @@ def exposition(gateway: Gateway) -> bytes:
             "The revision up to which the watch cache has seen every change.",
             gateway.store.reads.reached,
         ),
+        *_metric(
+            "apiserver_unowned_bytes",
+            "gauge",
+            "Bytes kept in memory for resources that are not registered.",
+            gateway.store.cache.unowned.size,
+        ),
         *_objects(gateway),
     ]
     return "\n".join(lines).encode() + b"\n"
