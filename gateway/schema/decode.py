@@ -19,8 +19,9 @@ from typing import Any
 
 from gateway.jsontypes import JsonObject
 from gateway.schema import quantity, structural
-from gateway.schema.body import Body, Number, PairsObject, parse_body, parse_exactly
+from gateway.schema.body import Body, parse_body, parse_exactly
 from gateway.schema.errors import DecodeError
+from gateway.schema.exact import Number, PairsObject
 from gateway.schema.times import TimeError, canonical_microtime, canonical_time
 from gateway.schema.types import Kind, Omit, Type, compiled
 from gateway.schema.zero import zero, zero_field

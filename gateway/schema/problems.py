@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gateway.schema.body import MAX_PROBLEMS, Number, PairsObject, plain, quoted
+from gateway.schema.body import MAX_PROBLEMS, plain, quoted
 from gateway.schema.errors import DecodeError
+from gateway.schema.exact import Number, PairsObject
 from gateway.schema.quantity import QuantityError, parse_quantity
 from gateway.schema.times import TimeError, canonical_microtime, canonical_time
 from gateway.schema.types import Kind, Type

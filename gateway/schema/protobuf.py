@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from gateway.jsontypes import JsonObject, loads
+from gateway.schema.catalog import type_of
 from gateway.schema.types import Field, Kind, Type, compiled
 
 MAGIC = b"k8s\0"
@@ -239,8 +240,6 @@ def _schema_or(union: _SchemaOr, data: bytes) -> Any:
 
 
 def _schema(data: bytes) -> JsonObject:
-    from gateway.schema.catalog import type_of
-
     return read_message(type_of("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"), data)
 
 

@@ -21,7 +21,8 @@ from gateway.validation.pod_annotations import (
     validate_pod_annotations_update,
 )
 from gateway.validation.pod_features import drop_disabled_fields, drop_disabled_status_fields
-from gateway.validation.pod_options import CREATE_POD, PodOptions, containers_of, options_for_update
+from gateway.validation.pod_options import CREATE_POD, PodOptions, containers_of
+from gateway.validation.pod_relaxations import options_for_update
 from gateway.validation.pod_resize import validate_pod_resize
 from gateway.validation.pod_resources import MIRROR_ANNOTATION
 from gateway.validation.pod_spec import validate_pod_spec
