@@ -60,7 +60,7 @@ class App(FastAPI):
         try:
             await _loaded(gateway)
             await _warn_of_etcd(gateway)
-            await bootstrap(gateway)
+            await bootstrap(gateway.endpoints)
             tasks += _controllers(gateway)
             address = f"{self.settings.advertise_address or '127.0.0.1'}:{self.settings.secure_port}"
             discovery = Discovery(gateway.registry, address)
@@ -93,7 +93,7 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
     return [
         asyncio.create_task(compactor.run(), name="compaction"),
         asyncio.create_task(repair_until(allocation, gateway.stopping), name="service-ip-repair"),
-        asyncio.create_task(bootstrap_descriptions(gateway), name="bootstrap-descriptions"),
+        asyncio.create_task(bootstrap_descriptions(gateway.endpoints), name="bootstrap-descriptions"),
     ]
 
 

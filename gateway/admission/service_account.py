@@ -9,7 +9,7 @@ from gateway.admission.lookup import Lookup
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes, Operation
-from gateway.writing.metadata import generated_name
+from gateway.kinds.metadata import generated_name
 
 MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 TOKEN_SECONDS = 3607

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from gateway.allocation.errors import AllocationError, RangeFull
 from gateway.jsontypes import JsonObject, dumps, loads
-from gateway.writing.metadata import now_text
+from gateway.kinds.metadata import now_text
 from storage.change import change, removed
 from storage.errors import KeyExists
 from storage.protocol import Store

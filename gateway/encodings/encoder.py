@@ -19,22 +19,20 @@ from storage.entry import ChangeType, Entry
 class Shape:
     """What encoders know of an endpoint's objects, in the version in which it serves them.
 
-    `tail` gives an entry's JSON without the head: `"metadata":{…},…}`; `empty` what an object has after its metadata
-    when nothing is set, with the closing brace.
+    Entries that they are given are of that version. `empty` is what an object has after its metadata when nothing is
+    set, with the closing brace.
     """
 
     kind: str
     api_version: str
     head: bytes  # {"kind":"Pod","apiVersion":"v1",
     list_head: bytes  # {"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"
-    converts: bool  # whether objects are stored in another version, so that `tail` has work to do
-    tail: Callable[[Entry], bytes]
     empty: Callable[[], bytes]
     type: Callable[[], Type]
 
     def json(self, entry: Entry) -> bytes:
         """An entry as a JSON object. Raises CorruptObject for one that can't be read."""
-        return self.head + self.tail(entry)
+        return self.head + entry.tail
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,30 +17,27 @@ class JsonEncoder:
     """Compact JSON."""
 
     content_type = b"application/json"
+    step = CHUNK
     memorable = True
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
-        self.step = CHUNK if not shape.converts else CHUNK // 16
         self._events = {type_: start + shape.head for type_, start in _EVENT.items()}
 
     def document(self, value: bytes) -> bytes:
         return value
 
     def entry(self, entry: Entry) -> bytes:
-        shape = self.shape
-        return b"%b%b\n" % (shape.head, shape.tail(entry))
+        return b"%b%b\n" % (self.shape.head, entry.tail)
 
     def items(self, entries: Sequence[Entry], first: bool) -> bytes:
-        tail = self.shape.tail
-        tails = [tail(entry) for entry in entries] if self.shape.converts else [entry.tail for entry in entries]
-        return (b"{" if first else b",{") + b",{".join(tails)
+        return (b"{" if first else b",{") + b",{".join([entry.tail for entry in entries])
 
     def list(self, meta: ListMeta, groups: Sequence[bytes], count: int) -> Sequence[bytes]:
         return (list_head(self.shape, meta), *groups, b"]}\n")
 
     def event(self, type_: ChangeType, entry: Entry) -> bytes:
-        return b"%b%b}\n" % (self._events[type_], self.shape.tail(entry))
+        return b"%b%b}\n" % (self._events[type_], entry.tail)
 
     def bookmark(self, revision: int, initial_events_end: bool = False) -> bytes:
         return b'{"type":"BOOKMARK","object":%b}\n' % bookmark_object(self.shape, revision, initial_events_end)

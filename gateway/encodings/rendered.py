@@ -29,8 +29,8 @@ class RenderedEncoder(JsonEncoder):
         return self._format.whole(self.shape.json(entry))
 
     def items(self, entries: Sequence[Entry], first: bool) -> bytes:
-        render, separator, tail = self._format.item, self._format.separator, self.shape.tail
-        made = separator.join([render(loads(b"{" + tail(entry))) for entry in entries])
+        render, separator = self._format.item, self._format.separator
+        made = separator.join([render(loads(b"{" + entry.tail)) for entry in entries])
         return made if first else separator + made
 
     def list(self, meta: ListMeta, groups: Sequence[bytes], count: int) -> Sequence[bytes]:

@@ -18,17 +18,18 @@ from gateway.encodings.registry import encoder_for
 from gateway.endpoints.expiry import Expiry
 from gateway.endpoints.hooks import WriteHooks, hooks_for
 from gateway.endpoints.services import Services
+from gateway.endpoints.versions import Versions
 from gateway.http.negotiation import Representation
 from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.kinds.identity import GroupVersion
 from gateway.kinds.resource import Resource
 from gateway.kinds.storage_form import Convert, converter
 from gateway.kinds.stored import head_of
 from gateway.kinds.strategy import Strategy
-from gateway.schema.encode import encode_answer
 from gateway.schema.types import Type
 from gateway.selectors.fields import Selectable
 from storage.cache import ResourceCache
-from storage.entry import METADATA, Entry
+from storage.entry import METADATA
 
 
 class Siblings(Protocol):
@@ -47,6 +48,7 @@ class Endpoint:
         self.retired = False  # whether another endpoint has taken its place: its watches end
         self._cache = cache
         self._encoders: dict[Representation, Encoder] = {}
+        self.versions = Versions(resource.model, GroupVersion(resource.group, resource.version))
         self.views: WeakValueDictionary[object, object] = WeakValueDictionary()  # of watchers, by their selection
         self.head = head_of(resource.kind, resource.api_version)
 
@@ -96,20 +98,9 @@ class Endpoint:
             api_version=resource.api_version,
             head=self.head,
             list_head=list_head,
-            converts=self.from_storage is not None,
-            tail=self.tail,
             empty=self._empty,
             type=lambda: self.type,
         )
-
-    def tail(self, entry: Entry) -> bytes:
-        """An object in this version, without the head: `"metadata":{…},…}`."""
-        return entry.tail if self.from_storage is None else self._converted(entry)
-
-    def _converted(self, entry: Entry) -> bytes:
-        assert self.from_storage is not None
-        obj = self.from_storage(loads(entry.head + entry.tail))
-        return encode_answer(obj, self.resource.kind, self.resource.api_version)[len(self.head) : -1]
 
     def _empty(self) -> bytes:
         from gateway.schema.decode import DecodeReport, decode  # bookmarks alone need it

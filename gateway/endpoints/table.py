@@ -10,6 +10,7 @@ from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
 from gateway.kinds.storage_form import canonicaliser
 from gateway.kinds.stored import head_of
+from storage.adoption import register, unregister
 from storage.cache import ResourceCache, ResourceSpec
 
 Key = tuple[str, str, str, str]
@@ -53,49 +54,57 @@ class Endpoints:
         """Calls `listener` whenever what is served has changed: what was remembered by path is void."""
         self._listeners.append(listener)
 
-    def replace(self, old: Iterable[Resource], new: Iterable[Resource]) -> None:
-        """Serves `new` instead of `old` (either may be empty), in one turn of the event loop.
+    async def replace(self, old: Iterable[Resource], new: Iterable[Resource]) -> None:
+        """Serves `new` instead of `old`; either may be empty. Raises Unavailable, and then nothing has changed.
 
-        Registry, routes, discovery and OpenAPI change together. Watches of retired endpoints end cleanly, so that
-        their clients come back to the new ones; requests under way are finished by the endpoint that began them.
+        Once the caches of new resources are complete, registry, endpoints, routes, discovery and OpenAPI change
+        together, in one turn of the event loop. Watches of what was replaced end cleanly, so that their clients come
+        back to what is there now; requests under way are finished by the endpoint that began them.
         """
-        new, kept = list(new), set()
+        old, new = list(old), list(new)
         for resource in new:
-            kept.add(resource.storage_prefix)
-            self._keep(resource)
+            await self._adopt(resource)
+        for resource in (*old, *new):
+            self._retire(resource)
         for resource in old:
-            self._retire(resource, resource.storage_prefix in kept)
+            self.registry.remove(resource.group, resource.version, resource.resource)
         self.registry.add(new)
-        for resource in new:
-            self._endpoints.pop((resource.group, resource.version, resource.resource, resource.subresource), None)
+        self._let_go({each.storage_prefix for each in old})
         for listener in self._listeners:
             listener()
 
-    def _retire(self, resource: Resource, cache_stays: bool) -> None:
-        for key in [key for key in self._endpoints if key[:3] == (resource.group, resource.version, resource.resource)]:
+    def _retire(self, resource: Resource) -> None:
+        for key in [key for key in self._endpoints if key[:3] == resource.gvr]:
             self._endpoints.pop(key).retired = True
-        self.registry.remove(resource.group, resource.version, resource.resource)
         cache = self._caches.get(resource.storage_prefix)
-        if cache is None:
-            return
-        cache.wake()
-        if not cache_stays and not any(
-            each.storage_prefix == resource.storage_prefix for each in self.registry.resources.values()
-        ):
-            del self._caches[resource.storage_prefix]
-            self.services.store.cache.unregister(cache.spec.prefix)
+        if cache is not None:
+            cache.wake()
+
+    def _let_go(self, prefixes: set[str]) -> None:
+        """Ends the caches that no served resource needs any more."""
+        needed = {each.storage_prefix for each in self.registry.resources.values()}
+        for prefix in prefixes - needed:
+            cache = self._caches.pop(prefix, None)
+            if cache is not None:
+                unregister(self.services.store.cache, cache)
+
+    async def _adopt(self, resource: Resource) -> None:
+        """Has the watch cache keep the objects of a resource from now on."""
+        prefix = resource.storage_prefix
+        if prefix and not resource.subresource and prefix not in self._caches:
+            store = self.services.store
+            self._caches[prefix] = await register(store.cache, self.services.client, self._spec(resource))
 
     def _keep(self, resource: Resource) -> None:
-        """Has the watch cache keep the objects of a resource."""
+        """Has the watch cache keep the objects of a resource from its start on."""
         prefix = resource.storage_prefix
-        if not prefix or resource.subresource or prefix in self._caches:
-            return
-        cache = self.services.store.cache
-        self._caches[prefix] = cache.register(
-            ResourceSpec(
-                prefix=cache.root + prefix.encode() + b"/",
-                head=head_of(resource.kind, resource.storage_version),
-                canonicalise=canonicaliser(resource.kind, resource.storage_version),
-                attributes_of=resource.model.attributes_of,
-            )
+        if prefix and not resource.subresource and prefix not in self._caches:
+            self._caches[prefix] = self.services.store.cache.register(self._spec(resource))
+
+    def _spec(self, resource: Resource) -> ResourceSpec:
+        return ResourceSpec(
+            prefix=self.services.store.cache.root + resource.storage_prefix.encode() + b"/",
+            head=head_of(resource.kind, resource.storage_version),
+            canonicalise=canonicaliser(resource.kind, resource.storage_version),
+            attributes_of=resource.model.attributes_of,
         )

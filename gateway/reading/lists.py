@@ -41,6 +41,8 @@ def _meta(page: Page, prefix: bytes, options: ListOptions) -> ListMeta:
 async def _joined(endpoint: Endpoint, encoder: Encoder, page: Page, query: tuple[object, ...]) -> list[bytes]:
     """The items' bytes in pieces; of many items they are kept for others until the resource changes."""
     entries = page.entries
+    if endpoint.versions.converts:
+        entries = list(await endpoint.versions.all(entries))
     memorable = encoder.memorable and len(entries) >= MEMORABLE
     if not memorable or not page.present or page.revision < endpoint.cache.changed:
         return await _join(encoder, entries)

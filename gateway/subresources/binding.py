@@ -6,10 +6,10 @@ from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.jsontypes import JsonObject
+from gateway.kinds import metadata
 from gateway.kinds.attributes import Operation
 from gateway.subresources.answers import created_status, set_condition
 from gateway.validation import field
-from gateway.writing import metadata
 from gateway.writing.body import read_object
 from gateway.writing.direct import change_stored
 from gateway.writing.options import write_options

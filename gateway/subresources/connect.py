@@ -84,7 +84,7 @@ async def _object(endpoint: Endpoint, group: str, plural: str, namespace: str, n
     entry = await endpoint.store.reads.get(served.cache, served.key(namespace, name))
     if entry is None:
         raise status.not_found(group, plural, name)
-    found: JsonObject = loads(served.shape.json(entry))
+    found: JsonObject = loads(served.shape.json(served.versions.of(entry)))
     return found
 
 
@@ -144,7 +144,7 @@ async def _belongs_to_pod(endpoint: Endpoint, namespace: str, address: JsonObjec
     entry = served.cache.get(served.key(namespace, target.get("name", "")))
     if entry is None:
         return False
-    pod = loads(served.shape.json(entry))
+    pod = loads(served.shape.json(served.versions.of(entry)))
     addresses = [each.get("ip") for each in (pod.get("status") or {}).get("podIPs") or ()]
     return address.get("ip") in addresses
 

@@ -9,12 +9,12 @@ from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, loads
+from gateway.kinds import metadata
 from gateway.kinds.attributes import Attributes, Operation
 from gateway.selectors.labels import parse
 from gateway.subresources.answers import created_status, set_condition
 from gateway.subresources.selector_text import selector_text
 from gateway.validation import field
-from gateway.writing import metadata
 from gateway.writing.body import read_object
 from gateway.writing.deleting import delete_object
 from gateway.writing.direct import change_stored

@@ -8,10 +8,10 @@ from gateway.http.exchange import Request, Response
 from gateway.http.request_info import RequestInfo
 from gateway.http.user import ANONYMOUS, User, extra_of
 from gateway.jsontypes import JsonObject, dump_line
+from gateway.kinds import metadata
 from gateway.kinds.attributes import Attributes
 from gateway.subresources.answers import created_object
 from gateway.validation.access_review import validate_access_review
-from gateway.writing import metadata
 from gateway.writing.body import read_object
 from gateway.writing.options import write_options
 from gateway.writing.tracking import track_fields

@@ -13,11 +13,11 @@ from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.jsontypes import JsonObject, dump_line, loads
+from gateway.kinds import metadata
 from gateway.reading.objects import read_entry
 from gateway.subresources.selector_text import selector_text
 from gateway.validation.field import invalid
 from gateway.validation.objectmeta import validate_object_meta
-from gateway.writing import metadata
 from gateway.writing.answering import body_of
 from gateway.writing.body import read_object
 from gateway.writing.options import write_options

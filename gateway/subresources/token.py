@@ -12,10 +12,10 @@ from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes, Operation
+from gateway.kinds.metadata import time_text
 from gateway.subresources.answers import created_object
 from gateway.validation.field import FieldError, go_quote, invalid
 from gateway.writing.body import read_object
-from gateway.writing.metadata import time_text
 from gateway.writing.options import write_options
 from gateway.writing.tracking import track_fields
 from gateway.writing.write import begin, validate

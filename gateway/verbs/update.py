@@ -5,7 +5,7 @@ from __future__ import annotations
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request, Response
 from gateway.jsontypes import JsonObject, dumps, loads
-from gateway.writing import metadata
+from gateway.kinds import metadata
 from gateway.writing.answering import respond
 from gateway.writing.body import read_object
 from gateway.writing.options import write_options

@@ -5,8 +5,8 @@ from __future__ import annotations
 from gateway.http import status
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, loads
+from gateway.kinds import metadata
 from gateway.validation.field import FieldError
-from gateway.writing import metadata
 from gateway.writing.write import Write
 from storage.errors import StoredObject
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.kinds import metadata
 from gateway.kinds.attributes import Operation
 from gateway.validation.objectmeta import validate_object_meta
-from gateway.writing import metadata
 from gateway.writing.allocating import Allocating
 from gateway.writing.conflicts import already_there
 from gateway.writing.offload import offloaded

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from gateway.jsontypes import JsonObject
+from gateway.kinds.metadata import time_text
 from gateway.kinds.strategy import Dependents, Strategy
-from gateway.writing.metadata import time_text
 from gateway.writing.options import DeleteOptions
 
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"

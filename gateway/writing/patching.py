@@ -8,13 +8,13 @@ from typing import Any
 from gateway.http import status
 from gateway.http.exchange import Request
 from gateway.jsontypes import JsonObject
+from gateway.kinds import metadata
 from gateway.kinds.resource import Resource
 from gateway.patches.unstructured import converted, mismatch
 from gateway.schema.decode import DecodeError, DecodeReport, decode
 from gateway.schema.empty_lists import null_empty_lists
 from gateway.schema.problems import json_kind
 from gateway.schema.types import Type
-from gateway.writing import metadata
 from gateway.writing.body import SCHEME, complete, version_and_kind, warning_lines
 from gateway.writing.options import WriteOptions, write_options
 from gateway.writing.tracking import track_fields

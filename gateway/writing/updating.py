@@ -9,10 +9,10 @@ from gateway.access.authorization import forbidden
 from gateway.apply import keep_timestamps
 from gateway.http import status
 from gateway.jsontypes import JsonObject
+from gateway.kinds import metadata
 from gateway.kinds.attributes import Attributes, Operation
 from gateway.validation.names import name_is_path_segment
 from gateway.validation.objectmeta import validate_object_meta, validate_object_meta_update
-from gateway.writing import metadata
 from gateway.writing.allocating import Allocating
 from gateway.writing.conflicts import check_uid, check_version
 from gateway.writing.creating import admit_new, prepare_new

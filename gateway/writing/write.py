@@ -18,10 +18,10 @@ from gateway.http.status import StatusError
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes, Operation
+from gateway.kinds.metadata import now_text
 from gateway.kinds.resource import Resource
 from gateway.schema.encode import encode_stored
 from gateway.validation.field import FieldError
-from gateway.writing.metadata import now_text
 from gateway.writing.offload import offloaded
 from gateway.writing.options import WriteOptions, manager_of
 

@@ -45,8 +45,6 @@ def shape() -> Shape:
         api_version="v1",
         head=b'{"kind":"Pod","apiVersion":"v1",',
         list_head=b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"',
-        converts=False,
-        tail=lambda entry: entry.tail,
         empty=lambda: b',"spec":{}}',
         type=lambda: type_of("io.k8s.api.core.v1.Pod"),
     )
