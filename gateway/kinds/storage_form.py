@@ -12,6 +12,12 @@ Convert = Callable[[JsonObject], JsonObject]
 
 _ESCAPED = frozenset('"\\')  # where the uid ends is found without parsing
 
+# Versions that kube-apiserver 1.36 stores in but does not serve by default; their fields are those of the served one.
+_SAME_AS = {
+    ("admissionregistration.k8s.io/v1beta1", kind): "admissionregistration.k8s.io/v1"
+    for kind in ("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding")
+}
+
 
 def converter(kind: str, from_version: str, to_version: str) -> Convert | None:
     """Turns a kind's objects of one apiVersion into another's; None where they are the same."""
@@ -68,7 +74,8 @@ def _parsed(value: bytes, kind: str, storage_version: str) -> tuple[Type, str, J
         if not isinstance(raw, dict):
             raise ValueError("the stored value is no JSON object")
         version, stored_kind = raw.get("apiVersion", storage_version), raw.get("kind", kind)
-    group, _, number = str(version).rpartition("/")
+    version = _SAME_AS.get((str(version), stored_kind), str(version))
+    group, _, number = version.rpartition("/")
     try:
         if stored_kind != kind:
             raise KeyError(stored_kind)

@@ -50,3 +50,10 @@ def test_protobuf_is_read_as_json_is() -> None:
 def test_what_cannot_be_read_is_refused_with_a_reason(value: bytes, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         configmap(value)
+
+
+def test_versions_that_are_only_stored_are_read() -> None:
+    read = canonicaliser("MutatingAdmissionPolicy", "admissionregistration.k8s.io/v1")
+    obj = {"kind": "MutatingAdmissionPolicy", "metadata": {"name": "a"}, "spec": {"failurePolicy": "Ignore"}}
+    stored = loads(read(dumps({"apiVersion": "admissionregistration.k8s.io/v1beta1", **obj})))
+    assert (stored["apiVersion"], stored["spec"]["failurePolicy"]) == ("admissionregistration.k8s.io/v1", "Ignore")
