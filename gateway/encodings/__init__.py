@@ -1,0 +1,1 @@
+"""Representations of objects besides JSON: one module each, made from the canonical JSON of an object."""
