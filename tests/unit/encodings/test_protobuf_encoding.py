@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+from base64 import b64decode
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -28,6 +30,7 @@ from gateway.schema.protobuf import read_envelope, read_message
 from gateway.schema.types import Kind, Type
 from tests.samples import has_numbers, kinds, samples
 
+RECORDINGS: list[JsonObject] = loads(gzip.decompress(Path(__file__).with_name("recordings.json.gz").read_bytes()))
 DIGESTS = loads(Path(__file__).with_name("protobuf_digests.json").read_bytes())
 
 
@@ -38,6 +41,48 @@ def encoded(group: str, version: str, kind: str, obj: JsonObject) -> bytes:
 
 def read_back(type_: Type, data: bytes) -> JsonObject:
     return decode(type_, read_message(type_, data), DecodeReport())
+
+
+@pytest.mark.parametrize("recorded", [each for each in RECORDINGS if "json" in each], ids=lambda each: each["path"])
+def test_an_answer_is_what_a_kube_apiserver_answered(recorded: JsonObject) -> None:
+    obj: JsonObject = recorded["json"]
+    api_version = obj.get("apiVersion", "")
+    made = answer(api_version, obj["kind"], message(_type_of(api_version or "v1", obj["kind"]), obj))
+    assert made.hex() == b64decode(recorded["protobuf"]).hex()
+
+
+@pytest.mark.parametrize("recorded", [each for each in RECORDINGS if "json" in each], ids=lambda each: each["path"])
+def test_what_a_kube_apiserver_answered_is_read(recorded: JsonObject) -> None:
+    obj: JsonObject = recorded["json"]
+    envelope = read_envelope(b64decode(recorded["protobuf"]))
+    assert (envelope.api_version, envelope.kind) == (obj.get("apiVersion", ""), obj["kind"])
+    type_ = _type_of(obj.get("apiVersion", "v1"), obj["kind"])
+    expected = decode(type_, {key: obj[key] for key in obj if key not in ("kind", "apiVersion")}, DecodeReport())
+    assert without_kinds(read_back(type_, envelope.raw)) == without_kinds(expected)
+
+
+@pytest.mark.parametrize("recorded", [each for each in RECORDINGS if "frames" in each], ids=lambda each: each["path"])
+def test_a_watch_is_what_a_kube_apiserver_sent(recorded: JsonObject) -> None:
+    frames = []
+    for event in recorded["events"]:
+        obj = event["object"]
+        content = message(_type_of(obj["apiVersion"], obj["kind"]), obj)
+        frames.append(watch_event(event["type"], answer(obj["apiVersion"], obj["kind"], content)))
+    assert len(frames) > 1
+    assert b"".join(frames).hex() == b64decode(recorded["frames"]).hex()
+
+
+def _type_of(api_version: str, kind: str) -> Type:
+    group, _, version = api_version.rpartition("/")
+    return type_of(META + kind) if group == "meta.k8s.io" else type_for(group, version, kind)
+
+
+def without_kinds(value: Any) -> Any:
+    """Without the kinds of claim templates and of list items: protobuf has a kind only around the whole."""
+    if isinstance(value, dict):
+        named = {"kind", "apiVersion"} if "metadata" in value else set()
+        return {key: without_kinds(item) for key, item in value.items() if key not in named}
+    return [without_kinds(item) for item in value] if isinstance(value, list) else value
 
 
 @pytest.mark.parametrize("gvk", kinds(), ids="/".join)
