@@ -3,8 +3,8 @@
 
     hack/protobuf_recordings.py --server https://127.0.0.1:6443 --token TOKEN    # certificates are not verified
 
-An object of every kind is created (hack/protobuf_objects.yaml and tests/unit/validation/minimal.yaml) and deleted in the
-end, with its namespace; what the server has by itself is listed too. Layout, one of these an entry:
+An object of every kind is created (hack/protobuf_objects.yaml and tests/unit/validation/minimal.yaml) and deleted in
+the end, with its namespace. Layout, one of these an entry:
 
     {"path", "accept", "json": the answer, "protobuf": its bytes in base64}
     {"path", "accept", "events": [the watch's events in JSON], "frames": the watch's first bytes in base64}
