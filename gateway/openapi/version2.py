@@ -15,6 +15,7 @@ from gateway.resources.registry import Registry
 from gateway.schema.catalog import META, document
 
 PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+PROTOBUF_BEFORE = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"  # its first name, not a proper one
 _DEFINITIONS = "#/definitions/"
 _KINDS = "x-kubernetes-group-version-kind"
 
