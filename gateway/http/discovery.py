@@ -90,7 +90,7 @@ class Discovery:
         headers = [(b"etag", etag), (b"vary", b"Accept")]
         content_type = choice.media_type.encode() + AGGREGATED_TYPE
         if request.headers.get(b"if-none-match") == etag:
-            return Response(_NOT_MODIFIED, b"", content_type, headers, b"public")
+            return Response(_NOT_MODIFIED, b"", b"", headers, b"public")
         choice = choice._replace(pretty=choice.pretty or request.human)
         content = self._encoded(path, self._aggregated[path], choice)
         return Response(200, content, content_type, headers, b"public")
