@@ -64,6 +64,7 @@ class App(FastAPI):
             tasks += _controllers(gateway)
             address = f"{self.settings.advertise_address or '127.0.0.1'}:{self.settings.secure_port}"
             discovery = Discovery(gateway.registry, address)
+            gateway.endpoints.on_change(discovery.refresh)
             self.include_router(operations(gateway, discovery.paths, list(BOOTSTRAP_HOOKS)))
             self.include_router(openapi(gateway.registry))
             self._handler = Handler(gateway, discovery, self._super_call)

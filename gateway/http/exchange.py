@@ -139,7 +139,8 @@ def _unquote(text: str) -> str:
 @dataclass(slots=True)
 class Response:
     """An answer. `body` is bytes, chunks sent one after the other with a content-length, or an async iterator
-    streamed for as long as it gives chunks (a watch). Headers that every answer carries are added on sending.
+    streamed for as long as it gives chunks (a watch). Headers that every answer carries are added on sending. An answer
+    without a body (304) has the content type b"", and no such header.
 
     JSON that is not `encoded` yet, an object of the endpoint's kind or a Status, is brought into the representation
     that the client asked for.

@@ -15,6 +15,7 @@ from gateway.openapi.schemas import PATCH, REFERENCE, schemas_of
 from gateway.schema.catalog import META, document
 
 PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+PROTOBUF_BEFORE = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"  # its first name, not a proper one
 _DEFINITIONS = "#/definitions/"
 _KINDS = "x-kubernetes-group-version-kind"
 
@@ -64,7 +65,7 @@ def _add_kinds(known: JsonObject, schema: JsonObject) -> None:
 def _converted(schema: JsonObject) -> JsonObject:
     """A schema of version 3 as one of version 2, which has neither oneOf nor anything beside references."""
     if "allOf" in schema:
-        extensions = {key: value for key, value in schema.items() if key.startswith("x-")}
+        extensions = {key: value for key, value in schema.items() if key == "description" or key.startswith("x-")}
         return {**_converted(schema["allOf"][0]), **extensions}
     if "$ref" in schema:
         return {"$ref": _DEFINITIONS + schema["$ref"].removeprefix(REFERENCE)}
@@ -81,6 +82,7 @@ def _converted(schema: JsonObject) -> JsonObject:
 
 def _schema(schema: JsonObject) -> bytes:
     parts = [_text(1, schema.get("$ref", "")), _text(2, schema.get("format", ""))]
+    parts.append(_text(4, schema.get("description", "")))
     parts += [_text(19, name) for name in schema.get("required", ())]
     parts += [_field(20, _any(value)) for value in schema.get("enum", ())]
     if "additionalProperties" in schema:
