@@ -15,7 +15,7 @@ _START = b'"metadata":'
 
 
 class Metadata(NamedTuple):
-    """Where an object's metadata is: in its tail up to `end`; by itself in `own` where the tail is written otherwise."""
+    """Where an object's metadata is: in its tail up to `end`, or in `own` where the tail is written otherwise."""
 
     end: int
     own: bytes = b""

@@ -1,7 +1,7 @@
 """Tables of meta.k8s.io, v1 and v1beta1 ("Receiving resources as Tables").
 
-What an object puts into a table is worked out once for a version of it (`row_of`, the only place that parses) and can be
-kept with it: its cells as JSON with gaps where ages belong, and where its metadata is. A row's text with the ages in it
+What an object puts into a table is worked out once for a version of it (`row_of`, the only place that parses) and can
+be kept with it: its cells as JSON with gaps where ages belong, and where its metadata is. A row's text with the ages in it
 is kept too, until the first of them changes. So a warm list checks one time for each row and joins; what was joined
 stays right until the moment that comes with it.
 """
@@ -43,7 +43,7 @@ class Row:
     def __init__(self, columns: Columns, tail: bytes, obj: JsonObject) -> None:
         self.metadata = Metadata.within(tail, obj)
         self.order: Any = columns.order(obj) if columns.order else None
-        self.ends_initial = _INITIAL_EVENTS_END in (obj["metadata"].get("annotations") or ())
+        self.ends_initial = (obj["metadata"].get("annotations") or {}).get(_INITIAL_EVENTS_END) == "true"
         completed = columns.conditions(obj) if columns.conditions else None
         self._pieces, self._ages = _pieces(columns.cells(obj), completed)
         self._text, self.until = (self._pieces[0], FOREVER) if not self._ages else (b"", 0.0)
@@ -103,15 +103,15 @@ class TableFormat:
         object.__setattr__(self, "_start", type_meta("Table", self.version) + b'"metadata":')
         object.__setattr__(self, "_definitions", dumps(_definitions(self.columns, self.describe)))
 
-    def item(self, row: Row, tail: bytes, now: float, whole: bytes = b"") -> bytes:
-        """One row. `tail` is the object's that the row was made of, `whole` the tail of the version that is served.
+    def item(self, row: Row, tail: bytes, now: float) -> bytes:
+        """One row. `tail` is what the row was made of; with Include.OBJECT it is the tail of the version served.
 
         The object that ends the initial events of a watch always says so.
         """
         text = row.text(now)
         match self.include:
             case Include.OBJECT:
-                return b'%b,"object":%b%b}' % (text, self.head, whole or tail)
+                return b'%b,"object":%b%b}' % (text, self.head, tail)
             case Include.NONE if not row.ends_initial:
                 return text + b',"object":null}'
         return b'%b,"object":%b%b}}' % (text, HEADS[self.version], row.metadata.cut(tail))
@@ -135,11 +135,9 @@ class TableFormat:
         body = b"[" + joined + b"]" if joined else self.columns.no_rows
         return self.list_head(meta) + body + b"}\n", until
 
-    def of_object(
-        self, revision: int, row: Row, tail: bytes, now: float, whole: bytes = b"", headers: bool = True
-    ) -> bytes:
+    def of_object(self, revision: int, row: Row, tail: bytes, now: float, headers: bool = True) -> bytes:
         """One object as a table, without a newline: an answer, or an event's object (then headers with the first)."""
-        return self.list_head(ListMeta(revision), headers) + b"[" + self.item(row, tail, now, whole) + b"]}"
+        return self.list_head(ListMeta(revision), headers) + b"[" + self.item(row, tail, now) + b"]}"
 
     def sorted(self, rows: Iterable[tuple[Row, bytes]]) -> Iterable[tuple[Row, bytes]]:
         """The rows of a list in the kind's own order, where it has one."""
