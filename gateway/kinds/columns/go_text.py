@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from decimal import Decimal
 from typing import Any
 
@@ -10,7 +9,7 @@ import orjson
 
 _HTML = {ord("&"): "\\u0026", ord("<"): "\\u003c", ord(">"): "\\u003e", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 _SMALL, _LARGE = 1e-6, 1e21
-_EXPONENTS = range(-4, 21)  # for which fmt writes no exponent
+_EXPONENTS = range(-4, 6)  # for which fmt writes no exponent
 
 
 def printed(value: Any) -> str:
@@ -50,9 +49,11 @@ def json_float(number: float) -> str:
 
 
 def _shown(number: float) -> str:
-    if number == 0 or math.floor(math.log10(abs(number))) in _EXPONENTS:
+    exact = Decimal(repr(number)).normalize()
+    if exact.adjusted() in _EXPONENTS:
         return _plain(number)
-    return f"{Decimal(repr(number)).normalize():e}"
+    digits, _, exponent = f"{exact:e}".partition("e")
+    return f"{digits}e{int(exponent):+03d}"
 
 
 def _plain(number: float) -> str:
