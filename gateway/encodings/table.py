@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 import orjson
 
 from gateway.encodings.partial_metadata import HEADS, ListMeta, Metadata, type_meta
 from gateway.jsontypes import JsonObject, dumps, loads
-from gateway.kinds.columns.durations import lasts_until
 from gateway.kinds.columns.go_text import json_float
 from gateway.kinds.columns.model import Cell, Columns, Elapsed
 
@@ -36,28 +36,30 @@ class Include(Enum):
 
 
 class Row:
-    """What one version of an object puts into tables."""
+    """What one version of an object puts into tables. `text` is right until `until`; `now_text` makes it so."""
 
-    __slots__ = ("_ages", "_pieces", "_text", "ends_initial", "metadata", "order", "until")
+    __slots__ = ("_ages", "_pieces", "ends_initial", "metadata", "order", "text", "until")
 
     def __init__(self, columns: Columns, tail: bytes, obj: JsonObject) -> None:
         self.metadata = Metadata.within(tail, obj)
         self.order: Any = columns.order(obj) if columns.order else None
-        self.ends_initial = (obj["metadata"].get("annotations") or {}).get(_INITIAL_EVENTS_END) == "true"
+        annotations = obj["metadata"].get("annotations")
+        self.ends_initial = bool(annotations) and annotations.get(_INITIAL_EVENTS_END) == "true"
         completed = columns.conditions(obj) if columns.conditions else None
         self._pieces, self._ages = _pieces(columns.cells(obj), completed)
-        self._text, self.until = (self._pieces[0], FOREVER) if not self._ages else (b"", 0.0)
+        self.text, self.until = (self._pieces[0], FOREVER) if not self._ages else (b"", 0.0)
 
-    def text(self, now: float) -> bytes:
-        """`{"cells":[…]` and the conditions, up to the object."""
+    def now_text(self, now: float) -> bytes:
+        """`{"cells":[…]`, the conditions, and the name of the object that follows."""
         if now < self.until:
-            return self._text
+            return self.text
         out, until = [self._pieces[0]], FOREVER
         for elapsed, piece in zip(self._ages, self._pieces[1:], strict=True):
-            out += (elapsed.text(now).encode(), piece)
-            until = min(until, lasts_until(elapsed.since, now))
-        self._text, self.until = b"".join(out), until
-        return self._text
+            text, ends = elapsed.text_until(now)
+            out += (text.encode(), piece)
+            until = min(until, ends)
+        self.text, self.until = b"".join(out), until
+        return self.text
 
 
 def row_of(columns: Columns, tail: bytes) -> Row:
@@ -67,24 +69,26 @@ def row_of(columns: Columns, tail: bytes) -> Row:
 
 def _pieces(cells: list[Cell], completed: tuple[str, str] | None) -> tuple[list[bytes], list[Elapsed]]:
     """A row's JSON in pieces, between which the texts of ages belong."""
-    pieces, ages, plain = list[bytes](), list[Elapsed](), list[Any]()
-    start = b'{"cells":['
-    for cell in cells:
+    plain: list[Any] = cells
+    if float in map(type, cells):
+        plain = [orjson.Fragment(json_float(cell)) if isinstance(cell, float) else cell for cell in cells]
+    pieces, ages, start, text = list[bytes](), list[Elapsed](), 0, b'{"cells":['
+    for i, cell in enumerate(cells):
         if isinstance(cell, Elapsed):
-            before = dumps(plain)[1:-1] + b"," if plain else b""
-            pieces.append(start + before + b'"')
+            before = dumps(plain[start:i])[1:-1] + b',"' if i > start else b'"'
+            pieces.append(text + before)
             ages.append(cell)
-            start, plain = b'",', []
-        else:
-            plain.append(orjson.Fragment(json_float(cell)) if isinstance(cell, float) else cell)
-    end = b"]"
-    if completed is not None:
-        condition = {"type": "Completed", "status": "True", "reason": completed[0], "message": completed[1]}
-        end += b',"conditions":' + dumps([condition])
-    if not plain and ages:
-        start = b'"'
-    pieces.append(start + dumps(plain)[1:-1] + end)
+            start, text = i + 1, b'",'
+    if start == len(cells):
+        text = text.removesuffix(b",")
+    pieces.append(text + dumps(plain[start:])[1:-1] + (_condition(*completed) if completed else b'],"object":'))
     return pieces, ages
+
+
+@lru_cache(maxsize=16)
+def _condition(reason: str, message: str) -> bytes:
+    condition = {"type": "Completed", "status": "True", "reason": reason, "message": message}
+    return b'],"conditions":%b,"object":' % dumps([condition])
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +112,13 @@ class TableFormat:
 
         The object that ends the initial events of a watch always says so.
         """
-        text = row.text(now)
+        text = row.now_text(now)
         match self.include:
             case Include.OBJECT:
-                return b'%b,"object":%b%b}' % (text, self.head, tail)
+                return b"%b%b%b}" % (text, self.head, tail)
             case Include.NONE if not row.ends_initial:
-                return text + b',"object":null}'
-        return b'%b,"object":%b%b}}' % (text, HEADS[self.version], row.metadata.cut(tail))
+                return text + b"null}"
+        return b"%b%b%b}}" % (text, HEADS[self.version], row.metadata.cut(tail))
 
     def list_head(self, meta: ListMeta, headers: bool = True) -> bytes:
         """What comes before the rows, without their bracket."""
@@ -123,11 +127,23 @@ class TableFormat:
 
     def rows(self, rows: Iterable[tuple[Row, bytes]], now: float) -> tuple[bytes, float]:
         """Rows with commas between them, and the time until which they stay as they are."""
+        if self.include is Include.METADATA:
+            return self._rows_with_metadata(rows, now)
         out, until = list[bytes](), FOREVER
         for row, tail in rows:
             out.append(self.item(row, tail, now))
-            until = min(until, row.until)
+            if row.until < until:
+                until = row.until
         return b",".join(out), until
+
+    def _rows_with_metadata(self, rows: Iterable[tuple[Row, bytes]], now: float) -> tuple[bytes, float]:
+        head, out, until = HEADS[self.version], list[bytes](), FOREVER
+        for row, tail in rows:
+            end, own = row.metadata
+            out += (row.text if now < row.until else row.now_text(now), head, own or tail[:end], b"}},")
+            if row.until < until:
+                until = row.until
+        return b"".join(out)[:-1], until
 
     def of_list(self, meta: ListMeta, rows: Iterable[tuple[Row, bytes]], now: float) -> tuple[bytes, float]:
         """A whole list in one piece, and the time until which it stays as it is."""

@@ -47,16 +47,11 @@ def seconds_between(start: float, end: float) -> int:
     return max(-LONGEST, min(LONGEST, int(end - start)))
 
 
-def lasts_until(start: float, now: float) -> float:
-    """When the text of the age of something from `start` may be another than it is now."""
-    seconds = now - start
-    if seconds < 10 * MINUTE:
-        step = 1
-    elif seconds < 8 * HOUR:
-        step = MINUTE
-    else:
-        step = HOUR if seconds < 8 * DAY else DAY
-    return start + (seconds // step + 1) * step
+@lru_cache(maxsize=8192)
+def aging(seconds: int) -> tuple[str, int]:
+    """The text of an age, and every how many seconds it changes."""
+    step = 1 if seconds < 10 * MINUTE else MINUTE if seconds < 8 * HOUR else HOUR if seconds < 8 * DAY else DAY
+    return human_duration(seconds), step
 
 
 @lru_cache(maxsize=8192)

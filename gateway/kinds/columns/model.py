@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.columns.durations import epoch, human_duration, seconds_between
+from gateway.kinds.columns.durations import aging, epoch, seconds_between
 
 NONE, UNSET, UNKNOWN = "<none>", "<unset>", "<unknown>"
 
@@ -22,8 +22,10 @@ class Elapsed(NamedTuple):
     before: str = ""
     after: str = ""
 
-    def text(self, now: float) -> str:
-        return self.before + human_duration(seconds_between(self.since, now)) + self.after
+    def text_until(self, now: float) -> tuple[str, float]:
+        """The cell's text, and the time at which it may become another."""
+        text, step = aging(seconds_between(self.since, now))
+        return self.before + text + self.after, self.since + ((now - self.since) // step + 1) * step
 
 
 Cell = str | int | float | bool | Elapsed | None

@@ -56,7 +56,7 @@ def test_rows_are_the_servers(name: str) -> None:
     columns, at = _columns(table), parsedate_to_datetime(table["date"]).timestamp()
     for row, obj in zip(table["rows"], _objects(table, columns.form), strict=True):
         ours = row_of(columns, dumps(obj)[1:])
-        seen = [loads(ours.text(now) + b"}") for now in (at - 1, at, at + 0.999, at + 1.999)]
+        seen = [loads(ours.now_text(now) + b"null}") for now in (at - 1, at, at + 0.999, at + 1.999)]
         assert seen[0].get("conditions") == row.get("conditions")
         assert len(seen[0]["cells"]) == len(row["cells"])
         for i, cell in enumerate(row["cells"]):
@@ -67,7 +67,7 @@ def test_flow_schemas_are_listed_by_precedence() -> None:
     table = TABLES["flowcontrol.apiserver.k8s.io/v1/FlowSchema"]
     columns = columns_of("flowcontrol.apiserver.k8s.io", "FlowSchema")
     rows = [(row_of(columns, dumps(row["object"])[1:]), b"") for row in reversed(table["rows"])]
-    order = [loads(row.text(0) + b"}")["cells"][0] for row, _ in TableFormat(columns).sorted(rows)]
+    order = [loads(row.now_text(0) + b"null}")["cells"][0] for row, _ in TableFormat(columns).sorted(rows)]
     assert order == [row["object"]["metadata"]["name"] for row in table["rows"]]
 
 
@@ -173,8 +173,8 @@ def _table_of(table: TableFormat) -> bytes:
 def test_a_row_changes_when_an_age_does() -> None:
     obj = {"metadata": {"name": "a", "creationTimestamp": "2026-01-01T00:00:00Z"}}
     row, start = Row(MAPS, b"", obj), _created(dumps(obj)[1:])
-    assert b'"5s"' in row.text(start + 5) and row.until == start + 6
-    assert b'"6s"' in row.text(row.until)
-    assert b'"11m"' in row.text(start + 661) and row.until == start + 720
-    assert b'"11m"' in row.text(start + 719.9)
-    assert b'"12m"' in row.text(start + 720)
+    assert b'"5s"' in row.now_text(start + 5) and row.until == start + 6
+    assert b'"6s"' in row.now_text(row.until)
+    assert b'"11m"' in row.now_text(start + 661) and row.until == start + 720
+    assert b'"11m"' in row.now_text(start + 719.9)
+    assert b'"12m"' in row.now_text(start + 720)
