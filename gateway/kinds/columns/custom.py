@@ -14,7 +14,9 @@ from gateway.kinds.columns.jsonpath_nodes import Opaque, PathError
 from gateway.kinds.columns.model import AGE, NAME, UNKNOWN, Cell, Column, Columns, Elapsed, name_of
 from gateway.schema.times import TimeError, canonical_time
 
-STEPS = 50_000  # values of an object that all columns together may look at
+MAX_COLUMNS = 256  # of a version; what is behind them is left out
+STEPS = 20_000  # values of an object that all columns together may look at
+TEXT_STEP = 64  # characters of text that count as one value
 _MAX_INT = 1 << 63
 _fraction = re.compile(r"[.,]([0-9]+)").search
 
@@ -27,7 +29,7 @@ def custom_columns(definitions: Sequence[JsonObject] | None) -> Columns:
     A column whose path can't be read ends them, as in kube-apiserver; without any there is the age.
     """
     columns, paths = [NAME], list[tuple[str, JsonPath]]()
-    for definition in definitions or _DEFAULT:
+    for definition in (definitions or _DEFAULT)[:MAX_COLUMNS]:
         text = definition.get("jsonPath", "")
         try:
             path = JsonPath.of(text)
@@ -60,13 +62,17 @@ def _cell(kind: str, path: JsonPath, obj: JsonObject, budget: Budget) -> Cell:
         return None
     try:
         value = path.first(obj, budget)
-    except PathError:
+        if value is MISSING:
+            return None
+        if type(value) is int and value >= _MAX_INT:
+            value = float(value)
+        if kind != "string":
+            return _typed(kind, value)
+        text = printed(value)
+        budget.spend(len(text) // TEXT_STEP)
+    except ValueError:
         return None
-    if value is MISSING:
-        return None
-    if isinstance(value, int) and type(value) is int and value >= _MAX_INT:
-        value = float(value)
-    return printed(value) if kind == "string" else _typed(kind, value)
+    return text
 
 
 def _typed(kind: str, value: Any) -> Cell:

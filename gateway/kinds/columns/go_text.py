@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 _HTML = {ord("&"): "\\u0026", ord("<"): "\\u003c", ord(">"): "\\u003e", 0x2028: "\\u2028", 0x2029: "\\u2029"}
+MAX_DEPTH = 200
 _SMALL, _LARGE = 1e-6, 1e21
 _EXPONENTS = range(-4, 6)  # for which fmt writes no exponent
 
@@ -27,17 +28,22 @@ def printed(value: Any) -> str:
 
 
 def encoded(value: Any) -> str:
-    """Compact JSON with the members in the order of their names, and <, > and & escaped."""
+    """Compact JSON with the members in the order of their names, and <, > and & escaped.
+
+    Raises ValueError for what is nested more deeply than MAX_DEPTH.
+    """
     text: str = orjson.dumps(_with_go_floats(value), option=orjson.OPT_SORT_KEYS).decode()
     return text.translate(_HTML)
 
 
-def _with_go_floats(value: Any) -> Any:
+def _with_go_floats(value: Any, depth: int = 0) -> Any:
+    if depth > MAX_DEPTH:
+        raise ValueError("nested too deeply")
     if isinstance(value, float):
         return orjson.Fragment(json_float(value))
     if isinstance(value, dict):
-        return {key: _with_go_floats(item) for key, item in value.items()}
-    return [_with_go_floats(item) for item in value] if isinstance(value, list) else value
+        return {key: _with_go_floats(item, depth + 1) for key, item in value.items()}
+    return [_with_go_floats(item, depth + 1) for item in value] if isinstance(value, list) else value
 
 
 def json_float(number: float) -> str:

@@ -23,7 +23,7 @@ from gateway.kinds.columns.jsonpath_nodes import (
     Wildcard,
 )
 
-MAX_LENGTH = 4096
+MAX_LENGTH = 1024
 MAX_NESTING = 4
 
 _ENDS = "][.,$@{} \t\r\n"
