@@ -7,9 +7,9 @@ API Concepts and "Labels and Selectors": equality (=, ==, !=), set (in, notin, k
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import NamedTuple
 
+from gateway.memo import memo
 from gateway.validation.field import go_quote
 from gateway.validation.names import is_label_value, is_qualified_name
 
@@ -198,7 +198,7 @@ def _compares(value: str | None, operator: str, bound: int) -> bool:
     return number is not None and (number > bound if operator == "gt" else number < bound)
 
 
-@lru_cache(maxsize=1024)
+@memo(4 << 20, share=100)  # a requirement takes much more than its text
 def parse(text: str) -> Matcher | None:
     """A predicate on labels, None when the selector selects everything. Raises SelectorError."""
     matchers = [_matcher(requirement) for requirement in _Parser(text).parse()]
