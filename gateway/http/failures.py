@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from gateway.http.exchange import Request, Response
-from gateway.http.negotiation import JSON, negotiate
+from gateway.http.negotiation import JSON, MEMORABLE, negotiate
 from gateway.http.representing import represented
 from gateway.http.status import (
     StatusError,
@@ -25,14 +25,20 @@ async def failure(request: Request, error: Exception) -> Response:
     if status.code >= 500:
         log_failure(request, status, error)
     response = Response(status.code, status.body(), headers=list(status.headers))
-    if request.representation is JSON:
+    accept = request.headers.get(b"accept", b"")
+    if request.representation is JSON and (len(accept) <= MEMORABLE or not _is_refused(status)):
         try:
-            request.representation = negotiate(request.headers.get(b"accept", b""), "")
+            request.representation = negotiate(accept, "")
         except StatusError:
             request.human = True
     if request.representation is JSON and not request.human:
         return response
     return await represented(request, response)
+
+
+def _is_refused(status: StatusError) -> bool:
+    """Whether it is the answer to somebody who may not ask: no work is done for a long header of theirs."""
+    return status.code in (401, 403)
 
 
 def as_status(error: Exception) -> StatusError:
