@@ -25,6 +25,7 @@ class Wire:
     def __init__(self, server: ApiServer, timeout: float = 10.0) -> None:
         context = ssl.create_default_context(cafile=str(server.ca_file))
         plain = socket.create_connection(("127.0.0.1", server.port), timeout)
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket = context.wrap_socket(plain, server_hostname="127.0.0.1")
         self._file = self.socket.makefile("rb")
         self._authorization = f"Authorization: Bearer {server.token}\r\n".encode()
@@ -58,12 +59,21 @@ class Wire:
         if headers.get("transfer-encoding") == "chunked":
             body = b"".join(iter(self._chunk, b""))
         else:
-            body = self._file.read(int(headers.get("content-length", 0)))
+            body = self._file.read(int(headers["content-length"]) if "content-length" in headers else -1)
         return Reply(status, headers, body)
 
     def _chunk(self) -> bytes:
         size = int(self._file.readline(), 16)
         return self._file.read(size + 2)[:size]
+
+    def answers(self, timeout: float) -> bool:
+        """Whether a byte of an answer, or the end of the connection, comes in time."""
+        self.socket.settimeout(timeout)
+        try:
+            self.socket.recv(1)
+        except TimeoutError:
+            return False
+        return True
 
     def is_closed(self, timeout: float = 10.0) -> bool:
         """Whether the server ends the connection in time, without another byte."""
