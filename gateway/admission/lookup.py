@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from gateway.server import Gateway
 
 _MEMO_LIMIT = 4096
+_MEMORABLE = 16 * 1024  # bytes of an object that is remembered
 _PARSED = "parsed objects"
 
 
@@ -40,10 +41,11 @@ class Lookup:
         found = self._memo.get(key)
         if found is not None and found[0] == stored.revision:
             return found[1]
-        if len(self._memo) >= _MEMO_LIMIT:
-            self._memo.clear()
         obj: JsonObject = loads(stored.value)
-        self._memo[key] = stored.revision, obj
+        if len(stored.value) <= _MEMORABLE:
+            if len(self._memo) >= _MEMO_LIMIT:
+                self._memo.clear()
+            self._memo[key] = stored.revision, obj
         return obj
 
     def cached_list(self, storage_prefix: str) -> list[JsonObject]:

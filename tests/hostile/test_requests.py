@@ -144,3 +144,11 @@ def test_a_path_writes_no_line_of_its_own_into_the_log(server: ApiServer) -> Non
         ask(server, "GET", tried)
     ask(server, "POST", f"{CONFIG_MAPS}/%0a{forged.replace(' ', '%20')}", {})
     assert not any(line.startswith(forged) for line in server.log_file.read_text().splitlines())
+
+
+def test_names_of_types_are_not_remembered(server: ApiServer) -> None:
+    """Some kinds belong to every group, also to those that somebody makes up."""
+    with memory_returns(server):
+        for number in range(20):
+            sent = {"kind": "Status", "apiVersion": f"{number:01000000d}/v1"}
+            assert ask(server, "POST", CONFIG_MAPS, sent).status == 400
