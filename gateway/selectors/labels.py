@@ -161,7 +161,7 @@ def _int64(text: str) -> int | None:
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not (digits.isascii() and digits.isdigit()) or len(digits.lstrip("0")) > _INT64_DIGITS:
         return None
-    value = int(text)
+    value = int(digits.lstrip("0") or "0") * (-1 if text[0] == "-" else 1)
     return value if -(1 << 63) <= value < 1 << 63 else None
 
 
@@ -206,9 +206,12 @@ def parse(text: str) -> Matcher | None:
 def _many(requirements: list[Requirement]) -> Matcher:
     """A predicate that takes time by an object's labels, not by the number of requirements."""
     needed = frozenset(requirement.key for requirement in requirements if requirement.operator in _NEEDS_KEY)
-    by_key: dict[str, list[Matcher]] = {}
+    groups: dict[tuple[str, str], list[Requirement]] = {}
     for requirement in requirements:
-        by_key.setdefault(requirement.key, []).append(_matcher(requirement))
+        groups.setdefault((requirement.key, requirement.operator), []).append(requirement)
+    by_key: dict[str, list[Matcher]] = {}
+    for (key, operator), group in groups.items():
+        by_key.setdefault(key, []).append(_matcher(Requirement(key, operator, _together(operator, group))))
 
     def matches(labels: dict[str, str]) -> bool:
         if len(needed) > len(labels) or not needed <= labels.keys():
@@ -216,3 +219,16 @@ def _many(requirements: list[Requirement]) -> Matcher:
         return all(check(labels) for key in labels if key in by_key for check in by_key[key])
 
     return matches
+
+
+def _together(operator: str, requirements: list[Requirement]) -> frozenset[str]:
+    """The values of the one requirement that asks for what several of the same key and operator do."""
+    values = [requirement.values for requirement in requirements]
+    match operator:
+        case "in":
+            return frozenset.intersection(*values)
+        case "gt" | "lt":
+            strictest = max if operator == "gt" else min
+            return frozenset([strictest(frozenset.union(*values), key=int)])
+        case _:
+            return frozenset.union(*values)
