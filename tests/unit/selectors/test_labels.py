@@ -157,26 +157,10 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     assert matcher is None or matcher({}) in (True, False)
 
 
-REQUIREMENTS = st.sampled_from(
-    [
-        "a",
-        "!a",
-        "a=1",
-        "a!=1",
-        "a in (1,2)",
-        "a in (2)",
-        "a notin (1,2)",
-        "b",
-        "!b",
-        "b=1",
-        "b>1",
-        "b>2",
-        "b<7",
-        "c notin (3)",
-        "c notin (7)",
-        "c==2",
-    ]
-)
+EXISTENCE, EQUALITY = ["a", "!a", "b", "!b"], ["a=1", "a!=1", "b=1", "c==2"]
+SETS = ["a in (1,2)", "a in (2)", "a notin (1,2)", "c notin (3)", "c notin (7)"]
+COMPARISONS = ["b>1", "b>2", "b<7"]
+REQUIREMENTS = st.sampled_from(EXISTENCE + EQUALITY + SETS + COMPARISONS)
 LABELS = st.dictionaries(st.sampled_from("abcd"), st.sampled_from(["", "1", "2", "3", "7", "x"]))
 
 
