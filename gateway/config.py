@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from storage.etcd import EtcdSettings
 
 
+AUTHORIZATION_MODES = ("AlwaysAllow",)  # those that are served
+
+
 class InvalidSettings(Exception):
     """Settings that contradict each other or miss something; the message says what to do."""
 
@@ -48,6 +51,10 @@ class Settings:
     disable_admission_plugins: frozenset[str] = frozenset()
     kubeconfig_out: Path | None = None
     workers: int = 1
+    header_timeout: float = 32.0
+    min_body_rate: int = 240
+    max_connections_per_address: int = 10_000
+    shutdown_timeout: float = 15.0
     log_format: str = "text"
 
     def check(self) -> None:
@@ -74,6 +81,20 @@ class Settings:
         ):
             if path is not None and not path.is_file():
                 raise InvalidSettings(f"{flag}: there is no file {path}")
+        for mode in self.authorization_mode:
+            if mode not in AUTHORIZATION_MODES:
+                raise InvalidSettings(
+                    f"--authorization-mode={mode} is not served; what is: {', '.join(AUTHORIZATION_MODES)}"
+                )
+        for flag, value in (
+            ("--header-timeout", self.header_timeout),
+            ("--shutdown-timeout", self.shutdown_timeout),
+            ("--max-connections-per-address", self.max_connections_per_address),
+        ):
+            if value <= 0:
+                raise InvalidSettings(f"{flag} must be more than 0")
+        if self.min_body_rate < 0:
+            raise InvalidSettings("--min-body-rate must not be negative")
         if self.workers < 1:
             raise InvalidSettings("--workers must be at least 1")
         if not self.etcd_prefix.startswith("/") or self.etcd_prefix.endswith("/"):

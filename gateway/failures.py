@@ -7,7 +7,7 @@ import logging
 from gateway.encodings.representing import represented
 from gateway.http.exchange import Request, Response
 from gateway.http.failures import as_status
-from gateway.http.negotiation import JSON, negotiate
+from gateway.http.negotiation import JSON, MEMORABLE, negotiate
 from gateway.http.status import StatusError
 from storage.errors import Unavailable
 
@@ -20,14 +20,20 @@ async def failure(request: Request, error: Exception) -> Response:
     if status.code >= 500:
         log_failure(request, status, error)
     response = Response(status.code, status.body(), headers=list(status.headers))
-    if request.representation is JSON:
+    accept = request.headers.get(b"accept", b"")
+    if request.representation is JSON and (len(accept) <= MEMORABLE or not _is_refused(status)):
         try:
-            request.representation = negotiate(request.headers.get(b"accept", b""), "")
+            request.representation = negotiate(accept, "")
         except StatusError:
             request.human = True
     if request.human:
         request.representation = request.representation.prettied()
     return await represented(request, response)
+
+
+def _is_refused(status: StatusError) -> bool:
+    """Whether it is the answer to somebody who may not ask: no work is done for a long header of theirs."""
+    return status.code in (401, 403)
 
 
 def log_failure(request: Request, status: StatusError, error: Exception) -> None:

@@ -93,7 +93,7 @@ FLAGS = (
     Flag("token-auth-file", Path, 'CSV of bearer tokens: token,user,uid,"group1,group2"', "FILE"),
     Flag("admin-token", str, "bearer token of an administrator; made up where one is needed", "TOKEN"),
     Flag("anonymous-auth", _boolean, "let requests without credentials in as system:anonymous", "BOOL"),
-    Flag("authorization-mode", _names, "taken for compatibility; any authenticated user may do everything", "MODES"),
+    Flag("authorization-mode", _names, "AlwaysAllow: any authenticated user may do everything", "MODES"),
     Flag("service-cluster-ip-range", _network, "range that services' cluster IPs are taken from", "CIDR"),
     Flag("service-node-port-range", _ports, "range that services' node ports are taken from", "LOW-HIGH"),
     Flag("service-account-issuer", str, "issuer of service account tokens", "URL"),
@@ -103,6 +103,10 @@ FLAGS = (
     Flag("disable-admission-plugins", _name_set, "admission plug-ins to switch off", "NAMES"),
     Flag("kubeconfig-out", Path, "write a kubeconfig with an admin's token here", "FILE"),
     Flag("workers", int, "number of server processes on the port", "N"),
+    Flag("header-timeout", _seconds, "time for the TLS handshake, and for a request's headers", "DURATION"),
+    Flag("min-body-rate", int, "bytes a second that a request's body has to come at; 0 is any", "BYTES"),
+    Flag("max-connections-per-address", int, "connections that one address may have with a process", "N"),
+    Flag("shutdown-timeout", _seconds, "time until a server that does not stop is killed", "DURATION"),
     Flag("log-format", str, "text or json", "FORMAT"),
 )
 

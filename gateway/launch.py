@@ -20,8 +20,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from gateway.certificates import Certificates, ensure_certificates, server_context
 from gateway.config import Settings
+from gateway.descriptors import raise_descriptor_limit
 from gateway.kubeconfig import write_kubeconfig
 from gateway.observability import logs
+from gateway.stopping import StopGuard
 
 if TYPE_CHECKING:
     from storage.embedded import EmbeddedEtcd
@@ -44,6 +46,8 @@ def launch(settings: Settings, control: int | None = None) -> int:
     server stops when the other end is closed.
     """
     logs.configure(settings.log_format)
+    raise_descriptor_limit()
+    guard = StopGuard(settings.shutdown_timeout) if settings.workers == 1 else None
     if control is not None:
         threading.Thread(target=_stop_with, args=(control,), name="control", daemon=True).start()
     with ExitStack() as stack:
@@ -52,7 +56,7 @@ def launch(settings: Settings, control: int | None = None) -> int:
         if settings.workers == 1:
             from gateway.process import serve
 
-            return serve(settings, context, listener, ready)
+            return serve(settings, context, listener, ready, guard)
         return _supervise(settings, context, ready)
 
 

@@ -18,32 +18,50 @@ import uvicorn
 
 from gateway.app import App
 from gateway.config import Settings
-from gateway.http.protocol import Protocol
+from gateway.http.accepting import Acceptor, Quota, limits_of
+from gateway.http.protocol import Limits, Protocol
+from gateway.stopping import StopGuard
 
 logger = logging.getLogger(__name__)
 
-KEEP_ALIVE = 75  # seconds that an idle connection stays open
+KEEP_ALIVE = 90  # seconds that an idle connection stays open, as with kube-apiserver
 GRACE = 10  # seconds for requests under way when the server stops
-BACKLOG = 2048
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server; says when it is ready, and ends watches as soon as it is told to stop."""
+    """uvicorn's server, which accepts connections itself; says when it is ready, and ends watches as soon as it is told
+    to stop.
+    """
 
-    def __init__(self, app: App, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    def __init__(
+        self, app: App, config: uvicorn.Config, ready: Callable[[], None], guard: StopGuard | None = None
+    ) -> None:
         super().__init__(config)
-        self._app, self._ready = app, ready
+        self._app, self._ready, self._guard = app, ready, guard
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
+        if self._guard is not None:
+            self._guard.watch(self._loop)
         await super().serve(sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        await super().startup([])
+        settings, context = self._app.settings, self.config.ssl
+        assert context is not None
+        quota = Quota.for_descriptors(settings.max_connections_per_address)
+        limits = limits_of(settings.header_timeout, settings.min_body_rate)
+        for listener in sockets or ():
+            acceptor = Acceptor(listener, context, quota, limits, self._protocol)
+            acceptor.start()
+            self.servers.append(acceptor)  # type: ignore[arg-type]  # it has all that is used of a server
         if not self.should_exit:
             _settle_garbage_collection()
             self._ready()
+
+    def _protocol(self, limits: Limits, lost: Callable[[], None]) -> Protocol:
+        return Protocol(self.config, self.server_state, self.lifespan.state, limits=limits, lost=lost)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begins the shutdown; uvicorn's own would let the signal end the process once that is done."""
@@ -66,7 +84,6 @@ def configuration(app: App, context: ssl.SSLContext) -> uvicorn.Config:
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        backlog=BACKLOG,
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=GRACE,
     )
@@ -75,10 +92,16 @@ def configuration(app: App, context: ssl.SSLContext) -> uvicorn.Config:
     return config
 
 
-def serve(settings: Settings, context: ssl.SSLContext, listener: socket.socket, ready: Callable[[], None]) -> int:
+def serve(
+    settings: Settings,
+    context: ssl.SSLContext,
+    listener: socket.socket,
+    ready: Callable[[], None],
+    guard: StopGuard | None = None,
+) -> int:
     """Serves until SIGTERM or SIGINT; returns the exit status. `ready` is called once requests are answered."""
     app = App(settings)
-    server = Server(app, configuration(app, context), ready)
+    server = Server(app, configuration(app, context), ready, guard)
     server.run(sockets=[listener])
     return 0 if server.started else 1
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from enum import Enum
-from functools import lru_cache, total_ordering
+from functools import total_ordering
+
+from gateway.memo import memo
 
 _MAX_INT64 = (1 << 63) - 1
 _FAST_DIGITS = 18
@@ -102,7 +104,7 @@ class Quantity:
         return self if self.scale >= scale else Quantity(self.scaled(scale), scale, self.format)
 
 
-@lru_cache(maxsize=8192)
+@memo()
 def parse_quantity(text: str) -> Quantity:
     """The quantity that a text stands for. Raises QuantityError."""
     if not text:
@@ -122,7 +124,7 @@ def parse_quantity(text: str) -> Quantity:
     return quantity
 
 
-@lru_cache(maxsize=8192)
+@memo()
 def canonical(text: str) -> str:
     """The text as kube-apiserver writes it back. Raises QuantityError."""
     return str(parse_quantity(text))

@@ -27,7 +27,7 @@ _GROUP_PACKAGES = {
     "events.k8s.io": "core",
     "internal.apiserver.k8s.io": "apiserverinternal",
 }
-_META_STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+META_STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 
 async def read_object(request: Request, type_: Type, api_version: str, kind: str, validation: str) -> JsonObject:
@@ -131,7 +131,7 @@ def type_meta(value: Any, data: bytes, api_version: str, kind: str) -> tuple[str
     if not isinstance(value, dict):
         if value is None:
             return api_version, kind
-        raise _no_meta(kind, f"{json_kind(value)} into Go value of type {_META_STRUCT}", data)
+        raise _no_meta(kind, f"{json_kind(value)} into Go value of type {META_STRUCT}", data)
     try:
         version, named = version_and_kind(value)
     except DecodeError as error:

@@ -8,7 +8,8 @@ from gateway.http.status import bad_request
 from gateway.jsontypes import JsonObject
 from gateway.schema.catalog import type_of
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
-from gateway.writing.body import PROTOBUF, SCHEME, parse_protobuf
+from gateway.schema.problems import json_kind
+from gateway.writing.body import META_STRUCT, PROTOBUF, SCHEME, parse_protobuf
 from gateway.writing.options import DeleteOptions, delete_options_of_query, validated_delete_options
 
 _TYPE = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
@@ -38,7 +39,10 @@ def _decoded(data: bytes, media_type: str) -> JsonObject:
             value, _ = parse_body(data)
         except DecodeError as error:
             raise bad_request(f"couldn't get version/kind; json parse error: {error}") from None
-    if isinstance(value, dict):
+    if value is not None and not isinstance(value, dict):
+        problem = f"json: cannot unmarshal {json_kind(value)} into Go value of type {META_STRUCT}"
+        raise bad_request(f"couldn't get version/kind; json parse error: {problem}")
+    if value:
         kind, version = value.get("kind") or "DeleteOptions", value.get("apiVersion") or "v1"
         if kind != "DeleteOptions":
             raise bad_request(f'no kind "{kind}" is registered for version "{version}" {SCHEME}')
