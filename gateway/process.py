@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import ssl
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,7 @@ logger = logging.getLogger(__name__)
 KEEP_ALIVE = 75  # seconds that an idle connection stays open
 GRACE = 10  # seconds for requests under way when the server stops
 BACKLOG = 2048
+RECURSION = 3000  # enough to walk what is `gateway.jsontypes.MAX_DEPTH` deep; 8 MB of stack bear several times as much
 
 
 class Server(uvicorn.Server):
@@ -77,6 +79,7 @@ def configuration(app: App, context: ssl.SSLContext) -> uvicorn.Config:
 
 def serve(settings: Settings, context: ssl.SSLContext, listener: socket.socket, ready: Callable[[], None]) -> int:
     """Serves until SIGTERM or SIGINT; returns the exit status. `ready` is called once requests are answered."""
+    sys.setrecursionlimit(RECURSION)
     app = App(settings)
     server = Server(app, configuration(app, context), ready)
     server.run(sockets=[listener])

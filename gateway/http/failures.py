@@ -9,11 +9,13 @@ from gateway.http.negotiation import JSON, negotiate
 from gateway.http.representing import represented
 from gateway.http.status import (
     StatusError,
+    bad_request,
     internal_error,
     request_too_large,
     server_timeout,
     service_unavailable,
 )
+from gateway.jsontypes import TooDeep
 from storage.errors import DeadlineExceeded, NoSpace, StorageError, TooLarge, Unavailable
 
 logger = logging.getLogger(__name__)
@@ -48,6 +50,8 @@ def as_status(error: Exception) -> StatusError:
             return request_too_large("etcdserver: request is too large")
         case StorageError():
             return internal_error(str(error) or type(error).__name__)
+        case TooDeep() | RecursionError():
+            return bad_request(f"the object is nested too deeply: {error}")
         case _:
             return internal_error("the request could not be processed")
 

@@ -17,6 +17,7 @@ from jsonpointer import JsonPointer
 from gateway.http.status import StatusError, bad_request, request_too_large
 from gateway.jsontypes import JsonObject
 from gateway.patches import document as documents
+from gateway.schema.integers import clamped
 from gateway.schema.types import Type
 
 MAX_OPERATIONS = 10_000
@@ -132,7 +133,7 @@ def _index(container: list[Any], part: str, size: int) -> int:
     """The position that `part` means in an array with `size` of them; raises _Failed if there is none."""
     if not _INDEX.fullmatch(part):
         raise _Failed
-    index = int(part)
+    index = clamped(part)
     if index < 0:
         index += size
     if not 0 <= index < size:

@@ -14,6 +14,7 @@ from gateway.http.exchange import Request, Response
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, loads
 from gateway.resources.resource import Resource
+from gateway.schema.integers import int64
 from gateway.validation.field import go_quote
 
 if TYPE_CHECKING:
@@ -60,9 +61,9 @@ async def service_proxy(gateway: Gateway, request: Request, resource: Resource) 
     _, name, port = _scheme_name_port("service", asked)
     if port.isdigit():
         service = await _object(gateway, "", "services", namespace, name)
-        found = next((each for each in service["spec"].get("ports") or () if each.get("port") == int(port)), None)
+        found = next((each for each in service["spec"].get("ports") or () if each.get("port") == int64(port)), None)
         if found is None:
-            raise _unavailable(f"no service port {int(port)} found for service {go_quote(name)}")
+            raise _unavailable(f"no service port {port.lstrip('0') or 0} found for service {go_quote(name)}")
         port = found.get("name", "")
     endpoints = await _object(gateway, "", "endpoints", namespace, name)
     subsets = endpoints.get("subsets") or ()

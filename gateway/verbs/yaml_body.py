@@ -6,7 +6,6 @@ deep, and what aliases make of little is counted before it is made.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import yaml
@@ -22,7 +21,7 @@ MAX_EXPANDED = 32 << 20
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DEEP = 100
-_MAX_SCANNING = 60_000_000
+_MAX_SCANNING = 120_000_000
 """libyaml looks at all open brackets for each token; beyond `_DEEP` of them, this many looks at one are allowed."""
 
 # goyaml's measure of aliases: what share of the nodes may come from them, depending on how many nodes there are
@@ -202,7 +201,7 @@ class _Builder:
 
     def _alias(self, event: yaml.AliasEvent) -> _Measured:
         try:
-            found = self._anchors[event.anchor]
+            found = self._anchors[event.anchor or ""]
         except KeyError:
             raise YamlError(f"yaml: unknown anchor '{event.anchor}' referenced") from None
         if found is None:
