@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import struct
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,8 +19,12 @@ from gateway.schema.types import Field, Kind, Type
 
 MAGIC = b"k8s\0"
 
+ITEMS_IN_MESSAGE = frozenset({"v1.Verbs"})  # list types that are messages of their items even as fields
+
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH = datetime(1970, 1, 1)
+_CYCLE = 146097 * 86400  # 400 years
+_YEAR_0, _ZERO_TIME, _YEAR_10000 = 62167219200, -62135596800, 253402300800
 
 Read = Callable[[Any], Any]  # of a wire value: an int for varints, bytes for the rest
 
@@ -68,6 +72,7 @@ class _Reader(NamedTuple):
     name: str
     read: Read
     repeated: bool = False  # a list: each value is one item
+    packed: bool = False  # a list of numbers: a value may hold several
     entries: bool = False  # a map: each value is an entry
 
 
@@ -94,8 +99,8 @@ def _is_type_meta(each: Field) -> bool:
 
 def _reader(each: Field) -> _Reader:
     type_ = each.type
-    if type_.kind is Kind.LIST and type_.elem is not None:
-        return _Reader(each.name, _value_reader(type_.elem), repeated=True)
+    if type_.kind is Kind.LIST and type_.elem is not None and type_.name not in ITEMS_IN_MESSAGE:
+        return _Reader(each.name, _value_reader(type_.elem), repeated=True, packed=type_.elem.kind in _VARINT_KINDS)
     if type_.kind is Kind.MAP and type_.elem is not None:
         return _Reader(each.name, partial(_entry, _value_reader(type_.elem), type_.elem.kind), entries=True)
     return _Reader(each.name, _value_reader(type_))
@@ -118,6 +123,8 @@ def _fill(table: _Table, data: bytes, out: JsonObject) -> None:
             embedded = table.embedded.get(number)
             if embedded is not None and wire == _BYTES:
                 _fill(embedded, value, out)
+        elif reader.packed and wire == _BYTES:
+            out.setdefault(reader.name, []).extend(map(reader.read, _varints(value)))
         elif reader.repeated:
             out.setdefault(reader.name, []).append(reader.read(value))
         elif reader.entries:
@@ -149,6 +156,13 @@ def _wire_fields(data: bytes) -> Any:
         position += size
 
 
+def _varints(data: bytes) -> Iterator[int]:
+    position = 0
+    while position < len(data):
+        value, position = _varint(data, position)
+        yield value
+
+
 def _varint(data: bytes, position: int) -> tuple[int, int]:
     result = shift = 0
     while True:
@@ -176,6 +190,11 @@ def _integer(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
+def _int32(value: int) -> int:
+    """The lower half of a varint, as Go reads it."""
+    return (value + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
 def _entry(read: Read, kind: Kind, data: bytes) -> tuple[str, Any]:
     """A map's entry; protobuf leaves out nothing here, but its readers take an absent value as the zero one."""
     parts = _last_values(data)
@@ -190,27 +209,34 @@ def _quantity(data: bytes) -> str:
     return _text(_last_values(data).get(1, b"0"))
 
 
-def _moment(data: bytes) -> tuple[datetime, int] | None:
-    """A Timestamp's second and nanoseconds; None for Go's zero time, whose message is empty."""
-    if not data:
-        return None
-    parts = _last_values(data)
-    return _EPOCH + timedelta(seconds=_integer(parts.get(1, 0))), parts.get(2, 0)
-
-
 def _time(data: bytes) -> str | None:
-    moment = _moment(data)
-    return moment and moment[0].strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _written(_integer(_last_values(data).get(1, 0)), "") if data else None
 
 
 def _micro_time(data: bytes) -> str | None:
-    moment = _moment(data)
-    return moment and f"{moment[0]:%Y-%m-%dT%H:%M:%S}.{moment[1] // 1000:06d}Z"
+    if not data:
+        return None
+    parts = _last_values(data)
+    nanoseconds = _int32(parts.get(2, 0))
+    microseconds = nanoseconds // 1000 if nanoseconds >= 0 else -(-nanoseconds // 1000)
+    seconds, microseconds = divmod(_integer(parts.get(1, 0)) * 1_000_000 + microseconds, 1_000_000)
+    return _written(seconds, f".{microseconds:06d}")
+
+
+def _written(seconds: int, fraction: str) -> str | None:
+    """A Timestamp as JSON has it; None for Go's zero time. datetime lacks year 0: year 400 stands in."""
+    if not -_YEAR_0 <= seconds < _YEAR_10000:
+        raise ProtobufError("a time is out of range")
+    if seconds == _ZERO_TIME and not fraction.strip(".0"):
+        return None
+    shift = _CYCLE if seconds < _ZERO_TIME else 0
+    moment = _EPOCH + timedelta(seconds=seconds + shift)
+    return f"{moment.year - (400 if shift else 0):04d}-{moment:%m-%dT%H:%M:%S}{fraction}Z"
 
 
 def _int_or_string(data: bytes) -> int | str:
     parts = _last_values(data)
-    return _text(parts.get(3, b"")) if parts.get(1) else _integer(parts.get(2, 0))
+    return _text(parts.get(3, b"")) if parts.get(1) else _int32(parts.get(2, 0))
 
 
 def _raw_json(data: bytes) -> Any:
@@ -260,7 +286,7 @@ _SCHEMA_OR = {
 _VARINT_KINDS = frozenset({Kind.INT32, Kind.INT64, Kind.BOOL})
 _READERS: dict[Kind, Read] = {
     Kind.STRING: _text,
-    Kind.INT32: _integer,
+    Kind.INT32: _int32,
     Kind.INT64: _integer,
     Kind.BOOL: bool,
     Kind.FLOAT: lambda data: struct.unpack("<d", data)[0],
