@@ -54,6 +54,8 @@ def _parts(token: str) -> tuple[str, int, str]:
         raise InvalidToken("continue key is not valid: exceeded max depth") from None
     except ValueError as error:
         raise InvalidToken(f"continue key is not valid: {error}") from None
+    if document is None:
+        document = {}
     if not isinstance(document, dict):
         raise _mistyped(document, "value of type storage.continueToken")
     version, revision, start = (document.get(name) for name in ("v", "rv", "start"))

@@ -64,7 +64,7 @@ def parse_body(data: bytes) -> tuple[Any, list[str]]:
     try:
         value = orjson.loads(data)
         written = orjson.dumps(value)
-    except ValueError:  # no JSON, or nested more deeply than orjson reads or writes
+    except (ValueError, TypeError):  # no JSON, or nested more deeply than orjson reads or writes
         return _parse_slowly(data)
     if type(value) is not dict and type(value) is not list:
         return value, []

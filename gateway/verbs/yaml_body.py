@@ -21,8 +21,8 @@ MAX_EXPANDED = 32 << 20
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DEEP = 100
-_MAX_SCANNING = 120_000_000
-"""libyaml looks at all open brackets for each token; beyond `_DEEP` of them, this many looks at one are allowed."""
+_MAX_SCANNING = 25_000_000
+"""libyaml looks at all open brackets for each token; beyond `_DEEP` of them, so many looks are allowed."""
 
 # goyaml's measure of aliases: what share of the nodes may come from them, depending on how many nodes there are
 _FEW_NODES, _MANY_NODES = 400_000, 4_000_000
@@ -258,4 +258,4 @@ class _Builder:
         if self._brackets > _DEEP:
             self._scanning += self._brackets
             if self._scanning > _MAX_SCANNING:
-                raise YamlError(f"yaml: exceeded max depth of {_DEEP} for a document of this size")
+                raise YamlError(f"yaml: exceeded max depth of {MAX_DEPTH}")

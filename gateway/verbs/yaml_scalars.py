@@ -109,7 +109,7 @@ def _short_float(value: float) -> str:
     texts = (f"{narrow:.{digits}e}" for digits in range(9))
     shortest = next(text for text in texts if struct.unpack("f", struct.pack("f", float(text)))[0] == narrow)
     exponent = int(shortest.partition("e")[2])
-    return format(Decimal(shortest), "f") if -4 <= exponent < 21 else shortest
+    return format(Decimal(shortest), "f") if -4 <= exponent < 6 else shortest
 
 
 def json_number(value: Any) -> Any:
