@@ -48,6 +48,8 @@ class Verbatim(str):
 
 def go_quote(value: str) -> str:
     """Quotes a string as Go's %q does."""
+    if value.isprintable():
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
     out = ['"']
     for char in value:
         if char in '"\\':
