@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import ssl
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +27,7 @@ logger = logging.getLogger(__name__)
 
 KEEP_ALIVE = 90  # seconds that an idle connection stays open, as with kube-apiserver
 GRACE = 10  # seconds for requests under way when the server stops
+RECURSION = 3000  # enough to walk what is `gateway.jsontypes.MAX_DEPTH` deep; 8 MB of stack bear several times as much
 
 
 class Server(uvicorn.Server):
@@ -100,6 +102,7 @@ def serve(
     guard: StopGuard | None = None,
 ) -> int:
     """Serves until SIGTERM or SIGINT; returns the exit status. `ready` is called once requests are answered."""
+    sys.setrecursionlimit(RECURSION)
     app = App(settings)
     server = Server(app, configuration(app, context), ready, guard)
     server.run(sockets=[listener])

@@ -16,7 +16,7 @@ from gateway.jsontypes import JsonObject
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
 from gateway.schema.problems import json_kind
 from gateway.schema.types import Type
-from gateway.writing.offload import offloaded
+from gateway.writing.offload import YAML, offloaded
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 SCHEME = 'in scheme "pkg/runtime/scheme.go:111"'
@@ -39,7 +39,8 @@ async def read_object(request: Request, type_: Type, api_version: str, kind: str
     media_type = body_media_type(request.headers.get(b"content-type", b""))
     data = await request.body()
     reader = _Reader(type_, api_version, kind, validation, request.warnings)
-    return await offloaded(len(data), lambda: reader.read(data, media_type))
+    size = len(data) * YAML if media_type == "application/yaml" else len(data)
+    return await offloaded(size, lambda: reader.read(data, media_type))
 
 
 @dataclass(frozen=True, slots=True)
