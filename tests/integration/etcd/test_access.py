@@ -53,7 +53,7 @@ async def test_mutual_tls_is_spoken(tmp_path: Path) -> None:
     files = {"cert-file": "server.pem", "key-file": "server.key", "trusted-ca-file": "ca.pem"}
     arguments = ["--client-cert-auth", *(f"--{flag}={tmp_path / file}" for flag, file in files.items())]
     ca, cert, key = (tmp_path / file for file in ("ca.pem", "client.pem", "client.key"))
-    with EmbeddedEtcd(arguments=arguments) as etcd:
+    with EmbeddedEtcd(arguments=arguments, loopback=True) as etcd:
         async with EtcdClient(EtcdSettings((etcd.endpoint,), ca, cert, key)) as client:
             assert await client.revision() == 1
         without_scheme = etcd.endpoint.removeprefix("https://")
@@ -78,7 +78,7 @@ def post(endpoint: str, path: str, body: dict[str, Any], token: str = "") -> dic
 @pytest.fixture
 def guarded() -> Iterator[EmbeddedEtcd]:
     """An etcd with the user "gateway", who may read and write /registry/, and tokens that soon expire."""
-    with EmbeddedEtcd(arguments=["--auth-token-ttl=1"]) as etcd:
+    with EmbeddedEtcd(arguments=["--auth-token-ttl=1"], loopback=True) as etcd:
         bounds = {"key": b"/registry/", "range_end": b"/registry0"}
         permission = {name: base64.b64encode(value).decode() for name, value in bounds.items()}
         for path, body in (
