@@ -45,6 +45,17 @@ def create_file(path: Path, content: bytes, mode: int = 0o600) -> bool:
     return True
 
 
+def words(error: OSError, path: Path | None = None) -> str:
+    """What went wrong with a file, in a line, beginning with its path; `path` is what was asked for, if known."""
+    place = error.filename or path
+    reason = (
+        "is no directory" if isinstance(error, FileExistsError | NotADirectoryError) else error.strerror or str(error)
+    )
+    if path is not None and str(place) != str(path) and str(place).startswith(str(path.parent)):
+        place = path  # a temporary file's name says nothing
+    return f"{place}: {reason}" if place else reason
+
+
 def check_writable(path: Path) -> None:
     """Finds out whether `replace_file` could write it, making its directory if need be. Raises OSError."""
     if path.is_dir():

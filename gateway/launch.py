@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from gateway.certificates import Certificates, ensure_certificates, server_context
 from gateway.config import Settings
+from gateway.files import words
 from gateway.kubeconfig import write_kubeconfig
 from gateway.observability import logs
 from gateway.preflight import check_files, identity_secret, resolved
@@ -152,8 +153,10 @@ def _started_etcd(settings: Settings, stack: ExitStack, pool: ThreadPoolExecutor
 def _result(future: Future[Made], what: str) -> Made:
     try:
         return future.result()
-    except (OSError, ValueError) as error:
-        raise LaunchError(f"{what}: {error}") from None
+    except OSError as error:
+        raise LaunchError(f"{what}: cannot use {words(error)}") from None
+    except ValueError as error:
+        raise LaunchError(f"{what}: {' '.join(str(error).split())}") from None
 
 
 def _identity(settings: Settings, advertised: str) -> tuple[Certificates, str]:
@@ -199,7 +202,7 @@ def _announcement(settings: Settings, ca: bytes, control: int | None, ending: En
                 server = settings.kubeconfig_server or url
                 write_kubeconfig(settings.kubeconfig_out, server, ca, settings.admin_token)
             except OSError as error:
-                ending.begin(f"--kubeconfig-out: cannot write {settings.kubeconfig_out}: {error.strerror}")
+                ending.begin(f"--kubeconfig-out: cannot write {words(error, settings.kubeconfig_out)}")
                 return
         logger.info("ready", extra={"address": url, "milliseconds": milliseconds_since_start()})
         if settings.embedded_etcd and settings.kubeconfig_out:

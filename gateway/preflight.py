@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gateway.config import InvalidSettings, Settings
-from gateway.files import check_writable
+from gateway.files import check_writable, words
 
 
 def check_files(settings: Settings) -> None:
@@ -30,7 +30,11 @@ def check_files(settings: Settings) -> None:
         if settings.service_account_signing_key_file:
             from gateway.access.service_account_tokens import signer_of
 
-            signer_of(settings)
+            try:
+                signer_of(settings)
+            except (ValueError, TypeError) as error:
+                ours = str(settings.service_account_signing_key_file) in str(error)
+                raise ValueError(str(error) if ours else "it is no private key in PEM without a password") from None
     with _wrong("--identity-key-file", settings.identity_key_file):
         if settings.identity_key_file and len(identity_secret(settings.identity_key_file)) < 16:
             raise ValueError("the secret must have at least 16 bytes, such as of `openssl rand -hex 32`")
@@ -61,8 +65,8 @@ def _check_pair(flag: str, certificate: Path, key: Path, protocol: int) -> None:
         try:
             ssl.SSLContext(protocol).load_cert_chain(certificate, key, password=_no_password)
         except ssl.SSLError as error:
-            reason = str(error.reason or error).replace("_", " ").lower()
-            raise ValueError(f"it and {key} are no certificate with its key, in PEM: {reason}") from None
+            reason = f": {error.reason.replace('_', ' ').lower()}" if error.reason else ""
+            raise ValueError(f"{certificate} and {key} are no certificate with its key, in PEM{reason}") from None
 
 
 def _no_password() -> str:
@@ -81,7 +85,7 @@ def _wrong(flag: str, path: Path | None) -> Iterator[None]:
     except UnicodeDecodeError as error:
         raise InvalidSettings(f"{flag}: {path} is no UTF-8 text: byte {error.start} is not") from None
     except OSError as error:
-        raise InvalidSettings(f"{flag}: cannot use {path}: {error.strerror or error}") from None
-    except (InvalidTokenFile, ValueError, TypeError) as error:
+        raise InvalidSettings(f"{flag}: cannot use {words(error, path)}") from None
+    except (InvalidTokenFile, ValueError) as error:
         said = str(error)
         raise InvalidSettings(f"{flag}: {said if str(path) in said else f'{path}: {said}'}") from None

@@ -11,6 +11,7 @@ import socket
 import ssl
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
@@ -84,7 +85,8 @@ def serve(settings: Settings, context: ssl.SSLContext, listener: socket.socket, 
     """
     app = App(settings)
     server = Server(app, configuration(app, context), ready)
-    server.run(sockets=[listener])
+    with suppress(SystemExit):  # uvicorn's way to say that the application did not start
+        server.run(sockets=[listener])
     if app.failure is not None:
         raise app.failure
     return 0 if server.started else 1

@@ -25,7 +25,8 @@ def private_directory(path: Path) -> Path:
         if path.stat().st_mode & 0o077:
             path.chmod(0o700)
     except OSError as error:
-        raise EmbeddedEtcdError(f"cannot use the data directory {path}: {error.strerror}") from None
+        reason = "it is no directory" if isinstance(error, FileExistsError | NotADirectoryError) else error.strerror
+        raise EmbeddedEtcdError(f"cannot use the data directory {path}: {reason}") from None
     return path.absolute()
 
 
