@@ -20,13 +20,14 @@ from gateway.http.endpoint import Endpoint
 from gateway.openapi.routes import openapi
 from gateway.operations import answer_strays, operations
 from gateway.server import Gateway, build_gateway
-from gateway.waiting import hopeless
+from gateway.waiting import hopeless, tls_trouble
 from storage.versions import survives_kill
 
 logger = logging.getLogger(__name__)
 
 PATIENCE = 5.0  # seconds of waiting for etcd between log lines
 LOOK = 0.1  # seconds between looks at what it waits for
+LOOKS = 50  # between those that open connections to etcd
 
 
 class CannotServe(Exception):
@@ -134,11 +135,15 @@ async def _loaded(gateway: Gateway) -> None:
     loaded = asyncio.ensure_future(gateway.feed.ready.wait())
     stopped = asyncio.ensure_future(gateway.stopping.wait())
     began = told = time.monotonic()
+    looks = -LOOKS // 10
     try:
         while not (await asyncio.wait((loaded, stopped), timeout=LOOK, return_when=asyncio.FIRST_COMPLETED))[0]:
             error = gateway.feed.error
             if reason := hopeless(error):
                 raise CannotServe(reason, passing=False)
+            if looks == 0 and (reason := await tls_trouble(gateway.settings.etcd())):
+                raise CannotServe(reason, passing=False)
+            looks = (looks + 1) % LOOKS
             if time.monotonic() - told >= PATIENCE:
                 told = time.monotonic()
                 where = {"endpoints": ",".join(gateway.settings.etcd_servers), "seconds": round(told - began)}

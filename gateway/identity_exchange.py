@@ -13,7 +13,7 @@ import time
 from base64 import b64decode
 from pathlib import Path
 
-from gateway.waiting import hopeless
+from gateway.waiting import hopeless, tls_trouble
 from storage.errors import StorageError, Unavailable
 from storage.etcd import EtcdClient, EtcdSettings
 
@@ -32,8 +32,8 @@ async def exchange(settings: EtcdSettings, key: bytes, proposal: bytes) -> bytes
                 if found is not None:
                     return found.value
             except Unavailable as error:
-                if hopeless(error) or time.monotonic() > deadline:
-                    raise
+                if time.monotonic() > deadline:
+                    raise Unavailable(await tls_trouble(settings) or str(error)) from None
             await asyncio.sleep(PAUSE)
 
 

@@ -42,7 +42,9 @@ def as_status(error: Exception) -> StatusError:
             return error
         case DeadlineExceeded():
             return server_timeout("etcd did not answer in time; the request may still be processed")
-        case Unavailable() | NoSpace():
+        case NoSpace():
+            return StatusError(500, "", f"etcdserver: mvcc: database space exceeded: {NoSpace.REMEDY}")
+        case Unavailable():
             return service_unavailable("storage is not available")
         case TooLarge():
             return request_too_large("etcdserver: request is too large")
@@ -54,7 +56,7 @@ def as_status(error: Exception) -> StatusError:
 
 def log_failure(request: Request, status: StatusError, error: Exception) -> None:
     """One log record for each 5xx; with the traceback where the failure was not foreseen."""
-    unforeseen = not isinstance(error, StatusError | Unavailable)
+    unforeseen = not isinstance(error, StatusError | Unavailable | NoSpace)
     logger.log(
         logging.ERROR if unforeseen else logging.WARNING,
         "%s %s failed: %s",
