@@ -17,10 +17,10 @@ def replace_file(path: Path, content: bytes, mode: int = 0o600) -> None:
     What is no ordinary file (a pipe, /dev/stdout) is written to; a file that cannot be replaced, as one that a
     container has mounted alone, gets its mode before its content.
     """
-    path = path.resolve()
     if path.exists() and not path.is_file():
         path.write_bytes(content)
         return
+    path = path.resolve()
     temporary = _temporary(path, content, mode)
     try:
         temporary.replace(path)

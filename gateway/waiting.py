@@ -59,7 +59,7 @@ async def _secure_trouble(host: str, port: int, settings: EtcdSettings) -> str:
         return f"the certificate of {where} is not trusted: {error.verify_message}; see --etcd-cafile"
     except ssl.SSLError as error:
         reason = error.reason or ""
-        if "ALERT" in reason:
+        if "ALERT" in reason and ("CERTIFICATE" in reason or "UNKNOWN_CA" in reason):
             given = "refuses the client certificate" if settings.cert_file else "wants a client certificate"
             return f"{where} {given}; see --etcd-certfile and --etcd-keyfile"
     except OSError:

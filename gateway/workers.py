@@ -60,10 +60,10 @@ class Supervisor:
 
     def _replace_dead(self) -> bool:
         """Starts workers in place of those that have ended; False if that is in vain."""
-        for pid, status in self._reap():
-            lived = time.monotonic() - self._started.pop(pid)
-            if status == HOPELESS:
-                return False
+        ended = [(pid, status, time.monotonic() - self._started.pop(pid)) for pid, status in self._reap()]
+        if any(status == HOPELESS for _, status, _ in ended):
+            return False
+        for pid, status, lived in ended:
             logger.error("worker ended, starting another", extra={"pid": pid, "status": status})
             if lived < RESTART_PAUSE:
                 select.select([], [], [], RESTART_PAUSE)
