@@ -21,6 +21,7 @@ from gateway.openapi.routes import openapi
 from gateway.operations import answer_strays, operations
 from gateway.server import Gateway, build_gateway
 from gateway.waiting import hopeless, tls_trouble
+from storage.errors import NoSpace, StorageError
 from storage.versions import survives_kill
 
 logger = logging.getLogger(__name__)
@@ -90,6 +91,10 @@ class App(FastAPI):
             self.include_router(openapi(gateway.registry))
             self._endpoint = Endpoint(gateway, discovery, self._super_call)
             yield
+        except StorageError as error:
+            remedy = f": {error.REMEDY}" if isinstance(error, NoSpace) else ""
+            self.failure = self.failure or CannotServe(f"etcd failed during the start: {error}{remedy}")
+            raise self.failure from error
         except CannotServe as error:
             self.failure = self.failure or error
             raise

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -87,6 +89,30 @@ async def test_a_token_that_etcd_has_forgotten_is_renewed(guarded: EmbeddedEtcd)
         guarded.start()
         async with client.watch(b"/registry/a", start_revision=1) as watch:
             assert (await anext(watch)).events[-1].kv.value == b"2"
+
+
+async def test_a_refused_stream_does_not_stay_open(guarded: EmbeddedEtcd) -> None:
+    root = post(guarded.endpoint, "authenticate", {"name": "root", "password": "root"})["token"]
+    async with EtcdClient(settings(guarded)) as client, client.watch(b"/registry/kept", start_revision=1) as kept:
+        for _ in range(3):
+            # etcd forgets the tokens of a user whose password changes
+            post(guarded.endpoint, "user/changepw", {"name": "gateway", "password": "secret"}, root)
+            for own in (True, False):
+                async with client.watch(b"/registry/a", start_revision=1, own_stream=own) as watch:
+                    await client.put(b"/registry/a", b"1")
+                    assert (await anext(watch)).events
+        await client.put(b"/registry/kept", b"1")
+        assert (await anext(kept)).events, "a watch that etcd has let in goes on"
+        async with asyncio.timeout(5):
+            while open_streams(guarded.endpoint) > 2:
+                await asyncio.sleep(0.02)
+
+
+def open_streams(endpoint: str) -> int:
+    """The watch streams that etcd has open."""
+    with urllib.request.urlopen(f"{endpoint}/metrics") as answer:
+        metrics = answer.read().decode()
+    return int(metrics.partition("\netcd_debugging_mvcc_watch_stream_total ")[2].split()[0])
 
 
 async def test_a_user_of_an_etcd_without_users_is_let_in(etcd_endpoint: str) -> None:

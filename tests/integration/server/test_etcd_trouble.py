@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,9 +63,30 @@ def test_without_its_etcd_a_server_ends(tmp_path: Path, workers: str) -> None:
 
 
 def _readable(descriptor: int, timeout: float) -> bool:
-    import select
-
     return bool(select.select([descriptor], [], [], timeout)[0])
+
+
+POISONED = """
+import sys
+from storage.feed import Feed
+from gateway.cli import main
+
+async def take(self, batch):
+    raise ZeroDivisionError("poisoned")
+
+Feed._take = take
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_failed_feed_ends_the_server(tmp_path: Path) -> None:
+    """Else it would answer for ever from a cache that stands still."""
+    with EmbeddedEtcd() as etcd:
+        command = [sys.executable, "-c", POISONED, "serve", "--bind-address=127.0.0.1", "--secure-port=0"]
+        command += [f"--etcd-servers={etcd.endpoint}", f"--cert-dir={tmp_path}"]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines()[-1] == "apiserver-gateway: feed failed: ZeroDivisionError: poisoned"
 
 
 @pytest.fixture
