@@ -81,6 +81,7 @@ class App(FastAPI):
             tasks[0].add_done_callback(self._ended)
             await _loaded(gateway)
             await _warn_of_etcd(gateway)
+            _warn_of_plugins(self.settings)
             await bootstrap(gateway)
             tasks += _controllers(gateway)
             for task in tasks[1:]:
@@ -172,6 +173,16 @@ async def _warn_of_etcd(gateway: Gateway) -> None:
             "use 3.5.5 or later (or 3.4.21); `apiserver-gateway etcd install` gets one, and one on PATH is taken first",
             extra={"version": version},
         )
+
+
+def _warn_of_plugins(settings: Settings) -> None:
+    """Says which admission plug-ins were asked for that are not here yet."""
+    if settings.enable_admission_plugins:
+        from gateway.admission import PLUGINS
+
+        missing = settings.enable_admission_plugins - {plugin.name for plugin in PLUGINS}
+        if missing:
+            logger.warning("admission plug-ins that are not served yet: %s", ", ".join(sorted(missing)))
 
 
 def create_app(settings: Settings) -> App:
