@@ -52,6 +52,8 @@ class Supervised:
             if time.monotonic() - began > SETTLED:
                 attempts = 0
             reason = f"it ended with status {status}: {self._etcd.last_words()}"
+            if not self._etcd.has_data():
+                return self._lost(f"its data directory {self._etcd.data_dir} is gone")
             logger.error("the embedded etcd ended, starting it again", extra={"status": status, "reason": reason})
             while not self._started(attempts):
                 attempts += 1
@@ -68,9 +70,6 @@ class Supervised:
             return False
         with self._starting:
             if self._closing.is_set():
-                return False
-            if not self._etcd.has_data():
-                self._failure = f"its data directory {self._etcd.data_dir} is gone"
                 return False
             try:
                 self._etcd.kill()
