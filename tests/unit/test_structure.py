@@ -26,6 +26,7 @@ ROOMS = (
     ("gateway.selectors",),
     ("gateway.http",),
     ("gateway.kinds",),
+    ("gateway.files", "gateway.plugin_names"),
     ("gateway.config",),
     ("gateway.access",),
     ("gateway.admission",),
