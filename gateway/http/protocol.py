@@ -52,12 +52,12 @@ class Protocol(HttpToolsProtocol):
         server_state: ServerState,
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
-        limits: Limits = Limits(),
+        limits: Limits | None = None,
         lost: Callable[[], None] | None = None,
         heads: Heads | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self._limits, self._lost, self._heads = limits, lost, heads or Heads()
+        self._limits, self._lost, self._heads = limits or Limits(), lost, heads or Heads()
         self._held = 0  # bytes of a large head
         self._stalled: asyncio.TimerHandle | None = None
         self._stage = _IDLE
