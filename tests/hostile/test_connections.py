@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
 import resource
 import select
@@ -232,3 +233,26 @@ def test_large_heads_that_never_end_have_a_limit_together() -> None:
         assert ask(server, "GET", "/readyz").status == 200
         assert memory(server.pid) - before < 300 << 20
         assert wire.reply().status == 503
+
+
+class PoorServer(ApiServer):
+    """A server that may have few descriptors."""
+
+    def _command(self, control: int) -> list[str]:
+        return ["prlimit", "--nofile=400:400", *super()._command(control)]
+
+
+def test_silent_clients_lock_nobody_else_out(tmp_path: Path) -> None:
+    server = PoorServer(tmp_path)
+    server.start()
+    try:
+        with crowd(lambda: socket.create_connection(("127.0.0.1", server.port)), 500):
+            context = ssl.create_default_context(cafile=str(server.ca_file))
+            other = http.client.HTTPSConnection(
+                "127.0.0.1", server.port, timeout=SOON, context=context, source_address=("127.0.0.2", 0)
+            )
+            other.request("GET", "/readyz")
+            assert other.getresponse().status == 200
+            assert "too many connections from this address" in server.log_file.read_text()
+    finally:
+        server.kill()
