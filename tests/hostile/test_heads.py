@@ -140,7 +140,7 @@ def test_long_field_selectors_are_not_remembered(server: ApiServer) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["Accept-Encoding", "Authorization", "Audit-ID", "Content-Type", "If-None-Match", "Impersonate-User", "User-Agent"],
+    ["Accept-Encoding", "Authorization", "Content-Type", "If-None-Match", "Impersonate-User", "User-Agent"],
 )
 @pytest.mark.parametrize("piece", ["a", ",", ";", "a=b;", "a,", "\xff", "Bearer "])
 def test_no_header_is_too_long_for_the_others(server: ApiServer, name: str, piece: str) -> None:
@@ -149,7 +149,7 @@ def test_no_header_is_too_long_for_the_others(server: ApiServer, name: str, piec
     with held_at_most(server, LIMIT), Wire(server) as wire:
         for line, token in (
             (f"GET {NAMESPACE}", False),
-            ("GET /openapi/v3", True),
+            ("GET /apis", True),
             (f"POST {NAMESPACE}/secrets", True),
         ):
             headers = (header,) if line.startswith("GET") else (header, f"Content-Length: {len(data)}")
