@@ -16,7 +16,7 @@ from gateway.schema.problems import json_kind
 from gateway.schema.types import Type
 from gateway.verbs import metadata
 from gateway.verbs.body import SCHEME, complete, version_and_kind, warning_lines
-from gateway.verbs.offload import YAML
+from gateway.verbs.offload import BIG, YAML
 from gateway.verbs.options import WriteOptions, write_options
 from gateway.verbs.write import MakeObject, Write, begin, respond, track_fields, update_object
 
@@ -52,6 +52,8 @@ async def read_patch(request: Request) -> tuple[bytes, bytes, WriteOptions]:
 def maker_of(write: Write, media_type: bytes, body: bytes) -> MakeObject:
     """What makes the patched object of the present one; it raises StatusError."""
     write.size = len(body) * YAML if media_type == APPLY else len(body)
+    if media_type == JSON_PATCH and (b"copy" in body or b"\\u" in body):
+        write.size += BIG  # whose result may be much larger than the patch
     return _checked(write, _MAKERS[media_type](write, body))
 
 
