@@ -131,6 +131,19 @@ CASES: dict[str, Callable[[int], Callable[[], object]]] = {
     "json patch": lambda n: patched(
         [{"op": "add", "path": f"/data/a{i}", "value": "b"} for i in range(n)], {"data": {}}
     ),
+    "managed fields": lambda n: with_metadata(
+        managedFields=[
+            {
+                "manager": f"m{i}",
+                "operation": "Update",
+                "apiVersion": "v1",
+                "fieldsType": "FieldsV1",
+                "fieldsV1": {"f:data": {f"f:k{i}": {}}},
+            }
+            for i in range(n)
+        ],
+        labels={"a": "b"},
+    ),
     "label selector": lambda n: lambda: labels.parse.__wrapped__(",".join(f"a{i} in (b,c)" for i in range(n))),
 }
 
