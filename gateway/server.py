@@ -1,48 +1,53 @@
-"""The gateway's parts, wired: what is given to every verb."""
+"""The gateway's parts, wired."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
-from gateway.access.authentication import Authenticator
-from gateway.access.authorization import Authorizer
 from gateway.config import Settings
-from gateway.http.routing import ResourceKey
-from gateway.resources.registry import Registry
-from gateway.resources.resource import Resource
+from gateway.endpoints.services import Services
+from gateway.endpoints.table import Endpoints
+from gateway.kinds.registry import Registry
 from storage.etcd import EtcdClient
 from storage.feed import Feed
-from storage.store import Store
-
-if TYPE_CHECKING:
-    from gateway.verbs.scope import Scope
-    from gateway.verbs.serving import Served
+from storage.store import EtcdStore
 
 PROBE_TIMEOUT = 4.0  # seconds; a read may wait for the end of one probe and then for its own, and no read hangs over 10
 
 
 @dataclass(slots=True)
 class Gateway:
-    """One server process. `stopping` is set when it begins to shut down: watches await it and end."""
+    """One server process: what it serves (`endpoints`, `registry`) with which parts (`services`)."""
 
-    settings: Settings
     registry: Registry
-    authenticator: Authenticator
-    authorizer: Authorizer
-    client: EtcdClient
-    feed: Feed
-    store: Store
-    served: dict[tuple[str, str, str], Served] = field(default_factory=dict)  # how each resource is read
-    scopes: dict[ResourceKey, Scope] = field(default_factory=dict)  # how each is written, made on first use
-    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    services: Services
+    endpoints: Endpoints
 
     @property
-    def resources(self) -> Mapping[ResourceKey, Resource]:
-        """The served resources and subresources."""
-        return self.registry.resources
+    def settings(self) -> Settings:
+        """What the command line said."""
+        return self.services.settings
+
+    @property
+    def client(self) -> EtcdClient:
+        """The connection to etcd."""
+        return self.services.client
+
+    @property
+    def feed(self) -> Feed:
+        """What keeps the watch cache up to date."""
+        return self.services.feed
+
+    @property
+    def store(self) -> EtcdStore:
+        """Reads and writes."""
+        return self.services.store
+
+    @property
+    def stopping(self) -> asyncio.Event:
+        """Set when the process begins to shut down."""
+        return self.services.stopping
 
     def stop(self) -> None:
         """Begins the shutdown: watches end, whatever they are waiting for."""
@@ -52,17 +57,17 @@ class Gateway:
 
     def defines_group(self, group: str) -> bool:
         """Whether a stored definition of custom resources names an API group, served or not."""
-        served = self.served.get(("apiextensions.k8s.io", "v1", "customresourcedefinitions"))
+        definitions = self.endpoints.of("apiextensions.k8s.io", "v1", "customresourcedefinitions").cache
         suffix = b"." + group.encode()
-        return served is not None and any(key.endswith(suffix) for key in served.cache.all_keys())
+        return any(key.endswith(suffix) for key in definitions.all_keys())
 
 
 def build_gateway(settings: Settings) -> Gateway:
     """Makes the parts and puts them together; nothing is connected yet. To be called on the event loop."""
     from gateway.access.authorization import AuthenticatedOnly
     from gateway.access.tokens import authenticator_of
-    from gateway.resources.registry import builtin_registry
-    from gateway.verbs.serving import serve
+    from gateway.admission.lookup import Lookup
+    from gateway.kinds.builtin import builtin_registry
     from storage.cache import WatchCache
     from storage.consistency import ConsistentReads
     from storage.reads import Reads
@@ -78,17 +83,15 @@ def build_gateway(settings: Settings) -> Gateway:
         return revision
 
     consistent = ConsistentReads(cache, probe, feed.request_progress)
-    registry = builtin_registry()
-    gateway = Gateway(
+    store = EtcdStore(client, cache, Reads(client, cache, consistent), feed.acknowledged)
+    services = Services(
         settings=settings,
-        registry=registry,
         authenticator=authenticator_of(settings),
         authorizer=AuthenticatedOnly(),
         client=client,
         feed=feed,
-        store=Store(client, cache, Reads(client, cache, consistent), feed.acknowledged),
+        store=store,
+        lookup=Lookup(store, settings.etcd_prefix),
     )
-    for resource in registry.resources.values():
-        if resource.storage_prefix and not resource.subresource:
-            gateway.served[resource.group, resource.version, resource.resource] = serve(resource, cache, root)
-    return gateway
+    registry = builtin_registry()
+    return Gateway(registry, services, Endpoints(registry, services))

@@ -12,9 +12,11 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
+from itertools import count
 
-from storage.entry import MARK, METADATA, AttributesOf, Change, ChangeType, Entry, entry_of
+from storage.entry import MARK, METADATA, AttributesOf, Change, ChangeType, CorruptEntry, Entry, entry_of
 from storage.history import History
+from storage.unowned import Unowned
 
 log = logging.getLogger(__name__)
 
@@ -23,29 +25,42 @@ PAUSE_EACH = 200e-6  # seconds between wake-ups for each of them: some times wha
 MAX_PAUSE = 0.05
 
 Canonicalise = Callable[[bytes], bytes]
+Listener = Callable[[Change | None], None]
+
+_generations = count(1)
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceSpec:
-    """What the cache has to know of a resource. `head` is `{"kind":…,"apiVersion":…,` of its storage version."""
+    """What the cache has to know of a resource. `head` is `{"kind":…,"apiVersion":…,` of its storage version.
+
+    `other_heads` are those of versions in which canonical values may be stored too.
+    """
 
     prefix: bytes  # "/registry/pods/"
     head: bytes
-    canonicalise: Canonicalise  # a foreign writer's value -> a canonical, defaulted one; raises ValueError
+    canonicalise: Canonicalise  # a foreign writer's value -> a canonical, defaulted one; raises what it likes
     attributes_of: AttributesOf
+    other_heads: tuple[bytes, ...] = ()
 
 
 class ResourceCache:
-    """The objects of one resource, by key and in key order, and their recent changes."""
+    """The objects of one resource, by key and in key order, and their recent changes.
+
+    `generation` is another one after each start from nothing, and never the same for two caches of a process.
+    """
 
     def __init__(self, spec: ResourceSpec, start: int = 0) -> None:
         self.spec = spec
+        self.generation = next(_generations)
+        self.closed = False  # whether it was unregistered: nothing changes here any more
         self.history = History(start)
         self.changed = 0  # the revision of the last change
         self.memo: dict[object, object] = {}  # answers made from the present state; emptied by each change
         self._entries: dict[bytes, Entry] = {}
         self._keys: list[bytes] = []
         self._canonical = spec.head + METADATA
+        self._listeners: tuple[Listener, ...] = ()
         self._waiters: set[asyncio.Future[None]] = set()
         self._woken = 0.0  # when, by the loop's clock
         self._alarm: asyncio.TimerHandle | None = None
@@ -58,26 +73,30 @@ class ResourceCache:
 
     def entry(self, key: bytes, value: bytes, revision: int) -> Entry:
         """An entry of a value as etcd holds it, brought into canonical form if somebody else wrote it."""
+        head = self._head_of(value)
+        if head is not None:
+            try:
+                return entry_of(key, value, revision, head)
+            except ValueError:
+                pass  # it only looks canonical
         try:
-            return entry_of(key, self.canonical_value(key, value), revision, self.spec.head)
-        except ValueError:  # it only looks canonical
-            return entry_of(key, self._canonicalised(key, value), revision, self.spec.head)
-
-    def canonical_value(self, key: bytes, value: bytes) -> bytes:
-        """Any value as a canonical one; one that can't be read becomes an object with nothing but its name."""
-        if value.endswith(MARK) and value.startswith(self._canonical):
-            return value
-        return self._canonicalised(key, value)
-
-    def _canonicalised(self, key: bytes, value: bytes) -> bytes:
-        try:
-            return self.spec.canonicalise(value)
+            canonical = self.spec.canonicalise(value)
+            head = self._head_of(canonical)
+            if head is None:
+                raise ValueError("it is stored in a version that is not known")
+            return entry_of(key, canonical, revision, head)
         except Exception as error:  # no value that somebody stored may stop the feed
-            log.error(
-                "stored object cannot be decoded", extra={"key": key.decode(errors="replace"), "error": str(error)}
-            )
-            name = key.rsplit(b"/", 1)[-1].decode(errors="replace").replace('"', "").replace("\\", "")
-            return b'%b%b"name":"%b","uid":""}}%b' % (self.spec.head, METADATA, name.encode(), MARK)
+            return _corrupt(key, value, revision, error)
+
+    def _head_of(self, value: bytes) -> bytes | None:
+        """How a canonical value starts; None for one that is not canonical."""
+        if value.endswith(MARK):
+            if value.startswith(self._canonical):
+                return self.spec.head
+            for head in self.spec.other_heads:
+                if value.startswith(head) and value.startswith(METADATA, len(head)):
+                    return head
+        return None
 
     def bounds(self, prefix: bytes) -> tuple[int, int]:
         """The range of indices, in key order, of the keys under a prefix."""
@@ -98,11 +117,14 @@ class ResourceCache:
         """A key was written."""
         entry = self.entry(key, value, revision)
         previous = self._entries.get(key)
+        corrupt = type(entry) is CorruptEntry or type(previous) is CorruptEntry
         if previous is None:
             insort(self._keys, key)
-            change = Change(ChangeType.ADDED, revision, entry, None)
+            change = Change(ChangeType.ADDED, revision, entry, None, corrupt)
         else:
-            change = Change(ChangeType.MODIFIED, revision, entry, previous)
+            change = Change(ChangeType.MODIFIED, revision, entry, previous, corrupt)
+            if type(entry) is CorruptEntry:
+                entry.last = previous.readable
         self._entries[key] = entry
         self._record(change)
 
@@ -112,10 +134,12 @@ class ResourceCache:
         if previous is None:
             return
         del self._keys[bisect_left(self._keys, key)]
-        self._record(Change(ChangeType.DELETED, revision, previous.at(revision), previous))
+        corrupt = type(previous) is CorruptEntry
+        self._record(Change(ChangeType.DELETED, revision, previous.at(revision), previous, corrupt))
 
     def start_over(self) -> None:
         """Forgets everything; who followed is overrun."""
+        self.generation = next(_generations)
         self.history.start_over()
         self.changed = 0
         self._entries.clear()
@@ -123,11 +147,14 @@ class ResourceCache:
         self.memo.clear()
 
     def load(self, items: Iterable[tuple[bytes, bytes, int]]) -> None:
-        """Takes over objects without a change being seen, as at the start."""
-        for key, value, revision in items:
-            self._entries[key] = self.entry(key, value, revision)
-            self.changed = max(self.changed, revision)
-        self._keys = sorted(self._entries)
+        """Takes over values as etcd holds them without a change being seen, as at the start."""
+        self.take({key: self.entry(key, value, revision) for key, value, revision in items})
+
+    def take(self, entries: dict[bytes, Entry]) -> None:
+        """Takes over all objects that there are without a change being seen."""
+        self._entries = entries
+        self._keys = sorted(entries)
+        self.changed = max((entry.revision for entry in entries.values()), default=0)
         self.memo.clear()
 
     def all_keys(self) -> list[bytes]:
@@ -163,6 +190,26 @@ class ResourceCache:
         else:
             self._alarm = loop.call_at(due, self._wake_all)
 
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Has a function told of each change as it is applied, of None once everything was loaded anew.
+
+        Gives a function that ends it.
+        """
+        self._listeners = (*self._listeners, listener)
+
+        def end() -> None:
+            self._listeners = tuple(each for each in self._listeners if each is not listener)
+
+        return end
+
+    def tell(self, change: Change | None) -> None:
+        """Tells those who listen; whatever goes wrong with one of them is not the feed's concern."""
+        for listener in self._listeners:
+            try:
+                listener(change)
+            except Exception:
+                log.exception("a listener failed", extra={"prefix": self.spec.prefix.decode()})
+
     def _wake_all(self) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
@@ -178,6 +225,14 @@ class ResourceCache:
         self.changed = change.revision
         if self.memo:
             self.memo.clear()
+        if self._listeners:
+            self.tell(change)
+
+
+def _corrupt(key: bytes, value: bytes, revision: int, error: Exception) -> CorruptEntry:
+    reason = str(error) or type(error).__name__
+    log.error("stored object cannot be decoded", extra={"key": key.decode(errors="replace"), "error": reason})
+    return CorruptEntry(key, value, revision, reason)
 
 
 class WatchCache:
@@ -187,17 +242,36 @@ class WatchCache:
         self.root = root  # "/registry/"
         self.reached = 0
         self._by_segment: dict[bytes, ResourceCache] = {}
+        self.unowned = Unowned(root)
+        self.adopting = asyncio.Lock()  # one resource at a time
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
         self._sequence = 0
         self._crowd = 256  # how many may wait before it is looked whether they still do
 
     def register(self, spec: ResourceSpec) -> ResourceCache:
-        """Adds a resource; the same prefix gives the same cache. Register before the feed starts."""
-        segment = spec.prefix[len(self.root) : -1]
-        found = self._by_segment.get(segment)
-        if found is None:
-            found = self._by_segment[segment] = ResourceCache(spec, self.reached)
-        return found
+        """Adds a resource before the feed starts (later: storage/adoption.py); the same prefix gives the same cache."""
+        found = self._by_segment.get(self._segment(spec.prefix))
+        return self.add(ResourceCache(spec)) if found is None else found
+
+    def add(self, resource: ResourceCache) -> ResourceCache:
+        """Adds a cache that has all objects of its resource as of the revision that is reached."""
+        resource.history.start = self.reached
+        self._by_segment[self._segment(resource.spec.prefix)] = resource
+        return resource
+
+    def remove(self, resource: ResourceCache) -> None:
+        """Ends a cache; who follows it is overrun."""
+        del self._by_segment[self._segment(resource.spec.prefix)]
+        resource.closed = True
+        resource.start_over()
+        resource.wake()
+
+    def has(self, prefix: bytes) -> bool:
+        """Whether a resource is registered."""
+        return self._segment(prefix) in self._by_segment
+
+    def _segment(self, prefix: bytes) -> bytes:
+        return prefix[len(self.root) : -1]
 
     def __iter__(self) -> Iterator[ResourceCache]:
         return iter(self._by_segment.values())

@@ -8,16 +8,25 @@ nothing is parsed. Canonical values end in white space that no other writer leav
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
+
+from storage.errors import CorruptObject, StoredObject
+from storage.memo import Memo, Memos, made_once
 
 METADATA = b'"metadata":{'
 MARK = b" \n"  # ends a value that was decoded, defaulted and ordered by this server
 _UID = b'"uid":"'
 _VERSION = b',"resourceVersion":"'
+_PARSED = "parsed"
+PARSED_SIZE = 6  # bytes of memory that parsed JSON takes for one of text, about
+
+MEMOS = Memos()
+
+T = TypeVar("T")
 
 
 def with_version(value: bytes, revision: int) -> bytes:
@@ -44,13 +53,17 @@ AttributesOf = Callable[[dict[str, Any]], Attributes]
 
 
 class Entry:
-    """One version of one object; immutable but for the attributes, which are read out of the JSON on first use."""
+    """One version of one object; immutable but for what is made of it on first use and remembered.
 
-    __slots__ = ("_attributes", "key", "revision", "tail")
+    `head` says in which version it is stored: `{"kind":…,"apiVersion":…,`, one bytes object for all that share it.
+    """
 
-    def __init__(self, key: bytes, tail: bytes, revision: int) -> None:
-        self.key, self.tail, self.revision = key, tail, revision
+    __slots__ = ("_attributes", "_memo", "head", "key", "revision", "tail")
+
+    def __init__(self, key: bytes, head: bytes, tail: bytes, revision: int) -> None:
+        self.key, self.head, self.tail, self.revision = key, head, tail, revision
         self._attributes: Attributes | None = None
+        self._memo: Memo | None = None
 
     def attributes(self, attributes_of: AttributesOf) -> Attributes:
         """Labels and selectable fields, parsed once per object version."""
@@ -59,26 +72,107 @@ class Entry:
             found = self._attributes = attributes_of(orjson.loads(b"{" + self.tail))
         return found
 
-    def value(self, head: bytes) -> bytes:
-        """The canonical value, as etcd holds it."""
+    def recall(self, key: object) -> object | None:
+        """What was remembered of this version under a key; None if nothing was, or not any more."""
+        memo = self._memo
+        return None if memo is None else MEMOS.find(memo, key)
+
+    def remember(self, key: object, value: object, size: int) -> None:
+        """Remembers what was made of this version at some cost: about `size` bytes, not to be changed."""
+        memo = self._memo
+        if memo is None:
+            memo = self._memo = Memo()
+        MEMOS.keep(memo, key, value, size)
+
+    async def made(self, key: object, make: Callable[[Entry], Awaitable[T]], size_of: Callable[[T], int]) -> T:
+        """What `make` makes of this version, remembered under a key; made once for those who ask at the same time.
+
+        Raises what `make` raises, which is not remembered.
+        """
+        found = self.recall(key)
+        if found is not None:
+            return found  # type: ignore[return-value]  # it was remembered here
+        memo = self._memo
+        if memo is None:
+            memo = self._memo = Memo()
+        value = await made_once(memo, key, lambda: make(self))
+        MEMOS.keep(memo, key, value, size_of(value))
+        return value
+
+    def parsed(self) -> dict[str, Any]:
+        """The object as it is stored, with its resourceVersion; remembered, and not to be changed."""
+        found: Any = self.recall(_PARSED)
+        if found is None:
+            found = orjson.loads(self.head + self.tail)
+            self.remember(_PARSED, found, PARSED_SIZE * len(self.tail))
+        parsed: dict[str, Any] = found
+        return parsed
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it keeps in memory."""
+        return len(self.tail)
+
+    @property
+    def readable(self) -> Entry | None:
+        """The newest version up to this one that can be read: itself, but for a `CorruptEntry`."""
+        return self
+
+    def stored(self) -> StoredObject:
+        """The object as etcd holds it, or would if this server had written it."""
         tail = self.tail
         start = tail.index(_VERSION)
-        return b"%b%b%b%b" % (head, tail[:start], tail[tail.index(b'"', start + len(_VERSION)) + 1 :], MARK)
+        end = tail.index(b'"', start + len(_VERSION)) + 1
+        return StoredObject(self.key, b"%b%b%b%b" % (self.head, tail[:start], tail[end:], MARK), self.revision)
 
     def at(self, revision: int) -> Entry:
         """The same object under another resourceVersion, as a DELETED event carries it."""
         tail = self.tail
         start = tail.index(_VERSION) + len(_VERSION)
-        entry = Entry(self.key, b"%b%d%b" % (tail[:start], revision, tail[tail.index(b'"', start) :]), revision)
+        tail = b"%b%d%b" % (tail[:start], revision, tail[tail.index(b'"', start) :])
+        entry = Entry(self.key, self.head, tail, revision)
         entry._attributes = self._attributes
         return entry
 
 
+class CorruptEntry(Entry):
+    """An object version that can't be read: whoever asks for its content gets CorruptObject raised.
+
+    `last` is the newest version before it that could be read, if that was seen: what those who watch still have.
+    """
+
+    __slots__ = ("last", "raw", "reason")
+
+    def __init__(self, key: bytes, raw: bytes, revision: int, reason: str, last: Entry | None = None) -> None:
+        self.key, self.head, self.raw, self.revision, self.reason = key, b"", raw, revision, reason
+        self.last = last
+        self._attributes = self._memo = None
+
+    @property
+    def tail(self) -> bytes:  # type: ignore[override]  # there is none, whatever reads it must fail
+        raise CorruptObject(self.key, self.revision, self.reason)
+
+    @property
+    def size(self) -> int:
+        return len(self.raw)
+
+    @property
+    def readable(self) -> Entry | None:
+        return self.last
+
+    def stored(self) -> StoredObject:
+        return StoredObject(self.key, self.raw, self.revision, self.reason)
+
+    def at(self, revision: int) -> Entry:
+        last = None if self.last is None else self.last.at(revision)
+        return CorruptEntry(self.key, self.raw, revision, self.reason, last)
+
+
 def entry_of(key: bytes, value: bytes, revision: int, head: bytes) -> Entry:
-    """Makes an entry of a canonical value that starts with `head`."""
+    """Makes an entry of a canonical value that starts with `head`; raises ValueError if it only looks like one."""
     at = _after_uid(value)
     tail = b'%b,"resourceVersion":"%d"%b' % (value[len(head) : at], revision, value[at : -len(MARK)])
-    return Entry(key, tail, revision)
+    return Entry(key, head, tail, revision)
 
 
 class ChangeType(Enum):
@@ -90,13 +184,26 @@ class ChangeType(Enum):
 
 
 class Change:
-    """One change of one object. `entry` is the new version, for a deletion the last one at the deletion's revision."""
+    """One change of one object. `entry` is the new version, for a deletion the last one at the deletion's revision.
 
-    __slots__ = ("entry", "previous", "revision", "type")
+    `corrupt` tells that one of the versions can't be read: those who are shown changes go by `readable` then.
+    """
 
-    def __init__(self, type_: ChangeType, revision: int, entry: Entry, previous: Entry | None) -> None:
+    __slots__ = ("corrupt", "entry", "previous", "revision", "type")
+
+    def __init__(
+        self, type_: ChangeType, revision: int, entry: Entry, previous: Entry | None, corrupt: bool = False
+    ) -> None:
         self.type, self.revision, self.entry, self.previous = type_, revision, entry, previous
+        self.corrupt = corrupt
 
     @property
     def key(self) -> bytes:
         return self.entry.key
+
+    def readable(self) -> Change | None:
+        """The change as it is to those who have seen only what can be read; None if it is none to them."""
+        entry, previous = self.entry.readable, self.previous and self.previous.readable
+        if entry is None or (self.type is not ChangeType.DELETED and entry is not self.entry):
+            return None
+        return Change(self.type if previous else ChangeType.ADDED, self.revision, entry, previous)

@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class StoredObject:
-    """A value as etcd holds it (JSON without resourceVersion) with its mod revision."""
-
-    key: bytes
-    value: bytes
-    revision: int
+from typing import ClassVar
 
 
 class StorageError(Exception):
     """Base of everything that storage raises."""
+
+
+class CorruptObject(StorageError):
+    """What is stored under a key can't be read; `reason` says why. It is never shown, nor written back."""
+
+    def __init__(self, key: bytes, revision: int, reason: str) -> None:
+        super().__init__(f"object not decodable revision={revision}: {reason}")
+        self.key, self.revision, self.reason = key, revision, reason
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """A key's value with its mod revision; `raw` is canonical, or what etcd holds where that is `corrupt`."""
+
+    key: bytes
+    raw: bytes
+    revision: int
+    corrupt: str = ""  # why the value can't be read
+
+    @property
+    def value(self) -> bytes:
+        """The canonical value: JSON without a resourceVersion. Raises CorruptObject."""
+        if self.corrupt:
+            raise CorruptObject(self.key, self.revision, self.corrupt)
+        return self.raw
 
 
 class Unavailable(StorageError):
@@ -43,7 +60,12 @@ class FutureRevision(StorageError):
 
 
 class NoSpace(StorageError):
-    """etcd's database exceeded its quota."""
+    """etcd's database exceeded its quota: it takes nothing but deletions until somebody has made room."""
+
+    REMEDY: ClassVar = (
+        "compact and defragment etcd, or raise its --quota-backend-bytes, "
+        "then clear the alarm with `etcdctl alarm disarm`"
+    )
 
 
 class TooLarge(StorageError):
@@ -72,3 +94,7 @@ class Conflict(StorageError):
     def __init__(self, current: StoredObject | None) -> None:
         super().__init__("revision mismatch")
         self.current = current
+
+
+# A write that was answered with one of these was certainly not made.
+REFUSALS = (KeyExists, Conflict, TooLarge, NoSpace, PermissionDenied, Unauthenticated)

@@ -17,6 +17,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Iterator
+from operator import itemgetter
 
 from storage.cache import ResourceCache, WatchCache
 from storage.errors import Compacted, FutureRevision, StorageError
@@ -52,6 +53,7 @@ class Feed:
         self._restarted = 0.0
         self.ready = asyncio.Event()  # set by the first load
         self.connected = False
+        self.error: StorageError | None = None  # what keeps it from following, since that was interrupted
         self.progress_trusted = False  # whether this etcd's progress notifications keep the order
 
     async def run(self) -> None:
@@ -70,7 +72,7 @@ class Feed:
             except StorageError as error:
                 if self.connected:
                     log.warning("feed interrupted: %s", error)
-                self.connected = False
+                self.connected, self.error = False, error
                 await asyncio.sleep(RETRY)
 
     async def request_progress(self) -> bool:
@@ -105,17 +107,21 @@ class Feed:
             revision = at
             for kv in kvs:
                 loaded[kv.key] = (kv.value, kv.mod_revision)
-        if self.ready.is_set():
-            self._apply_difference(loaded, revision)
-        else:
+        anew = not self.ready.is_set()
+        self._cache.unowned.start_over()
+        if anew:
             self._cache.start_over()
             self._take_over(loaded)
+        else:
+            self._apply_difference(loaded, revision)
         self._last = _newest(loaded)
-        for resource in self._cache:
-            resource.history.start = max(resource.history.start, revision)
-            resource.wake()
         self._reload = False
         self._cache.advance(revision)
+        for resource in self._cache:
+            resource.history.start = max(resource.history.start, revision)
+            if anew:
+                resource.tell(None)
+            resource.wake()
         self.ready.set()
 
     async def _pages(self) -> AsyncIterator[tuple[int, list[KeyValue]]]:
@@ -134,7 +140,9 @@ class Feed:
         by_resource: dict[int, tuple[ResourceCache, list[tuple[bytes, bytes, int]]]] = {}
         for key, (value, revision) in loaded.items():
             resource = self._cache.of_key(key)
-            if resource is not None:
+            if resource is None:
+                self._cache.unowned.put(key, value, revision)
+            else:
                 by_resource.setdefault(id(resource), (resource, []))[1].append((key, value, revision))
         for resource, items in by_resource.values():
             resource.load(items)
@@ -144,11 +152,16 @@ class Feed:
 
         All at once: until the revision is reached nobody may see any of it.
         """
-        reached = self._cache.reached
-        for mod, key in sorted((mod, key) for key, (_, mod) in loaded.items() if mod > reached):
-            changed = self._cache.of_key(key)
-            if changed is not None:
-                changed.put(key, loaded[key][0], mod)
+        reached, changed = self._cache.reached, []
+        for key, (value, mod) in loaded.items():
+            resource = self._cache.of_key(key)
+            if resource is None:
+                self._cache.unowned.put(key, value, mod)
+            elif mod > reached:
+                changed.append((mod, key, resource))
+        changed.sort(key=itemgetter(0, 1))
+        for mod, key, resource in changed:
+            resource.put(key, loaded[key][0], mod)
         for resource in self._cache:
             for key in resource.all_keys():
                 if key not in loaded:
@@ -189,7 +202,7 @@ class Feed:
         self._watch = watch
         try:
             async for batch in watch:
-                self.connected = True
+                self.connected, self.error = True, None
                 if batch.events:
                     await self._take(batch)
                 elif batch.progress and self.progress_trusted:
@@ -246,6 +259,10 @@ class Feed:
             kv = event.kv
             resource = cache.of_key(kv.key)
             if resource is None:
+                if event.type == DELETE:
+                    cache.unowned.remove(kv.key)
+                else:
+                    cache.unowned.put(kv.key, kv.value, kv.mod_revision)
                 continue
             touched.add(resource)
             if event.type == DELETE:

@@ -83,4 +83,4 @@ class History:
 
 def _weight(change: Change) -> int:
     """The bytes that the history alone keeps alive."""
-    return 200 if change.previous is None else 200 + len(change.previous.tail)
+    return 200 if change.previous is None else 200 + change.previous.size

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from gateway.access.user import AUTHENTICATED_GROUP, User
 from gateway.http import status
-from gateway.http.request_info import RequestInfo
 from gateway.http.status import StatusError
+from gateway.http.user import AUTHENTICATED_GROUP
+from gateway.kinds.attributes import Attributes
 from gateway.validation.field import go_quote
 
 # what ClusterRole system:public-info-viewer lets everybody read, signed in or not
@@ -15,25 +15,30 @@ PUBLIC_PATHS = frozenset({"/healthz", "/livez", "/readyz", "/version", "/version
 
 
 class Authorizer(Protocol):
-    """Decides on a request; `None` allows it, a text says why not (it may be empty)."""
+    """Decides by the user and the request info of attributes.
 
-    def authorize(self, user: User, info: RequestInfo) -> str | None: ...
+    `None` allows it, a text says why not (it may be empty).
+    """
+
+    def authorize(self, attributes: Attributes) -> str | None: ...
 
 
 class AuthenticatedOnly:
     """Lets every authenticated user do everything, and others read what is public."""
 
-    def authorize(self, user: User, info: RequestInfo) -> str | None:
-        if AUTHENTICATED_GROUP in user.groups:
+    def authorize(self, attributes: Attributes) -> str | None:
+        if AUTHENTICATED_GROUP in attributes.user.groups:
             return None
+        info = attributes.info
         if not info.is_resource and info.verb == "get" and info.path in PUBLIC_PATHS:
             return None
         return ""
 
 
-def forbidden(user: User, info: RequestInfo, reason: str) -> StatusError:
+def forbidden(attributes: Attributes, reason: str) -> StatusError:
     """403 in kube-apiserver's words; `reason` is appended where the authorizer gave one."""
-    message = _message(user, info).translate(_SANITIZED) + (f": {reason}" if reason else "")
+    info = attributes.info
+    message = _message(attributes).translate(_SANITIZED) + (f": {reason}" if reason else "")
     if info.is_resource:
         error = status.forbidden(info.group, info.resource, info.name, message)
     else:
@@ -45,8 +50,9 @@ def forbidden(user: User, info: RequestInfo, reason: str) -> StatusError:
 _SANITIZED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
-def _message(user: User, info: RequestInfo) -> str:
-    subject = f"User {go_quote(user.name)} cannot {info.verb}"
+def _message(attributes: Attributes) -> str:
+    info = attributes.info
+    subject = f"User {go_quote(attributes.user.name)} cannot {info.verb}"
     if not info.is_resource:
         return f"{subject} path {go_quote(info.path)}"
     resource = f"{info.resource}/{info.subresource}" if info.subresource else info.resource

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gateway.access.authentication import TokenAuthenticator, read_token_file, with_authenticated
-from gateway.access.user import MASTERS_GROUP, User
 from gateway.config import Settings
+from gateway.http.user import MASTERS_GROUP, User
 
 ADMIN = User("kubernetes-admin", with_authenticated((MASTERS_GROUP,)), "kubernetes-admin")
 

@@ -6,6 +6,8 @@ Webhooks and policies come after the built-in ones, quotas last.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from gateway.admission import (
     certificate_approval,
     certificate_signing,
@@ -21,7 +23,8 @@ from gateway.admission import (
     storage_protection,
     volume_resize,
 )
-from gateway.admission.chain import Plugin
+from gateway.admission.chain import Chain, Parts, Plugin, compile_chain
+from gateway.kinds.resource import Resource
 
 PLUGINS: tuple[Plugin, ...] = (
     namespace_lifecycle.PLUGIN,
@@ -38,3 +41,9 @@ PLUGINS: tuple[Plugin, ...] = (
     certificate_subject.PLUGIN,
     default_ingress_class.PLUGIN,
 )
+
+
+def chain_for(resource: Resource, enabled: Collection[str], disabled: Collection[str], parts: Parts) -> Chain:
+    """The chain of a resource or subresource from the plug-ins that are on."""
+    active = [p for p in PLUGINS if p.name not in disabled and (p.default_on or p.name in enabled)]
+    return compile_chain(active, resource, parts)

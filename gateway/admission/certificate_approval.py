@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from gateway.admission.chain import Operation, Plugin, on
+from gateway.admission.chain import Plugin, looking_up, on
 from gateway.admission.lookup import Lookup
 from gateway.admission.refusal import refused
-from gateway.jsontypes import JsonObject
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.attributes import Attributes, Operation
 from gateway.validation.field import go_quote
 
 
-async def _validate(obj: JsonObject | None, old: JsonObject | None, context: WriteContext, lookup: Lookup) -> None:
+async def _validate(attributes: Attributes, lookup: Lookup) -> None:
+    old = attributes.old
     assert old is not None
     signer = (old.get("spec") or {}).get("signerName", "")
-    if not lookup.may_for_signer(context, "approve", signer):
-        raise refused(context, old, f"user not permitted to approve requests with signerName {go_quote(signer)}")
+    if not lookup.may_for_signer(attributes, "approve", signer):
+        raise refused(attributes, old, f"user not permitted to approve requests with signerName {go_quote(signer)}")
 
 
 PLUGIN = Plugin(
     "CertificateApproval",
     on("certificates.k8s.io/certificatesigningrequests/approval", operations=(Operation.UPDATE,)),
-    validate=_validate,
+    looking_up(validate=_validate),
 )

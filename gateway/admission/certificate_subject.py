@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import base64
 
-from gateway.admission.chain import Operation, Plugin, on
+from gateway.admission.chain import Plugin, looking_up, on
 from gateway.admission.lookup import Lookup
 from gateway.admission.refusal import refused
-from gateway.jsontypes import JsonObject
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.attributes import Attributes, Operation
 
 CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
 _MASTERS = "system:masters"
 
 
-async def _validate(obj: JsonObject | None, old: JsonObject | None, context: WriteContext, lookup: Lookup) -> None:
+async def _validate(attributes: Attributes, lookup: Lookup) -> None:
+    obj = attributes.obj
     assert obj is not None
     spec = obj.get("spec") or {}
     if spec.get("signerName") != CLIENT_SIGNER:
@@ -22,10 +22,10 @@ async def _validate(obj: JsonObject | None, old: JsonObject | None, context: Wri
     try:
         organizations = _organizations(base64.b64decode(spec.get("request") or ""))
     except ValueError as error:
-        raise refused(context, obj, f"failed to parse CSR: {error}") from None
+        raise refused(attributes, obj, f"failed to parse CSR: {error}") from None
     if _MASTERS in organizations:
         reason = f"use of {CLIENT_SIGNER} signer with {_MASTERS} group is not allowed"
-        raise refused(context, obj, reason)
+        raise refused(attributes, obj, reason)
 
 
 def _organizations(pem: bytes) -> list[str]:
@@ -39,5 +39,5 @@ def _organizations(pem: bytes) -> list[str]:
 PLUGIN = Plugin(
     "CertificateSubjectRestriction",
     on("certificates.k8s.io/certificatesigningrequests", operations=(Operation.CREATE,)),
-    validate=_validate,
+    looking_up(validate=_validate),
 )

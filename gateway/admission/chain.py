@@ -9,39 +9,57 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
-from enum import Enum
+from functools import partial
 
 from gateway.admission.lookup import Lookup
-from gateway.jsontypes import JsonObject
-from gateway.resources.resource import Resource
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.attributes import Attributes, Operation
+from gateway.kinds.resource import Resource
+
+# Looks at `attributes.obj` (None for a delete) and `attributes.old` (None for a create). A mutating one may change
+# the object in place or put another in its place. Raises StatusError, as a rule 403, to refuse.
+Review = Callable[[Attributes], Awaitable[None]]
+_LookingUp = Callable[[Attributes, Lookup], Awaitable[None]]
 
 
-class Operation(Enum):
-    """What is done to an object, as admission names it."""
+@dataclass(frozen=True, slots=True)
+class Reviews:
+    """What a plug-in does: `admit` runs before validation and may change the object, `validate` after it."""
 
-    CREATE = "CREATE"
-    UPDATE = "UPDATE"
-    DELETE = "DELETE"
-    CONNECT = "CONNECT"
+    admit: Review | None = None
+    validate: Review | None = None
 
 
-# (object, None for a delete; the object before it, None for a create; …); may change the object in place
-Review = Callable[[JsonObject | None, JsonObject | None, WriteContext, Lookup], Awaitable[None]]
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What plug-ins are made with."""
+
+    lookup: Lookup
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """An admission plug-in. Its functions raise StatusError (as a rule 403) to refuse the write.
-
-    `admit` runs before validation and may change the object, `validate` after it.
-    """
+    """An admission plug-in; `make` is called once for each resource whose writes it handles."""
 
     name: str
     handles: Callable[[Resource, Operation], bool]
-    admit: Review | None = None
-    validate: Review | None = None
+    make: Callable[[Parts], Reviews]
     default_on: bool = True
+
+
+def looking_up(admit: _LookingUp | None = None, validate: _LookingUp | None = None) -> Callable[[Parts], Reviews]:
+    """The `make` of a plug-in that needs nothing but other objects."""
+
+    def make(parts: Parts) -> Reviews:
+        return Reviews(
+            None if admit is None else partial(_with, admit, parts.lookup),
+            None if validate is None else partial(_with, validate, parts.lookup),
+        )
+
+    return make
+
+
+def _with(look: _LookingUp, lookup: Lookup, attributes: Attributes) -> Awaitable[None]:
+    return look(attributes, lookup)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,30 +69,30 @@ class Chain:
     mutating: dict[Operation, tuple[Review, ...]]
     validating: dict[Operation, tuple[Review, ...]]
 
+    async def mutate(self, attributes: Attributes) -> None:
+        """Runs the mutating half; raises the first refusal."""
+        for look in self.mutating[attributes.operation]:
+            await look(attributes)
 
-def chain_for(resource: Resource, enabled: Collection[str], disabled: Collection[str]) -> Chain:
-    """Compiles the chain of a resource or subresource from the plug-ins that are on."""
-    from gateway.admission import PLUGINS
+    async def validate(self, attributes: Attributes) -> None:
+        """Runs the validating half; raises the first refusal."""
+        for look in self.validating[attributes.operation]:
+            await look(attributes)
 
-    active = [p for p in PLUGINS if p.name not in disabled and (p.default_on or p.name in enabled)]
+
+def compile_chain(plugins: Collection[Plugin], resource: Resource, parts: Parts) -> Chain:
+    """The chain of a resource or subresource out of the plug-ins that are on, in their order."""
+    made: dict[str, Reviews] = {}
     mutating, validating = {}, {}
     for operation in Operation:
-        relevant = [plugin for plugin in active if plugin.handles(resource, operation)]
-        mutating[operation] = tuple(plugin.admit for plugin in relevant if plugin.admit is not None)
-        validating[operation] = tuple(plugin.validate for plugin in relevant if plugin.validate is not None)
+        relevant = [plugin for plugin in plugins if plugin.handles(resource, operation)]
+        for plugin in relevant:
+            if plugin.name not in made:
+                made[plugin.name] = plugin.make(parts)
+        reviews = [made[plugin.name] for plugin in relevant]
+        mutating[operation] = tuple(each.admit for each in reviews if each.admit is not None)
+        validating[operation] = tuple(each.validate for each in reviews if each.validate is not None)
     return Chain(mutating, validating)
-
-
-async def review(
-    reviews: tuple[Review, ...],
-    obj: JsonObject | None,
-    old: JsonObject | None,
-    context: WriteContext,
-    lookup: Lookup,
-) -> None:
-    """Runs one side of a chain; raises the first refusal."""
-    for look in reviews:
-        await look(obj, old, context, lookup)
 
 
 def on(*targets: str, operations: Collection[Operation]) -> Callable[[Resource, Operation], bool]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from gateway.admission.chain import Operation, Plugin, on
+from gateway.admission.chain import Plugin, looking_up, on
 from gateway.admission.default_class import newest_default
 from gateway.admission.lookup import Lookup
-from gateway.jsontypes import JsonObject
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.attributes import Attributes, Operation
 
 _OLD_CHOICE = "kubernetes.io/ingress.class"
 _DEFAULT = "ingressclass.kubernetes.io/is-default-class"
 
 
-async def _admit(obj: JsonObject | None, old: JsonObject | None, context: WriteContext, lookup: Lookup) -> None:
+async def _admit(attributes: Attributes, lookup: Lookup) -> None:
+    obj = attributes.obj
     assert obj is not None
     spec = obj.setdefault("spec", {})
     annotations = obj["metadata"].get("annotations") or {}
@@ -23,4 +23,6 @@ async def _admit(obj: JsonObject | None, old: JsonObject | None, context: WriteC
         spec["ingressClassName"] = name
 
 
-PLUGIN = Plugin("DefaultIngressClass", on("networking.k8s.io/ingresses", operations=(Operation.CREATE,)), admit=_admit)
+PLUGIN = Plugin(
+    "DefaultIngressClass", on("networking.k8s.io/ingresses", operations=(Operation.CREATE,)), looking_up(admit=_admit)
+)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from gateway.admission.chain import Operation, Plugin, on
+from gateway.admission.chain import Plugin, looking_up, on
 from gateway.admission.default_class import newest_default
 from gateway.admission.lookup import Lookup
-from gateway.jsontypes import JsonObject
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.attributes import Attributes, Operation
 
 CLAIM_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 _DEFAULT = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 
 
-async def _admit(obj: JsonObject | None, old: JsonObject | None, context: WriteContext, lookup: Lookup) -> None:
+async def _admit(attributes: Attributes, lookup: Lookup) -> None:
+    obj = attributes.obj
     assert obj is not None
     spec = obj.setdefault("spec", {})
     annotations = obj["metadata"].get("annotations") or {}
@@ -23,4 +23,6 @@ async def _admit(obj: JsonObject | None, old: JsonObject | None, context: WriteC
         spec["storageClassName"] = name
 
 
-PLUGIN = Plugin("DefaultStorageClass", on("/persistentvolumeclaims", operations=(Operation.CREATE,)), admit=_admit)
+PLUGIN = Plugin(
+    "DefaultStorageClass", on("/persistentvolumeclaims", operations=(Operation.CREATE,)), looking_up(admit=_admit)
+)

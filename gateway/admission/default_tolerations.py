@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from gateway.admission.chain import Operation, Plugin, on
+from gateway.admission.chain import Plugin, looking_up, on
 from gateway.admission.lookup import Lookup
-from gateway.jsontypes import JsonObject
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.attributes import Attributes, Operation
 
 SECONDS = 300
 _TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
-async def _admit(obj: JsonObject | None, old: JsonObject | None, context: WriteContext, lookup: Lookup) -> None:
+async def _admit(attributes: Attributes, lookup: Lookup) -> None:
+    obj = attributes.obj
     assert obj is not None
     spec = obj.setdefault("spec", {})
     tolerations = spec.get("tolerations") or []
@@ -25,4 +25,6 @@ async def _admit(obj: JsonObject | None, old: JsonObject | None, context: WriteC
         ]
 
 
-PLUGIN = Plugin("DefaultTolerationSeconds", on("/pods", operations=(Operation.CREATE, Operation.UPDATE)), admit=_admit)
+PLUGIN = Plugin(
+    "DefaultTolerationSeconds", on("/pods", operations=(Operation.CREATE, Operation.UPDATE)), looking_up(admit=_admit)
+)

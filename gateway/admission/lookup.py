@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from gateway.jsontypes import JsonObject, loads
-from gateway.resources.strategy import WriteContext
-
-if TYPE_CHECKING:
-    from gateway.server import Gateway
-
-_MEMO_LIMIT = 4096
-_PARSED = "parsed objects"
+from gateway.kinds.attributes import Attributes
+from storage.store import EtcdStore
 
 
 class Lookup:
-    """Reads objects by their storage prefix ("namespaces", "priorityclasses"), in their storage version."""
+    """Reads objects by their storage prefix ("namespaces", "priorityclasses"), in their storage version.
 
-    __slots__ = ("_gateway", "_memo", "_prefix")
+    What the cache has is parsed once for each version of an object.
+    """
 
-    def __init__(self, gateway: Gateway) -> None:
-        self._gateway = gateway
-        self._prefix = gateway.settings.etcd_prefix
-        self._memo: dict[bytes, tuple[int, JsonObject]] = {}
+    __slots__ = ("_prefix", "_store")
+
+    def __init__(self, store: EtcdStore, etcd_prefix: str) -> None:
+        self._store, self._prefix = store, etcd_prefix
 
     def _key(self, storage_prefix: str, namespace: str, name: str) -> bytes:
         path = f"{namespace}/{name}" if namespace else name
@@ -31,40 +25,26 @@ class Lookup:
     async def get(self, storage_prefix: str, namespace: str, name: str, *, live: bool = False) -> JsonObject | None:
         """An object, not to be changed; `live` asks etcd at once. A missing one is asked for in etcd too."""
         key = self._key(storage_prefix, namespace, name)
-        store = self._gateway.store
-        stored = None if live else store.cached(key)
-        if stored is None:
-            stored = await store.get(key)
-        if stored is None:
-            return None
-        found = self._memo.get(key)
-        if found is not None and found[0] == stored.revision:
-            return found[1]
-        if len(self._memo) >= _MEMO_LIMIT:
-            self._memo.clear()
-        obj: JsonObject = loads(stored.value)
-        self._memo[key] = stored.revision, obj
-        return obj
+        store = self._store
+        resource = None if live else store.cache.of_key(key)
+        entry = None if resource is None else resource.get(key)
+        if entry is not None:
+            return entry.parsed()
+        stored = await store.get(key)
+        found: JsonObject | None = None if stored is None else loads(stored.value)
+        return found
 
     def cached_list(self, storage_prefix: str) -> list[JsonObject]:
         """All objects of a resource that the watch cache has, in key order, not to be changed."""
-        cache = self._gateway.store.cache.of_key(f"{self._prefix}/{storage_prefix}/x".encode())
-        if cache is None:
-            return []
-        found = cache.memo.get(_PARSED)
-        if isinstance(found, list):
-            return found
-        entries = cache.slice(*cache.bounds(cache.spec.prefix))
-        objects = [loads(cache.spec.head + entry.tail) for entry in entries]
-        cache.memo[_PARSED] = objects
-        return objects
+        entries = self._store.cached_entries(f"{self._prefix}/{storage_prefix}/".encode())
+        return [entry.parsed() for entry in entries]
 
     async def list(self, storage_prefix: str, namespace: str = "") -> list[JsonObject]:
         """All objects below a prefix, most recent, in key order."""
         path = f"{namespace}/" if namespace else ""
-        stored = await self._gateway.store.list(f"{self._prefix}/{storage_prefix}/{path}".encode())
+        stored = await self._store.list(f"{self._prefix}/{storage_prefix}/{path}".encode())
         return [loads(item.value) for item in stored]
 
-    def may_for_signer(self, context: WriteContext, verb: str, signer: str) -> bool:
+    def may_for_signer(self, attributes: Attributes, verb: str, signer: str) -> bool:
         """Whether the user may approve or sign for a signer, by its name or by its domain."""
         return True

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from gateway.admission.chain import Operation, Plugin, on
+from gateway.admission.chain import Plugin, looking_up, on
 from gateway.admission.lookup import Lookup
-from gateway.jsontypes import JsonObject
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.attributes import Attributes, Operation
 
 NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 
 
-async def _admit(obj: JsonObject | None, old: JsonObject | None, context: WriteContext, lookup: Lookup) -> None:
+async def _admit(attributes: Attributes, lookup: Lookup) -> None:
+    obj = attributes.obj
     assert obj is not None
     taints = obj.setdefault("spec", {}).setdefault("taints", [])
     if not any(taint.get("key") == NOT_READY["key"] and taint.get("effect") == "NoSchedule" for taint in taints):
         taints.append(dict(NOT_READY))
 
 
-PLUGIN = Plugin("TaintNodesByCondition", on("/nodes", operations=(Operation.CREATE,)), admit=_admit)
+PLUGIN = Plugin(
+    "TaintNodesByCondition",
+    on("/nodes", operations=(Operation.CREATE,)),
+    looking_up(admit=_admit),
+)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from gateway.http.status import StatusError, forbidden
 from gateway.jsontypes import JsonObject
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.attributes import Attributes
 
 
-def refused(context: WriteContext, obj: JsonObject | None, reason: str) -> StatusError:
+def refused(attributes: Attributes, obj: JsonObject | None, reason: str) -> StatusError:
     """403 for the object that is written, by its name or, before it has one, by its generateName."""
     meta = (obj or {}).get("metadata") or {}
-    name = context.name or meta.get("name") or meta.get("generateName") or "Unknown"
-    return forbidden(context.resource.group, context.resource.resource, name, reason)
+    name = attributes.name or meta.get("name") or meta.get("generateName") or "Unknown"
+    return forbidden(attributes.resource.group, attributes.resource.resource, name, reason)

@@ -4,47 +4,48 @@ from __future__ import annotations
 
 from copy import deepcopy
 
-from gateway.admission.chain import Operation, Plugin, on
+from gateway.admission.chain import Plugin, looking_up, on
 from gateway.admission.lookup import Lookup
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.attributes import Attributes, Operation
 from gateway.validation.field import go_quote
 
 _OVERHEAD_DIFFERS = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
 
 
-async def _class_of(pod: JsonObject, context: WriteContext, lookup: Lookup) -> JsonObject | None:
+async def _class_of(pod: JsonObject, attributes: Attributes, lookup: Lookup) -> JsonObject | None:
     name = (pod.get("spec") or {}).get("runtimeClassName")
     if name is None:
         return None
     found = await lookup.get("runtimeclasses", "", name)
     if found is None:
-        raise refused(context, pod, f"pod rejected: RuntimeClass {go_quote(name)} not found")
+        raise refused(attributes, pod, f"pod rejected: RuntimeClass {go_quote(name)} not found")
     return found
 
 
-async def _admit(obj: JsonObject | None, old: JsonObject | None, context: WriteContext, lookup: Lookup) -> None:
+async def _admit(attributes: Attributes, lookup: Lookup) -> None:
+    obj = attributes.obj
     assert obj is not None
-    runtime = await _class_of(obj, context, lookup)
+    runtime = await _class_of(obj, attributes, lookup)
     if runtime is None:
         return
     spec = obj["spec"]
     overhead = (runtime.get("overhead") or {}).get("podFixed")
     if overhead is not None:
         if spec.get("overhead") and spec["overhead"] != overhead:
-            raise refused(context, obj, _OVERHEAD_DIFFERS)
+            raise refused(attributes, obj, _OVERHEAD_DIFFERS)
         spec["overhead"] = dict(overhead)
-    _set_scheduling(obj, runtime.get("scheduling") or {}, context)
+    _set_scheduling(obj, runtime.get("scheduling") or {}, attributes)
 
 
-def _set_scheduling(pod: JsonObject, scheduling: JsonObject, context: WriteContext) -> None:
+def _set_scheduling(pod: JsonObject, scheduling: JsonObject, attributes: Attributes) -> None:
     spec = pod["spec"]
     selector = dict(spec.get("nodeSelector") or {})
     for key, value in (scheduling.get("nodeSelector") or {}).items():
         if selector.get(key, value) != value:
             raise refused(
-                context,
+                attributes,
                 pod,
                 f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
                 f"pod.spec.nodeSelector[{key}] = {selector[key]}",
@@ -60,17 +61,20 @@ def _set_scheduling(pod: JsonObject, scheduling: JsonObject, context: WriteConte
         spec["tolerations"] = tolerations
 
 
-async def _validate(obj: JsonObject | None, old: JsonObject | None, context: WriteContext, lookup: Lookup) -> None:
+async def _validate(attributes: Attributes, lookup: Lookup) -> None:
+    obj = attributes.obj
     assert obj is not None
-    runtime = await _class_of(obj, context, lookup)
+    runtime = await _class_of(obj, attributes, lookup)
     overhead = ((runtime or {}).get("overhead") or {}).get("podFixed")
     given = obj["spec"].get("overhead")
     if overhead is not None:
         if (given or {}) != overhead:
-            raise refused(context, obj, _OVERHEAD_DIFFERS)
+            raise refused(attributes, obj, _OVERHEAD_DIFFERS)
     elif given is not None:
         reason = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
-        raise refused(context, obj, reason)
+        raise refused(attributes, obj, reason)
 
 
-PLUGIN = Plugin("RuntimeClass", on("/pods", operations=(Operation.CREATE,)), admit=_admit, validate=_validate)
+PLUGIN = Plugin(
+    "RuntimeClass", on("/pods", operations=(Operation.CREATE,)), looking_up(admit=_admit, validate=_validate)
+)

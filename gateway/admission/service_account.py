@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gateway.admission.chain import Operation, Plugin, on
+from gateway.admission.chain import Plugin, looking_up, on
 from gateway.admission.lookup import Lookup
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
-from gateway.resources.strategy import WriteContext
-from gateway.verbs.metadata import generated_name
+from gateway.kinds.attributes import Attributes, Operation
+from gateway.kinds.metadata import generated_name
 
 MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 TOKEN_SECONDS = 3607
@@ -19,50 +19,52 @@ _ENFORCE_SECRETS = "kubernetes.io/enforce-mountable-secrets"
 _DEFAULT_MODE = 0o644
 
 
-async def _admit(obj: JsonObject | None, old: JsonObject | None, context: WriteContext, lookup: Lookup) -> None:
+async def _admit(attributes: Attributes, lookup: Lookup) -> None:
+    obj, old = attributes.obj, attributes.old
     if obj is None or old is not None:
         return
     spec = obj.setdefault("spec", {})
     if not _is_mirror(obj):
         name = spec.get("serviceAccountName") or "default"
         spec["serviceAccountName"] = spec["serviceAccount"] = name
-        account = await _account(obj, context, lookup)
+        account = await _account(obj, attributes, lookup)
         if _automounts(account, spec):
             _mount_token(spec)
         if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
             spec["imagePullSecrets"] = [{"name": each.get("name", "")} for each in account["imagePullSecrets"]]
-    await _validate(obj, old, context, lookup)
+    await _validate(attributes, lookup)
 
 
-async def _validate(obj: JsonObject | None, old: JsonObject | None, context: WriteContext, lookup: Lookup) -> None:
-    if obj is None or (old is not None and context.subresource != "ephemeralcontainers"):
+async def _validate(attributes: Attributes, lookup: Lookup) -> None:
+    obj, old = attributes.obj, attributes.old
+    if obj is None or (old is not None and attributes.subresource != "ephemeralcontainers"):
         return
     spec = obj.get("spec") or {}
     if old is None and _is_mirror(obj):
-        _check_mirror(obj, spec, context)
+        _check_mirror(obj, spec, attributes)
         return
     if not spec.get("serviceAccountName"):
         name = obj["metadata"].get("name", "")
-        raise refused(context, obj, f"no service account specified for pod {context.namespace}/{name}")
-    account = await _account(obj, context, lookup)
+        raise refused(attributes, obj, f"no service account specified for pod {attributes.namespace}/{name}")
+    account = await _account(obj, attributes, lookup)
     enforced = (account["metadata"].get("annotations") or {}).get(_ENFORCE_SECRETS, "")
     if enforced in ("1", "t", "T", "true", "TRUE", "True"):
         problem = _forbidden_secret(spec, account, ephemeral=old is not None)
         if problem:
-            raise refused(context, obj, problem)
+            raise refused(attributes, obj, problem)
 
 
 def _is_mirror(pod: JsonObject) -> bool:
     return _MIRROR in (pod["metadata"].get("annotations") or {})
 
 
-async def _account(pod: JsonObject, context: WriteContext, lookup: Lookup) -> JsonObject:
+async def _account(pod: JsonObject, attributes: Attributes, lookup: Lookup) -> JsonObject:
     name = pod["spec"]["serviceAccountName"]
-    account = await lookup.get("serviceaccounts", context.namespace, name)
+    account = await lookup.get("serviceaccounts", attributes.namespace, name)
     if account is None:
         missing = f'serviceaccount "{name}" not found'
-        where = f"{context.namespace}/{name}"
-        raise refused(context, pod, f"error looking up service account {where}: {missing}")
+        where = f"{attributes.namespace}/{name}"
+        raise refused(attributes, pod, f"error looking up service account {where}: {missing}")
     return account
 
 
@@ -100,16 +102,16 @@ def _token_source() -> JsonObject:
     }
 
 
-def _check_mirror(pod: JsonObject, spec: JsonObject, context: WriteContext) -> None:
+def _check_mirror(pod: JsonObject, spec: JsonObject, attributes: Attributes) -> None:
     if spec.get("serviceAccountName"):
-        raise refused(context, pod, "a mirror pod may not reference service accounts")
+        raise refused(attributes, pod, "a mirror pod may not reference service accounts")
     volumes = spec.get("volumes") or ()
     if any(volume.get("secret") for volume in volumes) or any(_secrets_of_containers(spec)):
-        raise refused(context, pod, "a mirror pod may not reference secrets")
+        raise refused(attributes, pod, "a mirror pod may not reference secrets")
     for volume in volumes:
         for source in (volume.get("projected") or {}).get("sources") or ():
             if source.get("serviceAccountToken"):
-                raise refused(context, pod, "a mirror pod may not use ServiceAccountToken volume projections")
+                raise refused(attributes, pod, "a mirror pod may not use ServiceAccountToken volume projections")
 
 
 _KINDS = {"initContainers": "init container", "containers": "container", "ephemeralContainers": "ephemeral container"}
@@ -154,6 +156,5 @@ def _forbidden_secret(spec: JsonObject, account: JsonObject, *, ephemeral: bool)
 PLUGIN = Plugin(
     "ServiceAccount",
     on("/pods", "/pods/ephemeralcontainers", operations=(Operation.CREATE, Operation.UPDATE)),
-    admit=_admit,
-    validate=_validate,
+    looking_up(admit=_admit, validate=_validate),
 )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from gateway.admission.chain import Operation, Plugin, on
+from gateway.admission.chain import Plugin, looking_up, on
 from gateway.admission.lookup import Lookup
-from gateway.jsontypes import JsonObject
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.attributes import Attributes, Operation
 
 FINALIZERS = {
     "persistentvolumes": "kubernetes.io/pv-protection",
@@ -14,9 +13,10 @@ FINALIZERS = {
 }
 
 
-async def _admit(obj: JsonObject | None, old: JsonObject | None, context: WriteContext, lookup: Lookup) -> None:
+async def _admit(attributes: Attributes, lookup: Lookup) -> None:
+    obj = attributes.obj
     assert obj is not None
-    finalizer = FINALIZERS[context.resource.resource]
+    finalizer = FINALIZERS[attributes.resource.resource]
     finalizers = obj["metadata"].setdefault("finalizers", [])
     if finalizer not in finalizers:
         finalizers.append(finalizer)
@@ -30,5 +30,5 @@ PLUGIN = Plugin(
         "storage.k8s.io/volumeattributesclasses",
         operations=(Operation.CREATE,),
     ),
-    admit=_admit,
+    looking_up(admit=_admit),
 )

@@ -14,9 +14,10 @@ from uuid import uuid4
 
 from gateway.allocation.errors import AllocationError, RangeFull
 from gateway.jsontypes import JsonObject, dumps, loads
-from gateway.verbs.metadata import now_text
-from storage.errors import Conflict, KeyExists
-from storage.store import Store
+from gateway.kinds.metadata import now_text
+from storage.change import change, removed
+from storage.errors import KeyExists
+from storage.protocol import Store
 
 MANAGED_BY = "ipallocator.k8s.io"
 _FAMILY_LABEL = "ipaddress.kubernetes.io/ip-family"
@@ -58,8 +59,7 @@ class Addresses:
     def ranges(self, family: str) -> list[Network]:
         """The ranges of a family that addresses may be taken from."""
         texts: list[str] = []
-        cache = self._store.cache.of_key(self._ranges_prefix + b"x")
-        entries = [] if cache is None else cache.slice(*cache.bounds(self._ranges_prefix))
+        entries = self._store.cached_entries(self._ranges_prefix)
         for entry in entries:
             block: JsonObject = loads(b"{" + entry.tail)
             if _is_ready(block):
@@ -94,14 +94,7 @@ class Addresses:
 
     async def release(self, address: str) -> None:
         """Gives an address back; one that is not taken is left alone."""
-        key = self._key(str(ip_address(address)))
-        current = self._store.cached(key) or await self._store.get(key)
-        while current is not None:
-            try:
-                await self._store.delete(key, current.revision)
-                return
-            except Conflict as lost:
-                current = lost.current
+        await change(self._store, self._key(str(ip_address(address))), removed)
 
     def _key(self, address: str) -> bytes:
         return (self._prefix + address).encode()

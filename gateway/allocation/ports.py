@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable
 
 from gateway.allocation.errors import AllocationError, RangeFull
 from gateway.jsontypes import JsonObject, dumps, loads
-from storage.errors import Conflict, KeyExists, StoredObject
-from storage.store import Store
+from storage.change import KEEP, Decision, Put, change
+from storage.errors import StoredObject
+from storage.protocol import Store
 
 _ALLOCATED = "provided port is already allocated"
 _PROTOBUF = b"k8s\x00"
@@ -100,31 +101,20 @@ class NodePorts:
                 return random.choice(free)
         raise RangeFull
 
-    async def _change(self, change: Callable[[int], int]) -> None:
-        """Applies `change` to the bitmap as it is now, however often others are faster."""
-        if self._known is None:
-            self._known = await self._store.get(self._key)
-        confirmed = False
-        while True:
-            bits = self._bits(self._known)
-            try:
-                wanted = change(bits)
-            except AllocationError:
-                if confirmed:
-                    raise
-                self._known, confirmed = await self._store.get(self._key), True
-                continue
-            if wanted == bits and confirmed:
-                return
-            try:
-                await self._write(wanted)
-                return
-            except (Conflict, KeyExists) as lost:
-                self._known, confirmed = lost.current, True
+    async def _change(self, change_bits: Callable[[int], int]) -> None:
+        """Applies `change_bits` to the bitmap as it is now, however often others are faster."""
 
-    async def _write(self, bits: int) -> None:
+        async def make(current: StoredObject | None) -> Decision:
+            bits = self._bits(current)
+            wanted = change_bits(bits)
+            return KEEP if wanted == bits else Put(self._value(wanted))
+
+        done = await change(self._store, self._key, make, start=self._known)
+        self._known = done.after
+
+    def _value(self, bits: int) -> bytes:
         data = bits.to_bytes((bits.bit_length() + 7) // 8, "big")
-        value = dumps(
+        return dumps(
             {
                 "kind": "RangeAllocation",
                 "apiVersion": "v1",
@@ -133,12 +123,6 @@ class NodePorts:
                 "data": base64.b64encode(data).decode(),
             }
         )
-        known = self._known
-        if known is None:
-            revision = await self._store.create(self._key, value)
-        else:
-            revision = await self._store.update(self._key, value, known.revision)
-        self._known = StoredObject(self._key, value, revision)
 
     def _bits(self, stored: StoredObject | None) -> int:
         """The bitmap; empty when there is none or it is for another range."""

@@ -9,16 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from gateway.allocation.addresses import MANAGED_BY, Parent, address_object
 from gateway.allocation.carry_over import needs_health_check_port, node_ports
 from gateway.allocation.services import ServiceAllocation
 from gateway.jsontypes import JsonObject, loads
 from storage.errors import Conflict, KeyExists, StorageError, StoredObject
-
-if TYPE_CHECKING:
-    from gateway.server import Gateway
 
 log = logging.getLogger(__name__)
 
@@ -38,12 +34,12 @@ class Suspects:
         return {name for name, count in self.rounds.items() if count >= ROUNDS}
 
 
-async def repair_until(gateway: Gateway, stopping: asyncio.Event, interval: float = INTERVAL) -> None:
+async def repair_until(allocation: ServiceAllocation, stopping: asyncio.Event, interval: float = INTERVAL) -> None:
     """Repairs now and then once every `interval` seconds until told to stop. Safe on several replicas at once."""
     addresses, ports = Suspects(), Suspects()
     while not stopping.is_set():
         try:
-            await repair(gateway, addresses, ports)
+            await repair(allocation, addresses, ports)
         except (StorageError, Conflict) as error:
             log.warning("cluster IPs and node ports could not be checked", extra={"error": str(error)})
         try:
@@ -52,14 +48,13 @@ async def repair_until(gateway: Gateway, stopping: asyncio.Event, interval: floa
             continue
 
 
-async def repair(gateway: Gateway, addresses: Suspects, ports: Suspects) -> None:
+async def repair(allocation: ServiceAllocation, addresses: Suspects, ports: Suspects) -> None:
     """One round. Raises StorageError."""
-    allocation = ServiceAllocation(gateway)
     taken_ports = await allocation.ports.taken()
-    root = gateway.settings.etcd_prefix
-    recorded = await gateway.store.list(f"{root}/ipaddresses/".encode())
-    services = [loads(stored.value) for stored in await gateway.store.list(f"{root}/services/specs/".encode())]
-    await _repair_addresses(gateway, services, recorded, addresses)
+    root = allocation.prefix
+    recorded = await allocation.store.list(f"{root}/ipaddresses/".encode())
+    services = [loads(stored.value) for stored in await allocation.store.list(f"{root}/services/specs/".encode())]
+    await _repair_addresses(allocation, services, recorded, addresses)
     used = _ports(services)
     missing = used - taken_ports
     if missing:
@@ -70,7 +65,7 @@ async def repair(gateway: Gateway, addresses: Suspects, ports: Suspects) -> None
 
 
 async def _repair_addresses(
-    gateway: Gateway, services: list[JsonObject], recorded: list[StoredObject], suspects: Suspects
+    allocation: ServiceAllocation, services: list[JsonObject], recorded: list[StoredObject], suspects: Suspects
 ) -> None:
     used: dict[str, Parent] = {}
     for service in services:
@@ -79,16 +74,16 @@ async def _repair_addresses(
             if address and address != "None":
                 used[address] = Parent(meta["namespace"], meta["name"])
     by_name = {stored.key.rsplit(b"/", 1)[1].decode(): stored for stored in recorded}
-    prefix = f"{gateway.settings.etcd_prefix}/ipaddresses/"
+    prefix = f"{allocation.prefix}/ipaddresses/"
     for address, parent in used.items():
         if address not in by_name:
             try:
-                await gateway.store.create((prefix + address).encode(), address_object(address, parent))
+                await allocation.store.create((prefix + address).encode(), address_object(address, parent))
             except KeyExists:
                 continue
     unused = {name for name, stored in by_name.items() if name not in used and _is_ours(stored)}
     for name in suspects.confirmed(unused):
-        await gateway.store.delete(by_name[name].key, by_name[name].revision)
+        await allocation.store.delete(by_name[name].key, by_name[name].revision)
 
 
 def _is_ours(stored: StoredObject) -> bool:

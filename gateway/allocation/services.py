@@ -8,21 +8,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from copy import deepcopy
-from typing import TYPE_CHECKING
 
 from gateway.allocation.addresses import Addresses, Parent
 from gateway.allocation.carry_over import in_step, keep_allocated, needs_health_check_port, node_ports
 from gateway.allocation.errors import AllocationError, RangeFull
 from gateway.allocation.families import fill_families, refused, unchanged_preference
 from gateway.allocation.ports import NodePorts
+from gateway.config import Settings
 from gateway.http.status import StatusError, internal_error
 from gateway.jsontypes import JsonObject
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.attributes import Attributes
 from gateway.validation.field import invalid
-from storage.errors import Conflict, StorageError
-
-if TYPE_CHECKING:
-    from gateway.server import Gateway
+from storage.change import change, removed
+from storage.errors import StorageError
+from storage.protocol import Store
 
 log = logging.getLogger(__name__)
 
@@ -83,33 +82,32 @@ class Holding:
 class ServiceAllocation:
     """The write hooks of services."""
 
-    def __init__(self, gateway: Gateway) -> None:
-        settings = gateway.settings
-        self._store, self._prefix = gateway.store, settings.etcd_prefix
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self.store, self.prefix = store, settings.etcd_prefix
         ranges = tuple(settings.service_cluster_ip_range.split(","))
-        self.addresses = Addresses(gateway.store, settings.etcd_prefix, ranges)
-        self.ports = NodePorts(gateway.store, settings.etcd_prefix, *settings.service_node_port_range)
+        self.addresses = Addresses(store, settings.etcd_prefix, ranges)
+        self.ports = NodePorts(store, settings.etcd_prefix, *settings.service_node_port_range)
 
-    async def begin_create(self, obj: JsonObject, context: WriteContext) -> Finish:
+    async def begin_create(self, obj: JsonObject, attributes: Attributes) -> Finish:
         """Completes the specification of a new service and takes what it needs; raises StatusError 422."""
         spec = obj.setdefault("spec", {})
         in_step(spec, None)
         fill_families(obj, None, self.addresses.families)
-        holding = self._holding(obj, context)
+        holding = self._holding(obj, attributes)
         return await self._guarded(holding, self._take_all(obj, holding))
 
-    async def begin_update(self, obj: JsonObject, old: JsonObject, context: WriteContext) -> Finish:
+    async def begin_update(self, obj: JsonObject, old: JsonObject, attributes: Attributes) -> Finish:
         """As `begin_create`, keeping what the old service has; raises StatusError 422."""
         spec, before = obj.setdefault("spec", {}), deepcopy(old["spec"])
         keep_allocated(spec, before)
         in_step(spec, before)
         fill_families(obj, {**old, "spec": before}, self.addresses.families)
-        holding = self._holding(obj, context)
+        holding = self._holding(obj, attributes)
         return await self._guarded(holding, self._take_difference(obj, before, holding))
 
-    async def after_delete(self, old: JsonObject, context: WriteContext) -> None:
+    async def after_delete(self, old: JsonObject, attributes: Attributes) -> None:
         """Gives back what a deleted service had; the Endpoints of its name go too."""
-        await self._delete_endpoints(context.namespace, old["metadata"]["name"])
+        await self._delete_endpoints(attributes.namespace, old["metadata"]["name"])
         spec = old.get("spec") or {}
         if spec.get("type") != "ExternalName":
             for address in spec.get("clusterIPs") or ():
@@ -121,18 +119,11 @@ class ServiceAllocation:
         await self.ports.release(freed)
 
     async def _delete_endpoints(self, namespace: str, name: str) -> None:
-        key = f"{self._prefix}/services/endpoints/{namespace}/{name}".encode()
-        current = await self._store.get(key)
-        while current is not None:
-            try:
-                await self._store.delete(key, current.revision)
-                return
-            except Conflict as lost:
-                current = lost.current
+        await change(self.store, f"{self.prefix}/services/endpoints/{namespace}/{name}".encode(), removed)
 
-    def _holding(self, obj: JsonObject, context: WriteContext) -> Holding:
-        parent = Parent(context.namespace, obj["metadata"].get("name", ""))
-        return Holding(self.addresses, self.ports, parent, context.dry_run)
+    def _holding(self, obj: JsonObject, attributes: Attributes) -> Holding:
+        parent = Parent(attributes.namespace, obj["metadata"].get("name", ""))
+        return Holding(self.addresses, self.ports, parent, attributes.dry_run)
 
     async def _guarded(self, holding: Holding, work: Awaitable[None]) -> Finish:
         try:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any, NamedTuple
 
 from gateway.apply.field_set import LEAF, FieldSet, children_of, in_order
-from gateway.apply.shapes import FREE, Shape, element_of, item_identity, item_key, shape_of
+from gateway.apply.shapes import FREE, Shape, element_of, item_identity, item_key, member_of, shape_of
 from gateway.apply.walks import Walk, every_path
 from gateway.jsontypes import JsonObject
-from gateway.schema.types import Field, Kind, Omit, Type
+from gateway.schema.types import Type, compiled
+from gateway.schema.zero import zero
 
 
 class Comparison(NamedTuple):
@@ -35,33 +35,11 @@ def compare(old: JsonObject, new: JsonObject, type_: Type) -> Comparison:
     return (differ(old, new) if differ else None) or SAME
 
 
-@cache
-def zero(type_: Type) -> JsonObject:
-    """What Go writes of a struct nobody has set a field of: an object is compared with it when it is created."""
-    return {name: _zero_member(field) for name, field in type_.fields.items() if field.omit is Omit.NEVER}
+unset = compiled(zero)
+"""What Go writes of a struct nobody has set a field of, not to be changed: new objects are compared with it."""
 
 
-def _zero_member(field: Field) -> Any:
-    if field.pointer:
-        return None
-    if field.type.kind is Kind.STRUCT:
-        return zero(field.type)
-    return _ZEROS.get(field.type.kind)
-
-
-_ZEROS = {
-    Kind.STRING: "",
-    Kind.INT32: 0,
-    Kind.INT64: 0,
-    Kind.FLOAT: 0,
-    Kind.BOOL: False,
-    Kind.QUANTITY: "0",
-    Kind.INT_OR_STRING: 0,
-    Kind.DURATION: "0s",
-}
-
-
-@cache
+@compiled
 def _comparer(type_: Type) -> Compare | None:
     """None for leaves, which differ as wholes."""
     match shape_of(type_):
@@ -86,8 +64,7 @@ def _struct_comparer(type_: Type) -> Compare:
     def member(name: str) -> Member:
         found = known.get(name)
         if found is None:
-            field = type_.fields.get(name)
-            member_type = field.type if field else FREE
+            member_type = member_of(type_, name)
             found = known[name] = (_comparer(member_type), every_path(member_type))
         return found
 

@@ -10,8 +10,8 @@ from typing import Any
 import orjson
 
 from gateway.apply.comparison import compare
-from gateway.apply.conformity import nonconformity
 from gateway.apply.field_set import FieldSet, difference
+from gateway.apply.nonconformity import nonconformity
 from gateway.apply.walks import applied_paths
 from gateway.jsontypes import JsonObject, loads
 from gateway.schema.types import Type

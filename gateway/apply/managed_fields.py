@@ -6,14 +6,14 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from gateway.apply import entries as managers
-from gateway.apply.comparison import Comparison, compare, zero
+from gateway.apply.comparison import Comparison, compare, unset
 from gateway.apply.entries import Identity, identity_of, new_entry
 from gateway.apply.field_set import FieldSet, difference, of_paths, recursive_difference, union
 from gateway.apply.reconcile import reconciled
 from gateway.jsontypes import JsonObject
 from gateway.schema.types import Type
 
-Convert = Callable[[JsonObject, str], "tuple[JsonObject, Type] | None"]
+ToVersion = Callable[[JsonObject, str], "tuple[JsonObject, Type] | None"]
 """Takes an object and an apiVersion, returns it in that version with its type, or None if there is no such version."""
 
 NEVER_OWNED = frozenset(
@@ -46,7 +46,7 @@ def update_managed(
     subresource: str = "",
     now: str,
     reset: tuple[tuple[str, ...], ...] = (),
-    convert: Convert | None = None,
+    convert: ToVersion | None = None,
 ) -> None:
     """Sets `new["metadata"]["managedFields"]` in place for a create (`old` is None), update or patch.
 
@@ -102,7 +102,7 @@ class Differences:
         type_: Type,
         api_version: str,
         reset: tuple[tuple[str, ...], ...],
-        convert: Convert | None,
+        convert: ToVersion | None,
     ) -> None:
         self._old, self._new, self._convert = old, new, convert
         self._reset = reset_set(reset)
@@ -154,7 +154,7 @@ def _starting_point(sent: object, live: list[JsonObject], is_subresource: bool) 
 
 def _owned(value: JsonObject | None, type_: Type) -> JsonObject:
     """The object without what nobody owns; what a new object is compared with, for None."""
-    value = zero(type_) if value is None else value
+    value = unset(type_) if value is None else value
     bare = {name: member for name, member in value.items() if name not in ("apiVersion", "kind")}
     if bare.get("metadata"):
         bare["metadata"] = {name: m for name, m in bare["metadata"].items() if name not in NEVER_OWNED}

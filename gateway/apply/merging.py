@@ -7,12 +7,11 @@ everything, the live value itself is the result.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from operator import is_
 from typing import Any
 
-from gateway.apply.shapes import FREE, Shape, element_of, item_identity, shape_of
-from gateway.schema.types import Type
+from gateway.apply.shapes import Shape, element_of, item_identity, member_of, shape_of
+from gateway.schema.types import Type, compiled
 
 Merge = Callable[[Any, Any], Any]
 
@@ -23,7 +22,7 @@ def merged(live: Any, config: Any, type_: Type) -> Any:
     return (merge or _merge_leaf)(live, config)
 
 
-@cache
+@compiled
 def _merger(type_: Type) -> Merge | None:
     """A function of a live and an applied value; None for leaves."""
     match shape_of(type_):
@@ -48,8 +47,7 @@ def _struct_merger(type_: Type) -> Merge:
 
     def member(name: str) -> Merge | None:
         if name not in known:
-            field = type_.fields.get(name)
-            known[name] = _merger(field.type if field else FREE)
+            known[name] = _merger(member_of(type_, name))
         return known[name]
 
     return _object_merger(member)

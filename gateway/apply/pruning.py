@@ -6,7 +6,7 @@ from functools import reduce
 from typing import Any
 
 from gateway.apply.field_set import FieldSet, difference, intersection, union
-from gateway.apply.managed_fields import Convert
+from gateway.apply.managed_fields import ToVersion
 from gateway.apply.removal import with_named_fields, without
 from gateway.apply.walks import applied_paths
 from gateway.jsontypes import JsonObject
@@ -20,7 +20,7 @@ def pruned(
     others: dict[str, list[FieldSet]],
     type_: Type,
     api_version: str,
-    convert: Convert | None,
+    convert: ToVersion | None,
 ) -> JsonObject:
     """`merged` without the dropped fields.
 
@@ -55,7 +55,7 @@ def pruned(
 
 
 def _in_version(
-    value: JsonObject, version: str, type_: Type, current: str, convert: Convert | None
+    value: JsonObject, version: str, type_: Type, current: str, convert: ToVersion | None
 ) -> tuple[JsonObject, Type] | None:
     return (value, type_) if version == current or convert is None else convert(value, version)
 

@@ -45,5 +45,5 @@ def _whole(below: FieldSet, type_: Type) -> FieldSet:
 def _type_at(type_: Type, element: str) -> Type | None:
     if type_.kind is Kind.STRUCT:
         field = type_.fields.get(element[2:]) if element[:2] == "f:" else None
-        return field.type if field else None
+        return field.type if field else type_.elem
     return element_of(type_) if type_.kind in (Kind.MAP, Kind.LIST) else FREE

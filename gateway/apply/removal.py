@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.apply.field_set import LEAF, FieldSet, is_member
-from gateway.apply.shapes import FREE, Shape, element_of, item_key, shape_of
+from gateway.apply.shapes import FREE, Shape, element_of, item_key, member_of, shape_of
 from gateway.schema.types import Kind, Type
 
 
@@ -37,8 +37,7 @@ def _without_members(value: dict[str, Any], unwanted: FieldSet, type_: Type) -> 
         if is_member(below):
             left, gone = None, True
         else:
-            field = type_.fields.get(name)
-            left, gone = without(value[name], below, field.type if field else element_of(type_)), False
+            left, gone = without(value[name], below, member_of(type_, name)), False
             if left is value[name]:
                 continue
         if result is None:
@@ -77,7 +76,7 @@ def with_named_fields(fields: FieldSet, type_: Type) -> FieldSet:
 
 
 def _below(type_: Type, element: str) -> Type:
-    if element[:2] == "f:" and type_.kind is Kind.MAP:
+    if element[:2] == "f:" and type_.kind in (Kind.MAP, Kind.STRUCT):
         return element_of(type_)
     if element[:2] == "k:" and type_.kind is Kind.LIST:
         return element_of(type_)

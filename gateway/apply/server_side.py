@@ -9,11 +9,11 @@ from typing import Any
 from gateway.apply import entries as managers
 from gateway.apply import last_applied
 from gateway.apply.conflicts import Conflict, conflict_error
-from gateway.apply.conformity import nonconformity
 from gateway.apply.entries import Identity, identity_of, new_entry
 from gateway.apply.field_set import FieldSet, difference, has, intersection, ordered, paths, recursive_difference
-from gateway.apply.managed_fields import NOBODYS, Convert, Differences, reset_set, update_managed
+from gateway.apply.managed_fields import NOBODYS, Differences, ToVersion, reset_set, update_managed
 from gateway.apply.merging import merged
+from gateway.apply.nonconformity import nonconformity
 from gateway.apply.pruning import pruned
 from gateway.apply.reconcile import reconciled
 from gateway.apply.walks import applied_paths
@@ -33,7 +33,7 @@ class _Apply:
     force: bool
     now: str
     reset: tuple[tuple[str, ...], ...]
-    convert: Convert | None
+    convert: ToVersion | None
 
     @property
     def identity(self) -> Identity:
@@ -52,7 +52,7 @@ def server_side_apply(
     subresource: str = "",
     now: str,
     reset: tuple[tuple[str, ...], ...] = (),
-    convert: Convert | None = None,
+    convert: ToVersion | None = None,
 ) -> JsonObject:
     """Returns the merged object with its managedFields; raises StatusError (400, 409 conflicts, 500 as kube-apiserver).
 

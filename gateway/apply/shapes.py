@@ -46,6 +46,17 @@ def element_of(type_: Type) -> Type:
     return type_.elem or FREE
 
 
+def is_open(type_: Type) -> bool:
+    """Whether an apply may name other members of a struct than its fields."""
+    return type_.elem is not None or type_.preserves or type_.lenient
+
+
+def member_of(type_: Type, name: str) -> Type:
+    """The type of a struct's member, or of a map's."""
+    field = type_.fields.get(name)
+    return field.type if field is not None else element_of(type_)
+
+
 Keyed = Callable[[Any], str]
 
 

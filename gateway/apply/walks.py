@@ -11,12 +11,12 @@ members, in canonical order. The sets of `applied_paths` are in the order of the
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import partial
 from typing import Any
 
 from gateway.apply.field_set import LEAF, FieldSet, in_order
-from gateway.apply.shapes import FREE, Shape, element_of, item_identity, item_key, shape_of
-from gateway.schema.types import Type
+from gateway.apply.shapes import Shape, element_of, item_identity, item_key, member_of, shape_of
+from gateway.schema.types import Type, compiled
 
 Walk = Callable[[Any], FieldSet]
 
@@ -24,7 +24,7 @@ _MAX_PLANS = 1024
 """So many combinations of members are kept for a type; clients choose them, so there is no natural limit."""
 
 
-@cache
+@compiled
 def every_path(type_: Type) -> Walk | None:
     """Makes what stands below an element, from its value; None for types that are leaves whatever their value."""
     match shape_of(type_):
@@ -50,7 +50,7 @@ def _every_path_of_struct(type_: Type) -> Walk:
         for name in sorted(names):
             element = f"f:{name}"
             template[element] = LEAF
-            walk = every_path(type_.fields[name].type if name in type_.fields else FREE)
+            walk = every_path(member_of(type_, name))
             if walk is not None:
                 inner.append((name, element, walk))
         plans[names] = template, inner
@@ -116,7 +116,7 @@ def _every_path_of_list(type_: Type) -> Walk:
 AppliedWalk = Callable[[Any], "FieldSet | None"]
 
 
-@cache
+@compiled
 def applied_paths(type_: Type) -> AppliedWalk | None:
     """Makes what stands below a field, from its value: without "." unless the field itself is claimed.
 
@@ -149,12 +149,11 @@ def _applied_struct(type_: Type) -> AppliedWalk:
         leaves: FieldSet = {}
         inner: list[tuple[str, str, AppliedWalk]] = []
         for name in names:
-            declared = name in type_.fields
-            walk = applied_paths(type_.fields[name].type if declared else FREE)
+            walk = applied_paths(member_of(type_, name))
             if walk is None:
                 leaves[f"f:{name}"] = LEAF
             else:
-                inner.append((name, f"f:{name}", walk if declared else _claimed_free))
+                inner.append((name, f"f:{name}", walk if name in type_.fields else partial(_claimed, walk)))
         plans[names] = leaves, inner
         return leaves, inner
 

@@ -11,19 +11,20 @@ from uuid import uuid4
 from gateway.controllers.api_service_objects import api_services
 from gateway.controllers.bootstrap_objects import (
     BootstrapObject,
-    endpoints,
+    advertised_endpoints,
     namespaces,
     priority_classes,
     service_network,
     with_address,
 )
 from gateway.controllers.flow_control_objects import flow_control
+from gateway.endpoints.table import Endpoints
 from gateway.jsontypes import JsonObject, loads
-from gateway.resources.resource import Resource
+from gateway.kinds.metadata import now_text
+from gateway.kinds.resource import Resource
 from gateway.schema.encode import encode_stored
-from gateway.server import Gateway
-from gateway.verbs.metadata import now_text
-from storage.errors import Conflict, KeyExists, StorageError, StoredObject
+from storage.change import KEEP, Decision, Put, change
+from storage.errors import KeyExists, StorageError, StoredObject
 
 logger = logging.getLogger(__name__)
 
@@ -36,40 +37,41 @@ BOOTSTRAP_HOOKS = (
 )
 
 
-async def bootstrap(gateway: Gateway) -> None:
+async def bootstrap(endpoints: Endpoints) -> None:
     """Creates what is missing; to be called once the cache is loaded. Raises StorageError."""
-    settings = gateway.settings
+    settings = endpoints.services.settings
     address = settings.advertise_address or advertised(settings.bind_address)
     objects = [
         *namespaces(),
         *priority_classes(),
         *service_network(settings.service_cluster_ip_range, settings.secure_port, now_text()),
     ]
-    await _create_missing(gateway, objects)
-    own = list(endpoints(address, settings.secure_port))
-    await _create_missing(gateway, own)
+    await _create_missing(endpoints, objects)
+    own = list(advertised_endpoints(address, settings.secure_port))
+    await _create_missing(endpoints, own)
     for each in own:
-        await _join(gateway, each, address)
+        await _join(endpoints, each, address)
 
 
-async def bootstrap_descriptions(gateway: Gateway) -> None:
+async def bootstrap_descriptions(endpoints: Endpoints) -> None:
     """Creates what is missing of the objects that describe the server and that it does not need in order to serve."""
     try:
-        await _create_missing(gateway, [*flow_control(), *api_services(now_text())])
+        await _create_missing(endpoints, [*flow_control(), *api_services(now_text())])
     except StorageError as error:
         logger.warning("objects that describe this server are missing, the next start makes them: %s", error)
 
 
-async def _create_missing(gateway: Gateway, objects: Iterable[BootstrapObject]) -> None:
-    missing = [each for each in objects if gateway.store.cached(_key(gateway, each)) is None]
-    await asyncio.gather(*(_create(gateway, each) for each in missing))
+async def _create_missing(endpoints: Endpoints, objects: Iterable[BootstrapObject]) -> None:
+    missing = [each for each in objects if endpoints.services.store.cached(_key(endpoints, each)) is None]
+    await asyncio.gather(*(_create(endpoints, each) for each in missing))
 
 
-async def _create(gateway: Gateway, wanted: BootstrapObject) -> None:
-    resource = gateway.registry.resources[wanted.group, wanted.version, wanted.resource, ""]
+async def _create(endpoints: Endpoints, wanted: BootstrapObject) -> None:
+    resource = endpoints.registry.resources[wanted.group, wanted.version, wanted.resource, ""]
     obj = _managed(wanted, resource)
     try:
-        await gateway.store.create(_key(gateway, wanted), encode_stored(obj, resource.kind, resource.storage_version))
+        value = encode_stored(obj, resource.kind, resource.storage_version)
+        await endpoints.services.store.create(_key(endpoints, wanted), value)
     except KeyExists:
         return  # another replica was faster
 
@@ -104,29 +106,25 @@ def _managed(wanted: BootstrapObject, resource: Resource) -> JsonObject:
     return decode(type_, applied, DecodeReport())
 
 
-async def _join(gateway: Gateway, wanted: BootstrapObject, address: str) -> None:
+async def _join(endpoints: Endpoints, wanted: BootstrapObject, address: str) -> None:
     """Adds this server's address to an object that another replica has made."""
-    resource = gateway.registry.resources[wanted.group, wanted.version, wanted.resource, ""]
-    key = _key(gateway, wanted)
-    present: StoredObject | None = await gateway.store.get(key)
-    while present is not None:
-        changed = with_address(loads(present.value), address)
+    resource = endpoints.registry.resources[wanted.group, wanted.version, wanted.resource, ""]
+
+    async def make(current: StoredObject | None) -> Decision:
+        changed = None if current is None else with_address(loads(current.value), address)
         if changed is None:
-            return
+            return KEEP
         if "generation" in changed["metadata"]:
             changed["metadata"]["generation"] += 1
-        try:
-            value = encode_stored(changed, resource.kind, resource.storage_version)
-            await gateway.store.update(key, value, present.revision)
-            return
-        except Conflict as lost:
-            present = lost.current
+        return Put(encode_stored(changed, resource.kind, resource.storage_version))
+
+    await change(endpoints.services.store, _key(endpoints, wanted), make)
 
 
-def _key(gateway: Gateway, wanted: BootstrapObject) -> bytes:
-    resource = gateway.registry.resources[wanted.group, wanted.version, wanted.resource, ""]
+def _key(endpoints: Endpoints, wanted: BootstrapObject) -> bytes:
+    resource = endpoints.registry.resources[wanted.group, wanted.version, wanted.resource, ""]
     path = f"{wanted.namespace}/{wanted.name}" if resource.namespaced else wanted.name
-    return f"{gateway.settings.etcd_prefix}/{resource.storage_prefix}/{path}".encode()
+    return f"{endpoints.services.settings.etcd_prefix}/{resource.storage_prefix}/{path}".encode()
 
 
 def advertised(bind_address: str) -> str:

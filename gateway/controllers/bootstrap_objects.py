@@ -114,7 +114,7 @@ def _service(address: str, family: str, port: int) -> JsonObject:
     }
 
 
-def endpoints(address: str, port: int) -> Iterator[BootstrapObject]:
+def advertised_endpoints(address: str, port: int) -> Iterator[BootstrapObject]:
     """What says where the service's traffic goes: this server; others add themselves."""
     name = {"name": "kubernetes", "namespace": "default"}
     skip_mirror = {"endpointslice.kubernetes.io/skip-mirror": "true"}

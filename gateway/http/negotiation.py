@@ -7,10 +7,8 @@ Two rules apply one after the other, as in kube-apiserver: some clause must name
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from gateway.http.formats import FORMATS
-from gateway.http.formats.format import Format
 from gateway.http.status import StatusError, unsupported_media_type
 
 # what bodies are read in and error messages advertise
@@ -20,15 +18,32 @@ STREAM_TYPES = ("application/json;stream=watch", "application/vnd.kubernetes.pro
 _HUMANS = (b"curl", b"Wget", b"Mozilla/5.0")
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _MEMO_LIMIT = 1024
+MEMORABLE = 256  # bytes of a header that is remembered; clients' own are shorter
+_LONGEST = 64 * 1024  # characters of a header that are read
+_CLAUSES = 4096  # clauses of a header that are read
+_PARAMETERS = 16  # parameters of a clause that are read
+_INSERTED = 12  # clauses that Go sorts by insertion
+
+
+@dataclass(frozen=True, slots=True)
+class MediaType:
+    """A media type in which objects are answered; `stream` is a watch's content type in it, if it has one."""
+
+    name: str
+    stream: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Representation:
-    """How to answer: in which format, and whether the client's Accept header asked for indentation."""
+    """How to answer: in which media type, and whether indented for people."""
 
-    format: Format
+    media: MediaType
     content_type: bytes
     pretty: bool = False
+
+    def prettied(self) -> Representation:
+        """The same, indented."""
+        return self if self.pretty else _PRETTY_JSON if self is JSON else replace(self, pretty=True)
 
 
 @dataclass(slots=True)
@@ -41,7 +56,11 @@ class Clause:
     params: dict[str, str] = field(default_factory=dict)
 
 
-JSON = Representation(FORMATS[0], FORMATS[0].media_type.encode())
+YAML = MediaType("application/yaml")
+SERVED = (MediaType("application/json", b"application/json"), YAML)  # an unspecific client gets the first
+
+JSON = Representation(SERVED[0], b"application/json")
+_PRETTY_JSON = replace(JSON, pretty=True)
 
 _memo: dict[tuple[bytes, str], Representation] = {(b"", ""): JSON, (b"application/json", ""): JSON, (b"*/*", ""): JSON}
 
@@ -49,15 +68,17 @@ _memo: dict[tuple[bytes, str], Representation] = {(b"", ""): JSON, (b"applicatio
 def negotiate(accept: bytes, verb: str) -> Representation:
     """The representation for an Accept header's value (b"" when there is none); raises StatusError 406.
 
-    `verb` tells watches (streams) and lists, whose messages differ, from the rest. Answers are memoised by header.
+    `verb` tells watches (streams) and lists, whose messages differ, from the rest. Answers to short headers are
+    remembered.
     """
     kind = verb if verb in _COLLECTION_VERBS else ""
     found = _memo.get((accept, kind))
     if found is None:
         found = _negotiate(accept.decode("latin-1"), kind)
-        if len(_memo) >= _MEMO_LIMIT:
-            _memo.clear()
-        _memo[accept, kind] = found
+        if len(accept) <= MEMORABLE:
+            if len(_memo) >= _MEMO_LIMIT:
+                _memo.clear()
+            _memo[accept, kind] = found
     return found
 
 
@@ -69,46 +90,49 @@ def _negotiate(accept: str, kind: str) -> Representation:
         produced = MEDIA_TYPES + STREAM_TYPES if kind else MEDIA_TYPES
         raise unacceptable(produced)
     stream = kind == "watch"
-    for format_, params in matches(accept):
-        if _honours(format_, params, stream):
-            content_type = format_.stream_type if stream else format_.media_type.encode()
+    for media, params in matches(accept):
+        if _honours(media, params, stream):
+            content_type = media.stream if stream else media.name.encode()
             if content_type is None:
                 break
-            return Representation(format_, content_type, params.get("pretty") == "1")
+            pretty = params.get("pretty") == "1" and not stream
+            if media is JSON.media and not pretty:
+                return JSON
+            return Representation(media, content_type, pretty)
     raise not_acceptable(STREAM_TYPES if stream else MEDIA_TYPES)
 
 
-def matches(accept: str) -> Iterable[tuple[Format, Mapping[str, str]]]:
-    """Formats with their parameters that the header admits, the preferred first; all of them for an empty one."""
+def matches(accept: str) -> Iterable[tuple[MediaType, Mapping[str, str]]]:
+    """Media types with their parameters that the header admits, the preferred first; all of them for an empty one."""
     if not accept:
-        yield from ((format_, {}) for format_ in FORMATS)
+        yield from ((media, {}) for media in SERVED)
     for clause in parse_accept(accept):
-        for format_ in FORMATS:
-            type_, _, subtype = format_.media_type.partition("/")
+        for media in SERVED:
+            type_, _, subtype = media.name.partition("/")
             if (clause.type == type_ and clause.subtype in (subtype, "*")) or clause.type == clause.subtype == "*":
-                yield format_, clause.params
+                yield media, clause.params
 
 
-def _honours(format_: Format, params: Mapping[str, str], stream: bool) -> bool:
+def _honours(media: MediaType, params: Mapping[str, str], stream: bool) -> bool:
     if "as" in params or "g" in params or "v" in params or params.get("sv"):
         return False
     streamed = params.get("stream")
-    return not streamed or (streamed == "watch" and format_.stream_type is not None)
+    return not streamed or (streamed == "watch" and media.stream is not None)
 
 
 def literally_acceptable(accept: str, produced: Iterable[str]) -> bool:
     """Whether a clause, its parameters aside, is `*/*` or one of `produced`."""
     if not accept:
         return True
-    types = {clause.partition(";")[0].strip(" ") for clause in accept.split(",")}
+    types = {clause.partition(";")[0].strip(" ") for clause in _clauses(accept)}
     return "*/*" in types or not types.isdisjoint(produced)
 
 
 def parse_accept(header: str) -> list[Clause]:
-    """The clauses of an Accept header, by falling quality; malformed ones are left out."""
+    """The clauses of an Accept header, by falling quality; malformed ones are left out, and those beyond any use."""
     clauses = []
-    for part in header.split(","):
-        media, *params = part.strip(" ").split(";")
+    for part in _clauses(header):
+        media, *params = part.strip(" ").split(";", _PARAMETERS + 1)[: _PARAMETERS + 1]
         type_, _slash, subtype = (piece.strip(" ") for piece in media.partition("/"))
         if not subtype and type_ == "*":
             subtype = "*"
@@ -127,6 +151,13 @@ def parse_accept(header: str) -> list[Clause]:
     return _by_preference(clauses)
 
 
+def _clauses(header: str) -> list[str]:
+    """The header's clauses, as many as are read."""
+    if len(header) > _LONGEST:
+        header = header[:_LONGEST].rpartition(",")[0]
+    return header.split(",", _CLAUSES)[:_CLAUSES]
+
+
 def _quality(value: str) -> float:
     try:
         return float(value)
@@ -135,7 +166,13 @@ def _quality(value: str) -> float:
 
 
 def _by_preference(clauses: list[Clause]) -> list[Clause]:
-    """Insertion sort with Go's (partial) order, which decides what happens between clauses that it does not order."""
+    """Sorts with Go's (partial) order.
+
+    The few that headers have are sorted by insertion, as Go does, which decides what happens between clauses that the
+    order says nothing of. Many are sorted in a total order that agrees with it, in time that is not quadratic.
+    """
+    if len(clauses) > _INSERTED:
+        return sorted(clauses, key=lambda clause: (-clause.quality, clause.type == "*", clause.subtype == "*"))
     for start in range(1, len(clauses)):
         index = start
         while index and _before(clauses[index], clauses[index - 1]):

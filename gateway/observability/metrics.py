@@ -25,6 +25,12 @@ def exposition(gateway: Gateway) -> bytes:
             "The revision up to which the watch cache has seen every change.",
             gateway.store.reads.reached,
         ),
+        *_metric(
+            "apiserver_unowned_bytes",
+            "gauge",
+            "Bytes kept in memory for resources that are not registered.",
+            gateway.store.cache.unowned.size,
+        ),
         *_objects(gateway),
     ]
     return "\n".join(lines).encode() + b"\n"
@@ -37,12 +43,8 @@ def _metric(name: str, kind: str, help_: str, value: float) -> list[str]:
 def _objects(gateway: Gateway) -> list[str]:
     name = "apiserver_resource_objects"
     lines = [f"# HELP {name} Objects in the watch cache, by kind.", f"# TYPE {name} gauge"]
-    counted: set[bytes] = set()
-    for served in gateway.served.values():
-        if served.cache.spec.prefix not in counted:
-            counted.add(served.cache.spec.prefix)
-            labels = f'group="{served.resource.group}",resource="{served.resource.resource}"'
-            lines.append(f"{name}{{{labels}}} {len(served.cache)}")
+    for served, cache in gateway.endpoints.caches():
+        lines.append(f'{name}{{group="{served.group}",resource="{served.resource}"}} {len(cache)}')
     return lines
 
 

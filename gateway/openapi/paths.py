@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gateway.jsontypes import JsonObject
+from gateway.kinds.resource import Resource
 from gateway.openapi.schemas import PATCH, REFERENCE
-from gateway.resources.resource import Resource
 from gateway.schema.catalog import META
 
 _JSON_TYPES = ("application/json", "application/vnd.kubernetes.protobuf", "application/yaml")

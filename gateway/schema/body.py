@@ -11,8 +11,9 @@ import orjson
 
 from gateway.jsontypes import JsonObject
 from gateway.schema.errors import DecodeError
+from gateway.schema.exact import Number, PairsObject
 
-__all__ = ["Body", "DecodeError", "Number", "PairsObject", "parse_body", "parse_exactly", "plain"]
+__all__ = ["Body", "DecodeError", "parse_body", "parse_exactly", "plain"]
 
 MAX_PROBLEMS = 100
 MAX_TOLD = 1000
@@ -30,35 +31,6 @@ class Body(dict[str, Any]):
     def __init__(self, value: JsonObject, raw: bytes, duplicates: bool) -> None:
         super().__init__(value)
         self.raw, self.duplicates = raw, duplicates
-
-
-class PairsObject(dict[str, Any]):
-    """An object with all its members in the order written, repeated keys too; as a dict it has the last of each."""
-
-    __slots__ = ("pairs",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.pairs: list[tuple[str, Any]] = []
-
-    def append(self, key: str, value: Any) -> None:
-        self.pairs.append((key, value))
-        self[key] = value
-
-
-class Number:
-    """A number that is not a plain integer, as it was written."""
-
-    __slots__ = ("text",)
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def __str__(self) -> str:
-        return self.text
-
-    def __float__(self) -> float:
-        return float(self.text)
 
 
 def parse_body(data: bytes) -> tuple[Any, list[str]]:

@@ -14,17 +14,20 @@ import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from gateway.jsontypes import JsonObject
-from gateway.schema import quantity
-from gateway.schema.body import Body, Number, PairsObject, parse_body, parse_exactly
+from gateway.memo import memo
+from gateway.schema import quantity, structural
+from gateway.schema.body import Body, parse_body, parse_exactly
 from gateway.schema.errors import DecodeError
+from gateway.schema.exact import Number, PairsObject
 from gateway.schema.times import TimeError, canonical_microtime, canonical_time
-from gateway.schema.types import Field, Kind, Omit, Type
+from gateway.schema.types import Kind, Omit, Type, compiled
+from gateway.schema.zero import zero, zero_field
 
-__all__ = ["DecodeError", "DecodeReport", "decode", "parse_body", "zero"]
+__all__ = ["DecodeError", "DecodeReport", "decode", "parse_body"]
 
 
 @dataclass(slots=True)
@@ -92,18 +95,14 @@ def _second_look(type_: Type, source: Any, report: DecodeReport) -> JsonObject:
     return result
 
 
-_decoders: dict[Type, Decoder] = {}
-
-
-def _decoder(type_: Type) -> Decoder:
-    known = _decoders.get(type_)
-    if known is None:
-        _decoders[type_] = lambda value, marks: _decoders[type_](value, marks)  # for types that lead back to themselves
-        known = _decoders[type_] = _compile(type_)
-    return known
+def _through(type_: Type) -> Decoder:
+    """Stands for the decoder that is being compiled, in types that lead back to themselves."""
+    return lambda value, marks: _decoder(type_)(value, marks)
 
 
 def _compile(type_: Type) -> Decoder:
+    if type_.structural:
+        return structural.reader(type_, _decoder)
     match type_.kind:
         case Kind.STRUCT:
             return _struct(type_)
@@ -117,25 +116,7 @@ def _compile(type_: Type) -> Decoder:
             return _SCALARS[kind]
 
 
-def zero(type_: Type) -> Any:
-    """What Go writes for a value that was never set."""
-    match type_.kind:
-        case Kind.STRUCT:
-            return {each.name: _zero_field(each) for each in type_.fields.values() if each.omit is Omit.NEVER}
-        case Kind.STRING | Kind.DURATION:
-            return ""
-        case Kind.INT32 | Kind.INT64 | Kind.FLOAT | Kind.INT_OR_STRING:
-            return 0
-        case Kind.BOOL:
-            return False
-        case Kind.QUANTITY:
-            return "0"
-        case _:
-            return None
-
-
-def _zero_field(field: Field) -> Any:
-    return None if field.pointer else zero(field.type)
+_decoder = compiled(_compile, meanwhile=_through)
 
 
 def _struct(type_: Type) -> Decoder:
@@ -154,7 +135,7 @@ def _struct(type_: Type) -> Decoder:
             if each.type.kind is Kind.STRUCT and not each.pointer:
                 structs.append((each.name, partial(zero, each.type) if zero(each.type) else dict))
             else:
-                zeros.append((each.name, _zero_field(each)))
+                zeros.append((each.name, zero_field(each)))
     plain_type, decoder_of = plain.get, decoders.get
 
     def decode_struct(value: Any, marks: list[None]) -> Any:
@@ -334,7 +315,7 @@ def _quantity(value: Any, marks: list[None]) -> Any:
         raise Mismatch from None
 
 
-@lru_cache(maxsize=8192)
+@memo()
 def _canonical_quantity(text: str) -> str:
     return quantity.canonical(text.strip())
 

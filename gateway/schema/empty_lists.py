@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gateway.schema.types import Kind, Omit, Type
+from gateway.schema.types import Kind, Omit, Type, compiled
 
 Nulled = Callable[[Any], None]
 
@@ -21,17 +21,13 @@ def null_empty_lists(type_: Type, value: Any) -> None:
         nulled(value)
 
 
-def _nuller(type_: Type) -> Nulled | None:
-    """None for a type in whose values there are no such fields."""
-    compiled = type_.compiled
-    if "empty lists" not in compiled:
-        compiled["empty lists"] = lambda value: null_empty_lists(type_, value)  # for types that lead back here
-        compiled["empty lists"] = _compile(type_)
-    found: Nulled | None = compiled["empty lists"]
-    return found
+def _through(type_: Type) -> Nulled:
+    """Stands for the function that is being compiled, in types that lead back to themselves."""
+    return lambda value: null_empty_lists(type_, value)
 
 
 def _compile(type_: Type) -> Nulled | None:
+    """None for a type in whose values there are no such fields."""
     if type_.kind is Kind.STRUCT:
         return _struct(type_)
     element = _nuller(type_.elem) if type_.elem is not None and type_.kind in (Kind.LIST, Kind.MAP) else None
@@ -39,6 +35,9 @@ def _compile(type_: Type) -> Nulled | None:
         return None
     null_in_each = _each(element)
     return null_in_each if type_.kind is Kind.LIST else lambda members: null_in_each(members.values())
+
+
+_nuller = compiled(_compile, meanwhile=_through)
 
 
 def _struct(type_: Type) -> Nulled | None:

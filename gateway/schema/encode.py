@@ -2,41 +2,50 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from gateway.jsontypes import JsonObject, dumps
-from gateway.schema.catalog import type_for
-from gateway.schema.order import Order, orderer
+from gateway.schema.catalog import META, type_for, type_of
+from gateway.schema.order import in_go_order
+from gateway.schema.types import Kind, Type
 from storage.entry import MARK
 
-_VERSIONED = ("resourceVersion", "selfLink")
+_VERSIONED = frozenset({"resourceVersion", "selfLink"})
+_UNKNOWN = Type(Kind.ANY, "interface {}")  # whose order is its client's
+_FIRST = ("kind", "apiVersion", "metadata")
 
 
-@cache
-def _order_of(kind: str, api_version: str) -> Order | None:
-    group, _, version = api_version.rpartition("/")
-    try:
-        return orderer(type_for(group, version, kind))
-    except KeyError:  # a custom resource: its order is its client's
-        return None
-
-
-def encode_stored(obj: JsonObject, kind: str, api_version: str) -> bytes:
+def encode_stored(obj: JsonObject, kind: str, api_version: str, type_: Type | None = None) -> bytes:
     """The canonical value of an object of the storage version, which was decoded and defaulted.
 
-    kind, apiVersion, then metadata, which has a uid and no resourceVersion, and the rest as Go orders it.
+    kind, apiVersion, then metadata, which has a uid and no resourceVersion, and the rest as Go orders it. The type is
+    the catalog's where none is given.
     """
     metadata = {name: value for name, value in obj["metadata"].items() if name not in _VERSIONED}
     metadata.setdefault("uid", "")
-    stored = {"kind": kind, "apiVersion": api_version, "metadata": metadata}
-    for name, value in obj.items():
-        if name not in stored:
-            stored[name] = value
-    order = _order_of(kind, api_version)
-    return dumps(stored if order is None else order(stored)) + MARK
+    return dumps(_ordered({**obj, "kind": kind, "apiVersion": api_version, "metadata": metadata}, type_)) + MARK
 
 
-def encode_answer(obj: JsonObject, kind: str, api_version: str) -> bytes:
-    """An object as a client gets it, in Go's order."""
-    order = _order_of(kind, api_version)
-    return dumps(obj if order is None else order(obj)) + b"\n"
+def encode_answer(obj: JsonObject, kind: str, api_version: str, type_: Type | None = None) -> bytes:
+    """An object as a client gets it, in Go's order. The type is the catalog's where none is given."""
+    return dumps(_ordered({**obj, "kind": kind, "apiVersion": api_version}, type_)) + b"\n"
+
+
+def _ordered(obj: JsonObject, type_: Type | None) -> JsonObject:
+    """The object in the order of its type, but of any kind these come first: kind, apiVersion, and metadata in order.
+
+    So what stands before the uid are plain strings, whatever labels and unknown fields are called.
+    """
+    if type_ is None:
+        type_ = _catalog_type(obj["kind"], obj["apiVersion"])
+    first = {name: obj[name] for name in _FIRST if name in obj}
+    if "metadata" in first:
+        first["metadata"] = in_go_order(type_of(META + "ObjectMeta"), first["metadata"])
+    rest: JsonObject = in_go_order(type_, {name: value for name, value in obj.items() if name not in first})
+    return first | rest
+
+
+def _catalog_type(kind: str, api_version: str) -> Type:
+    group, _, version = api_version.rpartition("/")
+    try:
+        return type_for(group, version, kind)
+    except KeyError:
+        return _UNKNOWN

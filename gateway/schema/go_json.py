@@ -9,8 +9,8 @@ import codecs
 import re
 from typing import Any, NoReturn
 
-from gateway.schema.body import Number, PairsObject
 from gateway.schema.errors import DecodeError
+from gateway.schema.exact import Number, PairsObject
 
 MAX_DEPTH = 10000
 END_OF_INPUT = "unexpected end of JSON input"

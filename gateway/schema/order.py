@@ -1,5 +1,7 @@
 """The order in which Go writes members: struct fields as declared, map keys sorted. Compiled once a type.
 
+Custom objects are maps to Go. Free JSON is kept as it is in built-in ones, and sorted in custom ones.
+
 What is in order already is not made anew: results share it with what they were made of.
 """
 
@@ -9,17 +11,25 @@ from collections.abc import Callable
 from operator import is_not
 from typing import Any
 
-from gateway.schema.types import Kind, Type
+from gateway.schema.types import Kind, Type, compiled
 
 Order = Callable[[Any], Any]
 
 
+@compiled
 def orderer(type_: Type) -> Order | None:
     """A function that gives a value in Go's order; None for a type whose values have no members."""
-    if "order" not in type_.compiled:
-        type_.compiled["order"] = _compile(type_)
-    order: Order | None = type_.compiled["order"]
-    return order
+    match type_.kind:
+        case Kind.STRUCT:
+            return _struct(type_)
+        case Kind.MAP if type_.elem is not None:
+            return _map(type_.elem)
+        case Kind.LIST if type_.elem is not None and _has_members(type_.elem):
+            return _list(type_.elem)
+        case Kind.ANY if type_.structural:
+            return _sorted_deep
+        case _:
+            return None
 
 
 def in_go_order(type_: Type, value: Any) -> Any:
@@ -28,22 +38,10 @@ def in_go_order(type_: Type, value: Any) -> Any:
     return value if order is None else order(value)
 
 
-def _compile(type_: Type) -> Order | None:
-    match type_.kind:
-        case Kind.STRUCT:
-            return _struct(type_)
-        case Kind.MAP if type_.elem is not None:
-            return _map(type_.elem)
-        case Kind.LIST if type_.elem is not None and _has_members(type_.elem):
-            return _list(type_.elem)
-        case _:
-            return None
-
-
 def _has_members(type_: Type) -> bool:
     if type_.kind is Kind.LIST and type_.elem is not None:
         return _has_members(type_.elem)
-    return type_.kind in (Kind.STRUCT, Kind.MAP)
+    return type_.kind in (Kind.STRUCT, Kind.MAP) or (type_.kind is Kind.ANY and type_.structural)
 
 
 PLANS = 256  # combinations of members that are remembered for a struct
@@ -53,14 +51,15 @@ Plan = tuple[bool, list[str], Nested]  # whether the members are in order as the
 
 
 def _struct(type_: Type) -> Order:
-    rank = {name: index for index, name in enumerate(type_.fields)}
+    rank: dict[str, Any] = {name: index for index, name in enumerate(type_.fields)}
     last = len(rank)
+    by_rank: Callable[[str], Any] | None = None if type_.structural else lambda name: rank.get(name, last)
     plans: dict[tuple[str, ...], Plan] = {}
 
     def plan_for(names: tuple[str, ...]) -> Plan:
         if len(plans) >= PLANS:
             plans.clear()
-        ordered = sorted(names, key=lambda name: rank.get(name, last))
+        ordered = sorted(names, key=by_rank)
         nested = [(name, order) for name in ordered if (order := _member_order(type_, name)) is not None]
         plan = plans[names] = ordered == list(names), ordered, nested
         return plan
@@ -85,7 +84,17 @@ def _struct(type_: Type) -> Order:
 
 def _member_order(type_: Type, name: str) -> Order | None:
     field = type_.fields.get(name)
-    return orderer(field.type) if field is not None and _has_members(field.type) else None
+    if field is not None:
+        return orderer(field.type) if _has_members(field.type) else None
+    if not type_.structural:
+        return None
+    return _sorted_deep if type_.elem is None else orderer(type_.elem)
+
+
+def _sorted_deep(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _sorted_deep(value[name]) for name in sorted(value)}
+    return [_sorted_deep(item) for item in value] if isinstance(value, list) else value
 
 
 def _map(elem: Type) -> Order:

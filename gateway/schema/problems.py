@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gateway.schema.body import MAX_PROBLEMS, MAX_TOLD, Number, PairsObject, Path, path_text, plain, quoted
+from gateway.schema.body import MAX_PROBLEMS, MAX_TOLD, Path, path_text, plain, quoted
 from gateway.schema.errors import DecodeError
+from gateway.schema.exact import Number, PairsObject
 from gateway.schema.quantity import QuantityError, parse_quantity
 from gateway.schema.times import TimeError, canonical_microtime, canonical_time
 from gateway.schema.types import Kind, Type
@@ -20,6 +21,9 @@ _BITS = {Kind.INT32: 31, Kind.INT64: 63}
 _BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 _STRING = Type(Kind.STRING, "string")
 _INT32 = Type(Kind.INT32, "int32")
+_FREE = Type(Kind.ANY, "interface {}", structural=True)
+_FREE_OBJECT = Type(Kind.STRUCT, "map[string]interface {}", elem=_FREE, structural=True)
+_FREE_LIST = Type(Kind.LIST, "[]interface {}", elem=_FREE, structural=True)
 _UINT8 = Type(Kind.INT32, "uint8")
 
 
@@ -33,7 +37,15 @@ def examine(type_: Type, value: Any, problems: list[str]) -> None:
         raise DecodeError(examiner.worded(refusal)) from None
     if examiner.saved:
         raise DecodeError(examiner.saved)
+    if type_.structural:
+        examiner.problems.sort(key=_unknown_last)
     problems += examiner.problems
+
+
+def _unknown_last(problem: str) -> tuple[bool, str]:
+    """Of custom objects duplicates are told in the order of the document, and then unknown fields by their paths."""
+    unknown = problem.startswith("unknown")
+    return unknown, problem if unknown else ""
 
 
 class _Refusal(Exception):
@@ -68,6 +80,8 @@ class _Examiner:
             self.entries(type_, value)
         elif kind is Kind.LIST and isinstance(value, list):
             self.items(type_, value)
+        elif type_.structural:
+            self.free(value)
         elif kind is Kind.ANY:
             if type_.elem is not None:
                 _schema_or(type_, value)
@@ -85,15 +99,20 @@ class _Examiner:
         for key, item in _pairs(value):
             field = type_.fields.get(key)
             path = (before[2], key)
-            if field is None:
-                self.report("unknown field", path)
-                continue
+            if field is None and type_.elem is None:
+                if not type_.preserves:
+                    self.report("unknown field", path)
+                    continue
+                member = _FREE
+            else:
+                member = _elem(type_) if field is None else field.type
             if key in seen:
                 self.report("duplicate field", path)
             seen.add(key)
             if item is not None:
-                self.struct, self.fields, self.path = name, (*before[1], *field.embedded, key), path
-                self.value(field.type, item)
+                embedded = () if field is None else field.embedded
+                self.struct, self.fields, self.path = name, (*before[1], *embedded, key), path
+                self.value(member, item)
                 self.struct, self.fields, self.path = before
 
     def entries(self, type_: Type, value: dict[str, Any]) -> None:
@@ -108,6 +127,13 @@ class _Examiner:
                 self.path = path
                 self.value(_elem(type_), item)
                 self.path = before
+
+    def free(self, value: Any) -> None:
+        """JSON that a structural schema says nothing of, or of which validation will complain."""
+        if isinstance(value, dict):
+            self.members(_FREE_OBJECT, value)
+        elif isinstance(value, list):
+            self.items(_FREE_LIST, value)
 
     def items(self, type_: Type, value: list[Any]) -> None:
         before = self.path
@@ -302,6 +328,8 @@ def merged(type_: Type, value: Any) -> Any:
     """The value without repeated members, as Go's decoder ends up: a later struct, map or list is read over the
     earlier one. Free-form parts are made plain."""
     kind = type_.kind
+    if type_.structural:
+        return plain(value)
     if kind is Kind.STRUCT and isinstance(value, dict):
         last: dict[str, Any] = {}
         for key, item in _pairs(value):

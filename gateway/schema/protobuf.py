@@ -15,7 +15,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from gateway.jsontypes import JsonObject, loads
-from gateway.schema.types import Field, Kind, Type
+from gateway.schema.catalog import type_of
+from gateway.schema.types import Field, Kind, Type, compiled
 
 MAGIC = b"k8s\0"
 
@@ -94,20 +95,16 @@ class _Reader(NamedTuple):
     entries: bool = False  # a map: each value is an entry
 
 
-_tables: dict[Type, _Table] = {}
-
-
+@compiled
 def _table_of(type_: Type) -> _Table:
-    table = _tables.get(type_)
-    if table is None:
-        table = _tables[type_] = _Table(type_.name.rpartition(".")[2])
-        for each in type_.fields.values():
-            if each.number and not _is_type_meta(each):
-                target = table
-                for number in each.embedded_numbers:
-                    if number:
-                        target = target.embedded.setdefault(number, _Table(table.name))
-                target.fields[each.number] = _reader(each)
+    table = _Table(type_.name.rpartition(".")[2])
+    for each in type_.fields.values():
+        if each.number and not _is_type_meta(each):
+            target = table
+            for number in each.embedded_numbers:
+                if number:
+                    target = target.embedded.setdefault(number, _Table(table.name))
+            target.fields[each.number] = _reader(each)
     return table
 
 
@@ -364,8 +361,6 @@ def _schema_or(union: _SchemaOr, data: bytes) -> Any:
 
 
 def _schema(data: bytes) -> JsonObject:
-    from gateway.schema.catalog import type_of
-
     return read_message(type_of("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"), data)
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 from enum import Enum
-from functools import lru_cache, total_ordering
+from functools import total_ordering
+
+from gateway.memo import memo
 
 MAX_DIGITS = 10_000
 """A number of more digits is refused: what is done with it takes time that grows with their square."""
@@ -131,7 +133,7 @@ class Quantity:
         return self if self.scale >= scale else Quantity(self._rounded(scale), scale, self.format, large=self.large)
 
 
-@lru_cache(maxsize=8192)
+@memo()
 def parse_quantity(text: str) -> Quantity:
     """The quantity that a text stands for. Raises QuantityError."""
     if not text:
@@ -154,7 +156,7 @@ def parse_quantity(text: str) -> Quantity:
     return quantity
 
 
-@lru_cache(maxsize=8192)
+@memo()
 def canonical(text: str) -> str:
     """The text as kube-apiserver writes it back. Raises QuantityError."""
     return str(parse_quantity(text))

@@ -1,15 +1,18 @@
 """The one schema model: what a built-in or custom type looks like.
 
 A `Type` is a node of the schema graph; struct types are shared and may refer to themselves. Built-in types come
-from the generated catalog (`gateway.schema.catalog`), custom ones from a CRD's structural schema. Everything that
+from the generated catalog (`gateway.schema.catalog`), custom ones from a CRD's structural schema:
+objects are structural STRUCTs with or without properties, what may be any JSON is a structural ANY. Everything that
 works by schema (decoding, pruning, field sets, strategic merge, defaulting) reads this model and nothing else.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 
 class Kind(Enum):
@@ -40,19 +43,26 @@ class Omit(Enum):
     NIL = "nil"  # omitempty on a pointer: only an absent value is left out (0, false and "" stay)
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(slots=True, weakref_slot=True, eq=False, repr=False)
 class Type:
     """A node of the schema. Which attributes mean something depends on `kind`."""
 
     kind: Kind
     name: str  # the Go type as error messages have it: "v1.PodSpec", "[]string", "map[string]string", "int32"
     fields: dict[str, Field] = field(default_factory=dict)  # STRUCT, by JSON name, inlined ones flattened, Go order
-    elem: Type | None = None  # MAP, LIST
+    elem: Type | None = None  # MAP, LIST; of a structural STRUCT: of members that are no fields (additionalProperties)
     list_type: str = "atomic"  # LIST: "atomic", "set" or "map"
     list_map_keys: tuple[str, ...] = ()  # LIST of list_type "map"
     atomic: bool = False  # STRUCT or MAP that is owned as a whole (x-kubernetes-map-type: atomic)
     elem_pointer: bool = False  # LIST/MAP whose Go element is a pointer
-    compiled: dict[str, Any] = field(default_factory=dict, repr=False)  # what modules have made of the type, by module
+    # of a definition's structural schema: values are JSON as it came, pruned; validation alone looks at JSON types
+    structural: bool = False
+    nullable: bool = False  # a null stays one
+    preserves: bool = False  # members that nothing is said of stay (x-kubernetes-preserve-unknown-fields)
+    embedded: bool = False  # x-kubernetes-embedded-resource: kind, apiVersion and metadata are among the fields
+    lenient: bool = False  # an apply may name members that nothing is said of, even if they don't stay
+    default: Any = None  # what a missing or null value becomes, None for none
+    compiled: dict[object, Any] = field(default_factory=dict, init=False)  # what `compiled` functions made of it
 
     def __repr__(self) -> str:
         return f"<Type {self.kind.value} {self.name}>"
@@ -75,3 +85,25 @@ class Field:
     number: int = 0  # protobuf field number, 0 if unknown
     embedded: tuple[str, ...] = ()  # Go names of the embedded structs it is inlined from, outermost first
     embedded_numbers: tuple[int, ...] = ()  # their protobuf field numbers, 0 for those that protobuf doesn't nest
+
+
+_MISSING = object()
+_R = TypeVar("_R")
+
+
+def compiled(make: Callable[[Type], _R], *, meanwhile: Callable[[Type], _R] | None = None) -> Callable[[Type], _R]:
+    """A function that makes something of a type only once: what it made is kept on the type, and dies with it.
+
+    `meanwhile` makes what stands for the result while it is being made, for types that lead back to themselves.
+    """
+
+    @wraps(make)
+    def of(type_: Type) -> _R:
+        found: _R = type_.compiled.get(make, _MISSING)
+        if found is _MISSING:
+            if meanwhile is not None:
+                type_.compiled[make] = meanwhile(type_)
+            found = type_.compiled[make] = make(type_)
+        return found
+
+    return of

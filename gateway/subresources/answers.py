@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gateway.http.exchange import Response
 from gateway.jsontypes import JsonObject, dump_line
-from gateway.resources.resource import Resource
+from gateway.kinds.resource import Resource
 from gateway.schema.encode import encode_answer
 
 

@@ -2,50 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gateway.admission.chain import Operation, review
+from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.jsontypes import JsonObject
-from gateway.resources.resource import Resource
+from gateway.kinds import metadata
+from gateway.kinds.attributes import Operation
 from gateway.subresources.answers import created_status, set_condition
 from gateway.validation import field
-from gateway.verbs import metadata
-from gateway.verbs.body import read_object
-from gateway.verbs.direct import change_stored
-from gateway.verbs.options import write_options
-from gateway.verbs.scope import scope_of
-from gateway.verbs.write import begin
-
-if TYPE_CHECKING:
-    from gateway.server import Gateway
+from gateway.writing.body import read_object
+from gateway.writing.direct import change_stored
+from gateway.writing.options import write_options
+from gateway.writing.write import begin, mutate, validate
 
 
-async def create(gateway: Gateway, request: Request, resource: Resource) -> Response:
+async def create(endpoint: Endpoint, request: Request) -> Response:
     """Binds a pod to a node; answers a Status. Raises StatusError 400, 404, 409, 415, 422."""
     options = write_options(request.query, "CreateOptions")
-    write = begin(gateway, request, resource, options)
-    context, scope = write.context, write.scope
-    binding = await read_object(request, scope.type, resource.api_version, resource.kind, options.validation)
+    write = begin(endpoint, request, options)
+    attributes, resource = write.attributes, endpoint.resource
+    binding = await read_object(request, endpoint.type, resource.api_version, resource.kind, options.validation)
     meta = binding["metadata"]
     if not resource.subresource:  # on the subresource a uid is a precondition
         metadata.wipe_system_fields(meta)
-    metadata.match_namespace(meta, context.namespace)
-    if resource.subresource and meta.get("name", "") != context.name:
+    metadata.match_namespace(meta, attributes.namespace)
+    if resource.subresource and meta.get("name", "") != attributes.name:
         raise status.bad_request("name in URL does not match name in Binding object")
-    context.name = meta.get("name", "")
-    if not context.name:
+    attributes.name = meta.get("name", "")
+    if not attributes.name:
         raise status.bad_request("Name parameter required.")
-    await review(scope.chain.mutating[Operation.CREATE], binding, None, context, scope.lookup)
-    _check_target(context.name, binding.get("target") or {})
-    await review(scope.chain.validating[Operation.CREATE], binding, None, context, scope.lookup)
-    pods = scope_of(gateway, gateway.resources["", "v1", "pods", ""])
+    await mutate(write, Operation.CREATE, binding, None)
+    _check_target(attributes.name, binding.get("target") or {})
+    await validate(write, Operation.CREATE, binding, None)
+    pods = endpoint.siblings.of("", "v1", "pods")
 
     def bind(pod: JsonObject) -> None:
-        _assign(pod, binding, context.now)
+        _assign(pod, binding, attributes.now)
 
-    await change_stored(gateway.store, pods, context.namespace, context.name, bind, dry_run=options.dry_run)
+    await change_stored(pods, attributes.namespace, attributes.name, bind, dry_run=options.dry_run)
     return created_status()
 
 

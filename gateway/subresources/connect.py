@@ -7,94 +7,90 @@ service. What would then go on to a kubelet or a pod ends here, as it does where
 from __future__ import annotations
 
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
 
+from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, loads
-from gateway.resources.resource import Resource
 from gateway.schema.integers import int64
 from gateway.validation.field import go_quote
-
-if TYPE_CHECKING:
-    from gateway.server import Gateway
 
 TEXT = b"text/plain"
 _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 
 
-async def log(gateway: Gateway, request: Request, resource: Resource) -> Response:
+async def log(endpoint: Endpoint, request: Request) -> Response:
     """The log of a container: empty for a pod on no node. Raises StatusError 400, 404, 500."""
-    pod = await _pod(gateway, request)
+    pod = await _pod(endpoint, request)
     _container(pod, request.parameter("container"))
     node = pod["spec"].get("nodeName")
     if not node:
         return Response(200, b"", TEXT)
-    raise await _no_kubelet(gateway, node)
+    raise await _no_kubelet(endpoint, node)
 
 
-async def stream(gateway: Gateway, request: Request, resource: Resource) -> Response:
+async def stream(endpoint: Endpoint, request: Request) -> Response:
     """exec, attach and portforward: a connection to the pod's node. Raises StatusError 400, 404, 500."""
-    pod = await _pod(gateway, request)
-    if resource.subresource != "portforward":
+    pod = await _pod(endpoint, request)
+    if endpoint.resource.subresource != "portforward":
         _container(pod, request.parameter("container"))
     node = pod["spec"].get("nodeName")
     if not node:
         raise status.bad_request(f"pod {pod['metadata']['name']} does not have a host assigned")
-    raise await _no_kubelet(gateway, node)
+    raise await _no_kubelet(endpoint, node)
 
 
-async def pod_proxy(gateway: Gateway, request: Request, resource: Resource) -> Response:
+async def pod_proxy(endpoint: Endpoint, request: Request) -> Response:
     """An HTTP request to a pod. Raises StatusError 400, 404, 503."""
     name = _scheme_name_port("pod", request.info.name)[1]
-    pod = await _object(gateway, "", "pods", request.info.namespace, name)
+    pod = await _object(endpoint, "", "pods", request.info.namespace, name)
     address = (pod.get("status") or {}).get("podIP", "")
     if not _is_global(address):
         raise status.bad_request("address not allowed")
     raise _unreachable(f"dial tcp {address}: connect: no route to host")
 
 
-async def service_proxy(gateway: Gateway, request: Request, resource: Resource) -> Response:
+async def service_proxy(endpoint: Endpoint, request: Request) -> Response:
     """An HTTP request to a service's endpoints. Raises StatusError 400, 404, 503."""
     namespace, asked = request.info.namespace, request.info.name
     _, name, port = _scheme_name_port("service", asked)
     if port.isdigit():
-        service = await _object(gateway, "", "services", namespace, name)
+        service = await _object(endpoint, "", "services", namespace, name)
         found = next((each for each in service["spec"].get("ports") or () if each.get("port") == int64(port)), None)
         if found is None:
             raise _unavailable(f"no service port {port.lstrip('0') or 0} found for service {go_quote(name)}")
         port = found.get("name", "")
-    endpoints = await _object(gateway, "", "endpoints", namespace, name)
+    endpoints = await _object(endpoint, "", "endpoints", namespace, name)
     subsets = endpoints.get("subsets") or ()
     if not subsets:
         raise _unavailable(f"no endpoints available for service {go_quote(name)}")
     for subset in subsets:
         ports = [each.get("name", "") for each in subset.get("ports") or ()]
         for address in subset.get("addresses") or () if port in ports else ():
-            if await _belongs_to_pod(gateway, namespace, address):
+            if await _belongs_to_pod(endpoint, namespace, address):
                 raise _unreachable(f"dial tcp {address['ip']}: connect: no route to host")
     raise _unavailable(f"no endpoints available for service {go_quote(asked)}")
 
 
-async def node_proxy(gateway: Gateway, request: Request, resource: Resource) -> Response:
+async def node_proxy(endpoint: Endpoint, request: Request) -> Response:
     """An HTTP request to a node's kubelet. Raises StatusError 400, 404, 503."""
     _, name, _ = _scheme_name_port("node", request.info.name)
-    await _object(gateway, "", "nodes", "", name)
+    await _object(endpoint, "", "nodes", "", name)
     raise _unreachable(f"dial tcp: lookup {name}: no such host")
 
 
-async def _object(gateway: Gateway, group: str, plural: str, namespace: str, name: str) -> JsonObject:
-    served = gateway.served[group, "v1", plural]
-    entry = await gateway.store.reads.get(served.cache, served.key(namespace, name))
+async def _object(endpoint: Endpoint, group: str, plural: str, namespace: str, name: str) -> JsonObject:
+    served = endpoint.siblings.of(group, "v1", plural)
+    entry = await endpoint.store.reads.get(served.cache, served.key(namespace, name))
     if entry is None:
         raise status.not_found(group, plural, name)
-    found: JsonObject = loads(served.head + served.tail(entry))
+    found: JsonObject = loads(served.shape.json(served.versions.of(entry)))
     return found
 
 
-async def _pod(gateway: Gateway, request: Request) -> JsonObject:
-    return await _object(gateway, "", "pods", request.info.namespace, request.info.name)
+async def _pod(endpoint: Endpoint, request: Request) -> JsonObject:
+    return await _object(endpoint, "", "pods", request.info.namespace, request.info.name)
 
 
 def _container(pod: JsonObject, asked: str) -> None:
@@ -109,9 +105,9 @@ def _container(pod: JsonObject, asked: str) -> None:
         raise status.bad_request(f"a container name must be specified for pod {name}{choice}")
 
 
-async def _no_kubelet(gateway: Gateway, node: str) -> StatusError:
+async def _no_kubelet(endpoint: Endpoint, node: str) -> StatusError:
     """What keeps the server from reaching a node's kubelet."""
-    found = await _object(gateway, "", "nodes", "", node)
+    found = await _object(endpoint, "", "nodes", "", node)
     state = found.get("status") or {}
     addresses = {each.get("type"): each.get("address") for each in state.get("addresses") or ()}
     host = addresses.get("Hostname") or addresses.get("InternalIP") or addresses.get("ExternalIP")
@@ -140,16 +136,16 @@ def _is_global(address: str) -> bool:
     return not (found.is_loopback or found.is_link_local or found.is_multicast or found.is_unspecified)
 
 
-async def _belongs_to_pod(gateway: Gateway, namespace: str, address: JsonObject) -> bool:
+async def _belongs_to_pod(endpoint: Endpoint, namespace: str, address: JsonObject) -> bool:
     """Endpoints are only trusted when a pod of the namespace has the address."""
     target = address.get("targetRef") or {}
     if target.get("namespace") != namespace:
         return False
-    served = gateway.served["", "v1", "pods"]
+    served = endpoint.siblings.of("", "v1", "pods")
     entry = served.cache.get(served.key(namespace, target.get("name", "")))
     if entry is None:
         return False
-    pod = loads(served.head + served.tail(entry))
+    pod = loads(served.shape.json(served.versions.of(entry)))
     addresses = [each.get("ip") for each in (pod.get("status") or {}).get("podIPs") or ()]
     return address.get("ip") in addresses
 

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from gateway.admission.chain import Operation, review
+from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, loads
-from gateway.resources.resource import Resource
-from gateway.resources.strategy import WriteContext
+from gateway.kinds import metadata
+from gateway.kinds.attributes import Attributes, Operation
 from gateway.selectors.labels import parse
 from gateway.subresources.answers import created_status, set_condition
 from gateway.subresources.selector_text import selector_text
 from gateway.validation import field
-from gateway.verbs import metadata
-from gateway.verbs.body import read_object
-from gateway.verbs.delete import delete_object
-from gateway.verbs.direct import change_stored
-from gateway.verbs.options import DeleteOptions, WriteOptions, validated_delete_options, write_options
-from gateway.verbs.scope import Scope, scope_of
-from gateway.verbs.write import Write, begin
-from storage.errors import StoredObject
-
-if TYPE_CHECKING:
-    from gateway.server import Gateway
+from gateway.writing.body import read_object
+from gateway.writing.deleting import delete_object
+from gateway.writing.direct import change_stored
+from gateway.writing.options import DeleteOptions, WriteOptions, validated_delete_options, write_options
+from gateway.writing.write import Write, begin, mutate, validate
 
 MAX_DISRUPTED_PODS = 2000
 _VIOLATION = "Cannot evict pod as it would violate the pod's disruption budget."
@@ -35,31 +28,31 @@ _NOT_HERE = "can not be set for pod eviction, try after removing the option"
 _GONE_ANYWAY = ("Succeeded", "Failed", "Pending")
 
 
-async def create(gateway: Gateway, request: Request, resource: Resource) -> Response:
+async def create(endpoint: Endpoint, request: Request) -> Response:
     """Evicts a pod; answers a Status. Raises StatusError 404, 409, 429 when a budget does not allow it, 500."""
     options = write_options(request.query, "CreateOptions")
-    write = begin(gateway, request, resource, options)
-    context, scope = write.context, write.scope
-    eviction = await read_object(request, scope.type, resource.api_version, resource.kind, options.validation)
+    write = begin(endpoint, request, options)
+    attributes, resource, store = write.attributes, endpoint.resource, endpoint.store
+    eviction = await read_object(request, endpoint.type, resource.api_version, resource.kind, options.validation)
     meta = eviction["metadata"]
-    metadata.match_namespace(meta, context.namespace)
-    if meta.get("name", "") != context.name:
+    metadata.match_namespace(meta, attributes.namespace)
+    if meta.get("name", "") != attributes.name:
         raise status.bad_request("name in URL does not match name in Eviction object")
     if (eviction.get("deleteOptions") or {}).get(_UNSAFE):
         error = field.invalid(f"deleteOptions.{_UNSAFE}", True, _NOT_HERE)
-        raise status.invalid("policy", "Eviction", context.name, [error])
+        raise status.invalid("policy", "Eviction", attributes.name, [error])
     deletion = _delete_options(eviction, options)
-    for reviews in (scope.chain.mutating, scope.chain.validating):
-        await review(reviews[Operation.CREATE], eviction, None, context, scope.lookup)
-    pods = scope_of(gateway, gateway.resources["", "v1", "pods", ""])
-    stored = await gateway.store.get(pods.key(context.namespace, context.name))
+    await mutate(write, Operation.CREATE, eviction, None)
+    await validate(write, Operation.CREATE, eviction, None)
+    pods = endpoint.siblings.of("", "v1", "pods")
+    stored = await store.get(pods.key(attributes.namespace, attributes.name))
     if stored is None:
-        raise status.not_found("", "pods", context.name)
+        raise status.not_found("", "pods", attributes.name)
     pod = pods.parse(stored.value)
-    guard = "" if _unguarded(pod) else await _pass_budgets(gateway, pod, context, deletion)
+    guard = "" if _unguarded(pod) else await _pass_budgets(endpoint, pod, attributes, deletion)
     if (guard or _may_become_healthy(pod)) and deletion.resource_version is None:
         deletion = replace(deletion, resource_version=str(stored.revision))
-    await _delete(gateway, pods, replace(write, scope=pods), deletion, stored)
+    await _delete(request, pods, write, deletion)
     return created_status()
 
 
@@ -84,11 +77,11 @@ def _may_become_healthy(pod: JsonObject) -> bool:
     return phase == "Pending" and not pod["metadata"].get("deletionTimestamp")
 
 
-async def _pass_budgets(gateway: Gateway, pod: JsonObject, context: WriteContext, deletion: DeleteOptions) -> str:
+async def _pass_budgets(endpoint: Endpoint, pod: JsonObject, attributes: Attributes, deletion: DeleteOptions) -> str:
     """Takes one disruption from the pod's budget. Returns the budget's name if the pod must stay as it is till then."""
-    scope = scope_of(gateway, gateway.resources["policy", "v1", "poddisruptionbudgets", ""])
-    prefix = scope.key_prefix + f"{context.namespace}/".encode()
-    budgets = [loads(stored.value) for stored in await gateway.store.list(prefix)]
+    keeper = endpoint.siblings.of("policy", "v1", "poddisruptionbudgets")
+    stored = await endpoint.store.list(keeper.collection(attributes.namespace))
+    budgets = [loads(each.value) for each in stored]
     labels = pod["metadata"].get("labels") or {}
     mine = [each for each in budgets if _selects(each, labels)]
     if len(mine) > 1:
@@ -102,9 +95,9 @@ async def _pass_budgets(gateway: Gateway, pod: JsonObject, context: WriteContext
         return str(name)
 
     def decrement(current: JsonObject) -> None:
-        _take_one(current, context.name, context.now, record=not deletion.dry_run)
+        _take_one(current, attributes.name, attributes.now, record=not deletion.dry_run)
 
-    await change_stored(gateway.store, scope, context.namespace, name, decrement, dry_run=deletion.dry_run)
+    await change_stored(keeper, attributes.namespace, name, decrement, dry_run=deletion.dry_run)
     return ""
 
 
@@ -188,10 +181,10 @@ def too_many(cause: str, seconds: int) -> StatusError:
     return StatusError(429, "TooManyRequests", _VIOLATION, details, headers)
 
 
-async def _delete(gateway: Gateway, pods: Scope, write: Write, options: DeleteOptions, stored: StoredObject) -> None:
+async def _delete(request: Request, pods: Endpoint, eviction: Write, options: DeleteOptions) -> None:
     """Marks the pod as disrupted and deletes it, if it still is what the preconditions say."""
-    context = replace(write.context, resource=pods.resource, subresource="", dry_run=options.dry_run)
-    write = replace(write, context=context, options=replace(write.options, dry_run=options.dry_run))
+    write = begin(pods, request, replace(eviction.options, dry_run=options.dry_run))
+    attributes = write.attributes
 
     def mark(pod: JsonObject) -> None:
         meta = pod["metadata"]
@@ -210,10 +203,10 @@ async def _delete(gateway: Gateway, pods: Scope, write: Write, options: DeleteOp
             "reason": "EvictionByEvictionAPI",
             "message": "Eviction API: evicting",
         }
-        set_condition(pod.setdefault("status", {}), condition, context.now)
+        set_condition(pod.setdefault("status", {}), condition, attributes.now)
 
     if not options.dry_run:
-        marked = await change_stored(gateway.store, pods, context.namespace, context.name, mark, dry_run=False)
+        marked = await change_stored(pods, attributes.namespace, attributes.name, mark, dry_run=False)
         if options.resource_version is not None:
             options = replace(options, resource_version=str(marked.revision))
     await delete_object(write, options)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gateway.access.user import ANONYMOUS, User
+from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.http.request_info import RequestInfo
+from gateway.http.user import ANONYMOUS, User, extra_of
 from gateway.jsontypes import JsonObject, dump_line
-from gateway.resources.resource import Resource
+from gateway.kinds import metadata
+from gateway.kinds.attributes import Attributes
 from gateway.subresources.answers import created_object
 from gateway.validation.access_review import validate_access_review
-from gateway.verbs import metadata
-from gateway.verbs.body import read_object
-from gateway.verbs.options import write_options
-from gateway.verbs.write import Write, begin, track_fields
-
-if TYPE_CHECKING:
-    from gateway.server import Gateway
+from gateway.writing.body import read_object
+from gateway.writing.options import write_options
+from gateway.writing.tracking import track_fields
+from gateway.writing.write import Write, begin
 
 AUTHORIZATION = "authorization.k8s.io"
 
@@ -42,58 +39,60 @@ _ALL_RESOURCES: list[JsonObject] = [{"verbs": ["*"], "apiGroups": ["*"], "resour
 _ALL_PATHS: list[JsonObject] = [{"verbs": ["*"], "nonResourceURLs": ["*"]}]
 
 
-async def self_subject_review(gateway: Gateway, request: Request, resource: Resource) -> Response:
+async def self_subject_review(endpoint: Endpoint, request: Request) -> Response:
     """Answers who the user is."""
-    await _read(gateway, request, resource)
+    await _read(endpoint, request)
     answer: JsonObject = {
-        "kind": resource.kind,
-        "apiVersion": resource.api_version,
+        "kind": endpoint.resource.kind,
+        "apiVersion": endpoint.resource.api_version,
         "metadata": {"creationTimestamp": metadata.now_text()},
         "status": {"userInfo": _user_info(request.user)},
     }
     return Response(201, dump_line(answer))
 
 
-async def token_review(gateway: Gateway, request: Request, resource: Resource) -> Response:
+async def token_review(endpoint: Endpoint, request: Request) -> Response:
     """Answers whose a token is. Raises StatusError 400 without a token."""
-    _, review = await _read(gateway, request, resource)
+    _, review = await _read(endpoint, request)
     token = (review.get("spec") or {}).get("token", "")
     if not token:
         raise status.bad_request("token is required for TokenReview in authentication")
-    known = [gateway.settings.service_account_issuer]
+    known = [endpoint.services.settings.service_account_issuer]
     audiences = [each for each in review["spec"].get("audiences") or known if each in known]
-    user = gateway.authenticator.authenticate({b"authorization": b"Bearer " + token.encode()})
+    user = endpoint.services.authenticator.authenticate({b"authorization": b"Bearer " + token.encode()})
     review["status"] = {"user": {}, "error": "invalid bearer token"}
     if user is not None and user.name != ANONYMOUS and audiences:
         review["status"] = {"authenticated": True, "user": _user_info(user), "audiences": audiences}
-    return created_object(review, resource)
+    return created_object(review, endpoint.resource)
 
 
-async def subject_access_review(gateway: Gateway, request: Request, resource: Resource) -> Response:
+async def subject_access_review(endpoint: Endpoint, request: Request) -> Response:
     """Answers whether somebody may do something. Raises StatusError 422."""
-    review = await _read_access_review(gateway, request, resource)
+    review = await _read_access_review(endpoint, request)
     spec = review["spec"]
-    user = User(spec.get("user", ""), tuple(spec.get("groups") or ()), spec.get("uid", ""), spec.get("extra") or {})
-    return _decided(gateway, review, user, resource)
+    user = User(
+        spec.get("user", ""), tuple(spec.get("groups") or ()), spec.get("uid", ""), extra_of(spec.get("extra") or {})
+    )
+    return _decided(endpoint, review, user)
 
 
-async def self_subject_access_review(gateway: Gateway, request: Request, resource: Resource) -> Response:
+async def self_subject_access_review(endpoint: Endpoint, request: Request) -> Response:
     """Answers whether the user may do something. Raises StatusError 422."""
-    review = await _read_access_review(gateway, request, resource)
-    return _decided(gateway, review, request.user, resource)
+    review = await _read_access_review(endpoint, request)
+    return _decided(endpoint, review, request.user)
 
 
-async def self_subject_rules_review(gateway: Gateway, request: Request, resource: Resource) -> Response:
+async def self_subject_rules_review(endpoint: Endpoint, request: Request) -> Response:
     """Answers what the user may do in a namespace. Raises StatusError 400 without one."""
-    _, review = await _read(gateway, request, resource)
+    _, review = await _read(endpoint, request)
     namespace = (review.get("spec") or {}).get("namespace", "")
     if not namespace:
         raise status.bad_request("no namespace on request")
     info = RequestInfo("get", "/", True, namespace=namespace, resource="*", group="*", version="*")
-    allowed = gateway.authorizer.authorize(request.user, info) is None
+    allowed = endpoint.services.authorizer.authorize(Attributes(request.user, info)) is None
     answer: JsonObject = {
-        "kind": resource.kind,
-        "apiVersion": resource.api_version,
+        "kind": endpoint.resource.kind,
+        "apiVersion": endpoint.resource.api_version,
         "metadata": {},
         "spec": {},
         "status": {
@@ -105,29 +104,29 @@ async def self_subject_rules_review(gateway: Gateway, request: Request, resource
     return Response(201, dump_line(answer))
 
 
-async def _read(gateway: Gateway, request: Request, resource: Resource) -> tuple[Write, JsonObject]:
+async def _read(endpoint: Endpoint, request: Request) -> tuple[Write, JsonObject]:
     options = write_options(request.query, "CreateOptions")
-    write = begin(gateway, request, resource, options)
-    review = await read_object(request, write.scope.type, resource.api_version, resource.kind, options.validation)
+    write, resource = begin(endpoint, request, options), endpoint.resource
+    review = await read_object(request, endpoint.type, resource.api_version, resource.kind, options.validation)
     meta = review["metadata"]
     metadata.wipe_system_fields(meta)
-    metadata.match_namespace(meta, metadata.expected_namespace(resource, write.context.namespace))
+    metadata.match_namespace(meta, metadata.expected_namespace(resource, write.attributes.namespace))
     track_fields(write, review, None)
     return write, review
 
 
-async def _read_access_review(gateway: Gateway, request: Request, resource: Resource) -> JsonObject:
-    write, review = await _read(gateway, request, resource)
-    errors = validate_access_review(review, resource.resource, write.context.namespace)
+async def _read_access_review(endpoint: Endpoint, request: Request) -> JsonObject:
+    write, review = await _read(endpoint, request)
+    errors = validate_access_review(review, endpoint.resource.resource, write.attributes.namespace)
     if errors:
         raise status.invalid(AUTHORIZATION, "", "", errors)
     return review
 
 
-def _decided(gateway: Gateway, review: JsonObject, user: User, resource: Resource) -> Response:
-    allowed = gateway.authorizer.authorize(user, _request(review["spec"])) is None
+def _decided(endpoint: Endpoint, review: JsonObject, user: User) -> Response:
+    allowed = endpoint.services.authorizer.authorize(Attributes(user, _request(review["spec"]))) is None
     review["status"] = {"allowed": allowed}
-    return created_object(review, resource)
+    return created_object(review, endpoint.resource)
 
 
 def _request(spec: JsonObject) -> RequestInfo:
@@ -141,5 +140,5 @@ def _request(spec: JsonObject) -> RequestInfo:
 
 def _user_info(user: User) -> JsonObject:
     shown: JsonObject = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
-    shown["extra"] = {key: list(values) for key, values in user.extra.items()}
+    shown["extra"] = {key: list(values) for key, values in user.extra}
     return {key: value for key, value in shown.items() if value}

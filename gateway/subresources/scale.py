@@ -7,65 +7,61 @@ replicas (under the subresource's name).
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING
 
 from gateway.apply.scale import to_parent, to_scale
+from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.jsontypes import JsonObject, dump_line, loads
-from gateway.resources.resource import Resource
+from gateway.kinds import metadata
+from gateway.reading.objects import read_entry
 from gateway.subresources.selector_text import selector_text
 from gateway.validation.field import invalid
 from gateway.validation.objectmeta import validate_object_meta
-from gateway.verbs import metadata
-from gateway.verbs.body import read_object
-from gateway.verbs.options import WriteOptions, write_options
-from gateway.verbs.patch import maker_of, read_patch
-from gateway.verbs.write import MakeObject, Write, begin, body_of, track_fields, update_object
-
-if TYPE_CHECKING:
-    from gateway.server import Gateway
+from gateway.writing.answering import body_of
+from gateway.writing.body import read_object
+from gateway.writing.options import write_options
+from gateway.writing.patching import maker_of, read_patch
+from gateway.writing.tracking import track_fields
+from gateway.writing.updating import MakeObject, update_object
+from gateway.writing.write import Write, begin
 
 _PATH = ("spec", "replicas")
 
 
-async def get(gateway: Gateway, request: Request, resource: Resource) -> Response:
+async def get(endpoint: Endpoint, request: Request) -> Response:
     """Answers the Scale of a workload. Raises StatusError 404."""
-    from gateway.verbs.get import get as get_object
-
-    answer = await get_object(gateway, request, _parent(gateway, resource))
-    assert isinstance(answer.body, bytes)
-    return Response(200, dump_line(scale_of(loads(answer.body))))
+    parent = endpoint.parent()
+    entry = await read_entry(parent, request)
+    return Response(200, dump_line(scale_of(loads(parent.shape.json(entry)))))
 
 
-async def update(gateway: Gateway, request: Request, resource: Resource) -> Response:
+async def update(endpoint: Endpoint, request: Request) -> Response:
     """Sets the replicas by a whole Scale. Raises StatusError 400, 404, 409, 415, 422."""
     options = write_options(request.query, "UpdateOptions")
-    write = begin(gateway, request, resource, options)
-    given = await read_object(request, write.scope.type, resource.api_version, resource.kind, options.validation)
+    write, resource = begin(endpoint, request, options), endpoint.resource
+    given = await read_object(request, endpoint.type, resource.api_version, resource.kind, options.validation)
     meta = given["metadata"]
-    metadata.match_namespace(meta, write.context.namespace)
-    metadata.match_name(meta, write.context.name)
+    metadata.match_namespace(meta, write.attributes.namespace)
+    metadata.match_name(meta, write.attributes.name)
 
     def make(old: JsonObject | None) -> JsonObject:
         new = deepcopy(given)
         track_fields(write, new, old)
         return new
 
-    return await _write(gateway, request, write, options, make, uid=meta.get("uid", ""))
+    return await _write(request, write, make, uid=meta.get("uid", ""))
 
 
-async def patch(gateway: Gateway, request: Request, resource: Resource) -> Response:
+async def patch(endpoint: Endpoint, request: Request) -> Response:
     """Sets the replicas by a patch of the Scale. Raises StatusError 400, 404, 409, 415, 422."""
     media_type, body, options = await read_patch(request)
-    write = begin(gateway, request, resource, options)
-    return await _write(gateway, request, write, options, maker_of(write, media_type, body))
+    write = begin(endpoint, request, options)
+    return await _write(request, write, maker_of(write, media_type, body))
 
 
-async def _write(
-    gateway: Gateway, request: Request, write: Write, options: WriteOptions, make: MakeObject, uid: str = ""
-) -> Response:
-    parent = begin(gateway, request, _parent(gateway, write.resource), options)
+async def _write(request: Request, write: Write, make: MakeObject, uid: str = "") -> Response:
+    parent = begin(write.endpoint.parent(), request, write.options)
     written = await update_object(parent, _through_scale(parent, make), uid=uid)
     return Response(200, dump_line(scale_of(loads(body_of(parent, written)))))
 
@@ -97,7 +93,7 @@ def _through_scale(parent: Write, make: MakeObject) -> MakeObject:
 
 
 def _validate(parent: Write, scale: JsonObject, old: JsonObject) -> None:
-    name, resource = parent.context.name, parent.resource
+    name, resource = parent.attributes.name, parent.resource
     errors = validate_object_meta(scale["metadata"], True)
     replicas = (scale.get("spec") or {}).get("replicas", 0)
     if replicas < 0:
@@ -126,7 +122,3 @@ def scale_of(workload: JsonObject) -> JsonObject:
         "spec": {"replicas": replicas} if replicas else {},
         "status": shown,
     }
-
-
-def _parent(gateway: Gateway, resource: Resource) -> Resource:
-    return gateway.resources[resource.group, resource.version, resource.resource, ""]

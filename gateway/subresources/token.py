@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from gateway.access.service_account_tokens import signer_of
-from gateway.admission.chain import Operation, review
 from gateway.admission.lookup import Lookup
+from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.jsontypes import JsonObject
-from gateway.resources.resource import Resource
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.attributes import Attributes, Operation
+from gateway.kinds.metadata import time_text
 from gateway.subresources.answers import created_object
 from gateway.validation.field import FieldError, go_quote, invalid
-from gateway.verbs.body import read_object
-from gateway.verbs.metadata import time_text
-from gateway.verbs.options import write_options
-from gateway.verbs.write import begin, track_fields
-
-if TYPE_CHECKING:
-    from gateway.server import Gateway
+from gateway.writing.body import read_object
+from gateway.writing.options import write_options
+from gateway.writing.tracking import track_fields
+from gateway.writing.write import begin, validate
 
 GROUP = "authentication.k8s.io"
 MIN_SECONDS, MAX_SECONDS = 600, 1 << 32
@@ -31,39 +27,39 @@ WARN_AFTER_SECONDS, EXTENDED_SECONDS = 3607, 365 * 24 * 3600
 _BOUND_KINDS = {"Pod": ("pods", "pods"), "Secret": ("secrets", "secrets"), "Node": ("nodes", "minions")}
 
 
-async def create(gateway: Gateway, request: Request, resource: Resource) -> Response:
+async def create(endpoint: Endpoint, request: Request) -> Response:
     """Answers the TokenRequest with a token in its status. Raises StatusError 400, 404, 409, 422."""
     options = write_options(request.query, "CreateOptions")
-    write = begin(gateway, request, resource, options)
-    context, lookup = write.context, write.scope.lookup
-    asked = await read_object(request, write.scope.type, resource.api_version, resource.kind, options.validation)
-    _check_place(asked["metadata"], context)
-    account = await lookup.get("serviceaccounts", context.namespace, context.name)
+    write = begin(endpoint, request, options)
+    attributes, resource, lookup = write.attributes, endpoint.resource, endpoint.services.lookup
+    asked = await read_object(request, endpoint.type, resource.api_version, resource.kind, options.validation)
+    _check_place(asked["metadata"], attributes)
+    account = await lookup.get("serviceaccounts", attributes.namespace, attributes.name)
     if account is None:
-        raise status.not_found("", "serviceaccounts", context.name)
-    _check_uid(asked["metadata"], account["metadata"], context.name)
+        raise status.not_found("", "serviceaccounts", attributes.name)
+    _check_uid(asked["metadata"], account["metadata"], attributes.name)
     track_fields(write, asked, None)
-    signer = signer_of(gateway.settings)
+    signer = signer_of(endpoint.services.settings)
     now = int(time.time())
     _complete(asked, account["metadata"], now, signer.issuer)
     errors = _errors(asked["spec"])
     if errors:
         raise status.invalid(GROUP, "TokenRequest", "", errors)
-    await review(write.scope.chain.validating[Operation.CREATE], asked, None, context, lookup)
+    await validate(write, Operation.CREATE, asked, None)
     spec = asked["spec"]
-    bound = await _bound(spec.get("boundObjectRef"), context, lookup)
+    bound = await _bound(spec.get("boundObjectRef"), attributes, lookup)
     seconds = spec["expirationSeconds"]
     claims = _claims(account["metadata"], bound, spec["audiences"], seconds, now, signer.issuer)
     asked["status"] = {"token": signer.sign(claims), "expirationTimestamp": time_text(now + seconds)}
     return created_object(asked, resource)
 
 
-def _check_place(meta: JsonObject, context: WriteContext) -> None:
-    for key, actual, what in (("name", context.name, "name"), ("namespace", context.namespace, "namespace")):
+def _check_place(meta: JsonObject, attributes: Attributes) -> None:
+    for key, actual, what in (("name", attributes.name, "name"), ("namespace", attributes.namespace, "namespace")):
         given = meta.get(key)
         if given and given != actual:
             error = invalid(f"metadata.{key}", given, f"must match the service account {what} if specified")
-            raise status.invalid(GROUP, "TokenRequest", context.name, [error])
+            raise status.invalid(GROUP, "TokenRequest", attributes.name, [error])
 
 
 def _check_uid(meta: JsonObject, account: JsonObject, name: str) -> None:
@@ -90,7 +86,7 @@ def _errors(spec: JsonObject) -> list[FieldError]:
     return []
 
 
-async def _bound(reference: JsonObject | None, context: WriteContext, lookup: Lookup) -> dict[str, JsonObject]:
+async def _bound(reference: JsonObject | None, attributes: Attributes, lookup: Lookup) -> dict[str, JsonObject]:
     """The objects that the token's life is bound to: what is referred to and, for a pod, its node too."""
     if reference is None:
         return {}
@@ -102,11 +98,11 @@ async def _bound(reference: JsonObject | None, context: WriteContext, lookup: Lo
     if not name:
         raise status.bad_request("Name parameter required.")
     resource, prefix = _BOUND_KINDS[kind]
-    found = await lookup.get(prefix, "" if kind == "Node" else context.namespace, name)
+    found = await lookup.get(prefix, "" if kind == "Node" else attributes.namespace, name)
     if found is None:
         raise status.not_found("", resource, name)
-    if kind == "Pod" and found["spec"].get("serviceAccountName") != context.name:
-        account = go_quote(context.name)
+    if kind == "Pod" and found["spec"].get("serviceAccountName") != attributes.name:
+        account = go_quote(attributes.name)
         text = f"cannot bind token for serviceaccount {account} to pod running with different serviceaccount name."
         raise status.bad_request(text)
     uid = found["metadata"]["uid"]

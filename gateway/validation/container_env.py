@@ -10,6 +10,7 @@ from gateway.validation.formats import (
     validate_dns1123_label,
     validate_qualified_name,
 )
+from gateway.validation.local_paths import validate_no_backsteps
 from gateway.validation.names import is_dns1123_subdomain, name_is_dns_subdomain
 from gateway.validation.quantities import quantity_of
 
@@ -176,8 +177,6 @@ def _key_reference(reference: JsonObject, path: str, errors: list[FieldError]) -
 
 
 def _file_reference(reference: JsonObject, path: str, errors: list[FieldError]) -> None:
-    from gateway.validation.volume_sources import validate_no_backsteps
-
     key, volume, file = reference.get("key"), reference.get("volumeName"), reference.get("path")
     if not key:
         errors.append(required(f"{path}.key"))

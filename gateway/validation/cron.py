@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
+from gateway.memo import memo
 from gateway.schema.integers import LEAST, MOST, clamped, is_integer
 from gateway.validation.field import FieldError, go_quote, invalid
 
@@ -37,7 +37,7 @@ class CronError(ValueError):
     """What is wrong with a schedule, as kube-apiserver says it."""
 
 
-@lru_cache(maxsize=1024)
+@memo(1 << 18)
 def schedule_error(schedule: str) -> str:
     """The message about a schedule that is not valid, else the empty string."""
     try:
@@ -139,7 +139,7 @@ def _duration_error(text: str) -> str:
     return ""
 
 
-@lru_cache(maxsize=1024)
+@memo(1 << 18)
 def location_error(name: str) -> str:
     """Go's time.LoadLocation: what is wrong with the name of a time zone."""
     if name in ("", "UTC", "Local"):

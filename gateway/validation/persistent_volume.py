@@ -10,17 +10,11 @@ from gateway.validation.checks import each, known
 from gateway.validation.claim_spec import ACCESS_MODES, VOLUME_MODES
 from gateway.validation.field import FieldError, forbidden, invalid, not_supported, required
 from gateway.validation.formats import validate_dns1123_label, validate_dns1123_subdomain
+from gateway.validation.local_paths import validate_no_backsteps
 from gateway.validation.names import byte_length, is_dns1123_label, is_dns1123_subdomain
 from gateway.validation.quantities import quantity_of
 from gateway.validation.scheduling import validate_node_selector
-from gateway.validation.volume_sources import (
-    SOURCES,
-    needs,
-    validate_csi_driver_name,
-    validate_flex,
-    validate_iscsi,
-    validate_no_backsteps,
-)
+from gateway.validation.volume_sources import SOURCES, needs, validate_csi_driver_name, validate_flex, validate_iscsi
 
 RECLAIM_POLICIES = ("Delete", "Recycle", "Retain")
 INLINE = "may not be specified in the context of inline volumes"

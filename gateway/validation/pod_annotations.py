@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from gateway.jsontypes import JsonObject, loads
 from gateway.validation.field import FieldError, forbidden, go_quote, invalid
+from gateway.validation.local_paths import validate_local_descending_path
 from gateway.validation.pod_options import PodOptions, containers_of, containers_with_path
 from gateway.validation.pod_resources import MIRROR_ANNOTATION
 from gateway.validation.scheduling import validate_tolerations
-from gateway.validation.volume_sources import validate_local_descending_path
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod"

@@ -1,7 +1,4 @@
-"""What validation of a pod or pod template tolerates, because the object has it already.
-
-An update must not fail for a value that an older server accepted: rules that the stored object breaks are relaxed.
-"""
+"""What validation of a pod or pod template is told, and the ways through its containers."""
 
 from __future__ import annotations
 
@@ -9,10 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gateway.jsontypes import JsonObject
-from gateway.validation.labels import has_invalid_value, validate_label_selector
-from gateway.validation.names import is_label_value
-from gateway.validation.resource_names import is_huge_page
-from gateway.validation.resource_requirements import is_divisible_huge_page
 
 
 @dataclass(slots=True)
@@ -39,31 +32,6 @@ CREATE_POD = PodOptions(is_pod=True)
 CREATE_TEMPLATE = PodOptions()
 
 
-def options_for_update(old_spec: JsonObject, old_annotations: dict[str, str] | None, is_pod: bool) -> PodOptions:
-    """The relaxations for an object whose stored pod spec and annotations are these."""
-    from gateway.validation.pod_annotations import deletion_cost_is_valid
-    from gateway.validation.security_context import breaks_host_sysctl_rule
-
-    security = old_spec.get("securityContext") or {}
-    user_namespaces = old_spec.get("hostUsers") is False
-    return PodOptions(
-        is_pod=is_pod,
-        any_deletion_cost=not deletion_cost_is_valid(old_annotations or {}),
-        any_selector_values=_has_invalid_affinity_selector(old_spec),
-        any_node_affinity_values=_has_invalid_node_affinity_value(old_spec),
-        any_spread_selector=_has_invalid_spread_selector(old_spec),
-        any_spread_label_keys=_has_repeated_spread_key(old_spec),
-        indivisible_huge_pages=_has_indivisible_huge_pages(old_spec),
-        any_token_path=_has_non_local_token_path(old_spec),
-        host_sysctls=bool(security.get("sysctls")) and breaks_host_sysctl_rule(security, old_spec),
-        selinux_mount_option="seLinuxChangePolicy" in security,
-        restart_for_init_resize=_has_restarting_init_container(old_spec),
-        devices_with_user_namespaces=user_namespaces and any(c.get("volumeDevices") for c in containers_of(old_spec)),
-        host_network_with_user_namespaces=user_namespaces and bool(old_spec.get("hostNetwork")),
-        comparing_tolerations=any(t.get("operator") in ("Lt", "Gt") for t in old_spec.get("tolerations") or ()),
-    )
-
-
 def containers_of(spec: JsonObject) -> Iterator[JsonObject]:
     """All containers: init, ordinary, ephemeral."""
     for key in ("initContainers", "containers", "ephemeralContainers"):
@@ -74,88 +42,3 @@ def containers_with_path(spec: JsonObject, path: str) -> Iterator[tuple[JsonObje
     for key in ("initContainers", "containers", "ephemeralContainers"):
         for i, container in enumerate(spec.get(key) or ()):
             yield container, f"{path}.{key}[{i}]"
-
-
-def _affinity_terms(spec: JsonObject) -> Iterator[JsonObject]:
-    affinity = spec.get("affinity") or {}
-    for kind in ("podAffinity", "podAntiAffinity"):
-        terms = affinity.get(kind) or {}
-        yield from terms.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
-        for weighted in terms.get("preferredDuringSchedulingIgnoredDuringExecution") or ():
-            yield weighted.get("podAffinityTerm") or {}
-
-
-def _has_invalid_affinity_selector(spec: JsonObject) -> bool:
-    return any(
-        validate_label_selector(term.get(key), "")
-        for term in _affinity_terms(spec)
-        for key in ("labelSelector", "namespaceSelector")
-    )
-
-
-def _has_invalid_node_affinity_value(spec: JsonObject) -> bool:
-    node_affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    selector = node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
-    return any(
-        is_label_value(value)
-        for term in selector.get("nodeSelectorTerms") or ()
-        for requirement in term.get("matchExpressions") or ()
-        for value in requirement.get("values") or ()
-    )
-
-
-def _has_invalid_spread_selector(spec: JsonObject) -> bool:
-    return any(
-        validate_label_selector(constraint.get("labelSelector"), "")
-        for constraint in spec.get("topologySpreadConstraints") or ()
-    )
-
-
-def _has_repeated_spread_key(spec: JsonObject) -> bool:
-    from gateway.validation.scheduling import validate_label_keys
-
-    errors: list[object] = []
-    for constraint in spec.get("topologySpreadConstraints") or ():
-        errors += validate_label_keys(constraint, "")
-    return bool(errors)
-
-
-def _has_indivisible_huge_pages(spec: JsonObject) -> bool:
-    lists = [spec.get("overhead") or {}]
-    for container in containers_of(spec):
-        resources = container.get("resources") or {}
-        lists += [resources.get("limits") or {}, resources.get("requests") or {}]
-    return any(
-        is_huge_page(k) and not is_divisible_huge_page(k, v) for quantities in lists for k, v in quantities.items()
-    )
-
-
-def _has_non_local_token_path(spec: JsonObject) -> bool:
-    from gateway.validation.volume_sources import validate_local_non_reserved_path
-
-    for volume in spec.get("volumes") or ():
-        for source in (volume.get("projected") or {}).get("sources") or ():
-            token = source.get("serviceAccountToken")
-            if token is not None and validate_local_non_reserved_path(token.get("path", ""), ""):
-                return True
-    return False
-
-
-def _has_restarting_init_container(spec: JsonObject) -> bool:
-    return any(
-        policy.get("restartPolicy") == "RestartContainer"
-        for container in spec.get("initContainers") or ()
-        if container.get("restartPolicy") != "Always"
-        for policy in container.get("resizePolicy") or ()
-    )
-
-
-__all__ = [
-    "CREATE_POD",
-    "CREATE_TEMPLATE",
-    "PodOptions",
-    "containers_of",
-    "containers_with_path",
-    "has_invalid_value",
-    "options_for_update",
-]

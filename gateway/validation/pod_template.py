@@ -6,7 +6,8 @@ from gateway.jsontypes import JsonObject
 from gateway.validation.field import FieldError, forbidden
 from gateway.validation.labels import validate_annotations, validate_labels
 from gateway.validation.pod_annotations import validate_annotations_match_fields, validate_pod_annotations
-from gateway.validation.pod_options import CREATE_TEMPLATE, PodOptions, options_for_update
+from gateway.validation.pod_options import CREATE_TEMPLATE, PodOptions
+from gateway.validation.pod_relaxations import options_for_update
 from gateway.validation.pod_spec import validate_pod_spec
 
 

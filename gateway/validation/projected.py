@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
 from gateway.validation.field import FieldError, forbidden, invalid, required
+from gateway.validation.local_paths import validate_local_non_reserved_path
 from gateway.validation.pod_options import PodOptions
-from gateway.validation.volume_sources import (
-    validate_downward_file,
-    validate_key_to_path,
-    validate_local_non_reserved_path,
-    validate_mode,
-)
+from gateway.validation.volume_sources import validate_downward_file, validate_key_to_path, validate_mode
 
 _SHORTEST_TOKEN, _LONGEST_TOKEN = 600, 1 << 32
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 from gateway.jsontypes import JsonObject
@@ -55,13 +54,11 @@ def validate_resource_requirements(
         _claims(claims, claim_names, f"{path}.claims", errors)
 
 
-@lru_cache(maxsize=4096)
 def _is_sound(name: str, quantity: Any) -> bool:
     """Whether there is nothing to say about an amount of CPU, memory or storage, the usual ones."""
     return name in CONTAINER and not is_negative(quantity)
 
 
-@lru_cache(maxsize=4096)
 def _is_within(request: Any, limit: Any) -> bool:
     return limit is None or quantity_of(request) <= quantity_of(limit)
 

@@ -15,9 +15,9 @@ from gateway.validation.field import (
 )
 from gateway.validation.formats import is_user_id
 from gateway.validation.internal_form import internal_json
+from gateway.validation.local_paths import validate_local_descending_path
 from gateway.validation.names import byte_length
 from gateway.validation.pod_options import PodOptions
-from gateway.validation.volume_sources import validate_local_descending_path
 from gateway.validation.windows_options import validate_windows_options
 
 _PROFILES = ("Localhost", "RuntimeDefault", "Unconfined")

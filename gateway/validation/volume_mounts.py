@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from gateway.jsontypes import JsonObject
 from gateway.validation.field import FieldError, forbidden, invalid, not_found, not_supported, required
-from gateway.validation.volume_sources import validate_local_descending_path, validate_no_backsteps
+from gateway.validation.local_paths import validate_local_descending_path, validate_no_backsteps
 
 _PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
 _RECURSIVE = ("Disabled", "Enabled", "IfPossible")

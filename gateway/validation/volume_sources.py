@@ -13,6 +13,11 @@ from gateway.jsontypes import JsonObject
 from gateway.validation.container_env import validate_field_reference, validate_resource_reference
 from gateway.validation.field import FieldError, invalid, not_supported, required, too_long
 from gateway.validation.formats import validate_dns1123_label
+from gateway.validation.local_paths import (
+    validate_local_descending_path,
+    validate_local_non_reserved_path,
+    validate_no_backsteps,
+)
 from gateway.validation.names import byte_length, is_dns1123_subdomain, range_message
 from gateway.validation.names import name_is_dns_subdomain as _name_is_dns_subdomain
 
@@ -26,23 +31,6 @@ _HOST_PATH_TYPES = (
 _has_iqn = re.compile(r"iqn\.\d{4}-\d{2}\.([0-9A-Za-z\-.]+)(:[^,;*&$|\s]+)\Z", re.ASCII).search
 _is_eui = re.compile(r"eui.[0-9A-Za-z]{16}").fullmatch
 _is_naa = re.compile(r"naa.[0-9A-Za-z]{32}").fullmatch
-
-
-def validate_no_backsteps(target: str, path: str) -> list[FieldError]:
-    return [invalid(path, target, "must not contain '..'")] if ".." in target.split("/") else []
-
-
-def validate_local_descending_path(target: str, path: str) -> list[FieldError]:
-    """A relative path without `..`."""
-    found = [invalid(path, target, "must be a relative path")] if target.startswith("/") else []
-    return found + validate_no_backsteps(target, path)
-
-
-def validate_local_non_reserved_path(target: str, path: str) -> list[FieldError]:
-    found = validate_local_descending_path(target, path)
-    if target.startswith("..") and not target.startswith("../"):
-        found.append(invalid(path, target, "must not start with '..'"))
-    return found
 
 
 def validate_mode(source: JsonObject, key: str, path: str, errors: list[FieldError]) -> None:

@@ -1,9 +1,8 @@
 """The verbs, one module each, and the table that finds them.
 
-A verb is `async def VERB(gateway, request, resource) -> Response`. `VERBS` names the module and function that serve a
-verb on every resource; `SUBRESOURCE_VERBS` what serves it on one subresource, or on a resource (then
-the subresource is empty), where that differs. Modules are imported
-when their verb is first asked for.
+A verb is `async def VERB(endpoint, request) -> Response`. `VERBS` names the module and function that serve a verb on
+every resource; `SPECIAL` what serves it on one subresource, or on a resource without storage, where that differs.
+Modules are imported when their verb is first asked for.
 """
 
 from __future__ import annotations
@@ -11,17 +10,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING
 
+from gateway.endpoints.endpoint import Endpoint
+from gateway.http.exchange import Request, Response
+from gateway.kinds.resource import Resource
 from gateway.subresources import VERBS as SUBRESOURCES
-from gateway.verbs.deprecated import WARNINGS, with_warning
 
-if TYPE_CHECKING:
-    from gateway.http.exchange import Request, Response
-    from gateway.resources.resource import Resource
-    from gateway.server import Gateway
-
-    Verb = Callable[[Gateway, Request, Resource], Awaitable[Response]]
+Verb = Callable[[Endpoint, Request], Awaitable[Response]]
 
 VERBS = {
     "get": "gateway.verbs.get:get",
@@ -35,7 +30,7 @@ VERBS = {
 }
 
 # (resource.group or resource, subresource) -> {verb: "module:function"}
-SUBRESOURCE_VERBS: dict[tuple[str, str], dict[str, str]] = {
+SPECIAL: dict[tuple[str, str], dict[str, str]] = {
     ("componentstatuses", ""): {
         "get": "gateway.verbs.component_statuses:get",
         "list": "gateway.verbs.component_statuses:list_",
@@ -45,11 +40,14 @@ SUBRESOURCE_VERBS: dict[tuple[str, str], dict[str, str]] = {
 }
 
 
+def verb_for(verb: str, resource: Resource) -> Verb:
+    """What serves `verb` on a resource; raises KeyError for a verb that nobody serves."""
+    special = SPECIAL.get((resource.qualified, resource.subresource), {})
+    return _imported(special.get(verb) or VERBS[verb])
+
+
 @cache
-def verb_for(verb: str, qualified: str, subresource: str) -> Verb:
-    """What serves `verb` on a resource ("deployments.apps"); raises KeyError for a verb that nobody serves."""
-    special = SUBRESOURCE_VERBS.get((qualified, subresource), {})
-    module, _, function = (special.get(verb) or VERBS[verb]).partition(":")
-    verb_function: Verb = getattr(import_module(module), function)
-    warning = WARNINGS.get(qualified)
-    return verb_function if warning is None else with_warning(verb_function, warning)
+def _imported(place: str) -> Verb:
+    module, _, function = place.partition(":")
+    verb: Verb = getattr(import_module(module), function)
+    return verb

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request, Response
 from gateway.jsontypes import JsonObject, dumps, loads
-from gateway.resources.resource import Resource
-from gateway.verbs import metadata
-from gateway.verbs.body import read_object
-from gateway.verbs.options import write_options
-from gateway.verbs.write import begin, respond, track_fields, update_object
+from gateway.kinds import metadata
+from gateway.writing.answering import respond
+from gateway.writing.body import read_object
+from gateway.writing.options import write_options
+from gateway.writing.tracking import track_fields
+from gateway.writing.updating import update_object
+from gateway.writing.write import begin
 
-if TYPE_CHECKING:
-    from gateway.server import Gateway
 
-
-async def update(gateway: Gateway, request: Request, resource: Resource) -> Response:
+async def update(endpoint: Endpoint, request: Request) -> Response:
     """Replaces an object; where the kind allows it, creates a missing one. Answers 200 or 201 with the object."""
     options = write_options(request.query, "UpdateOptions")
-    write = begin(gateway, request, resource, options)
-    context = write.context
-    given = await read_object(request, write.scope.type, resource.api_version, resource.kind, options.validation)
+    write = begin(endpoint, request, options)
+    attributes, resource = write.attributes, endpoint.resource
+    given = await read_object(request, endpoint.type, resource.api_version, resource.kind, options.validation)
     meta = given.setdefault("metadata", {})
-    metadata.match_namespace(meta, metadata.expected_namespace(resource, context.namespace))
-    metadata.match_name(meta, context.name)
-    metadata.drop_duplicate_owners(meta, context.warnings)
+    metadata.match_namespace(meta, metadata.expected_namespace(resource, attributes.namespace))
+    metadata.match_name(meta, attributes.name)
+    metadata.drop_duplicate_owners(meta, attributes.warnings)
     pristine: list[bytes] = []
     write.size = len(await request.body())
 
@@ -36,5 +34,5 @@ async def update(gateway: Gateway, request: Request, resource: Resource) -> Resp
         track_fields(write, new, old)
         return new
 
-    allowed = write.scope.strategy.allow_create_on_update and not resource.subresource
+    allowed = endpoint.strategy.allow_create_on_update and not resource.subresource
     return respond(write, await update_object(write, make, uid=meta.get("uid", ""), allow_create=allowed))

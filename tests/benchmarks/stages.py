@@ -13,10 +13,12 @@ from typing import Any
 
 from gateway.apply import update_managed
 from gateway.defaults import apply_defaults
+from gateway.http.request_info import RequestInfo
+from gateway.http.user import User
 from gateway.jsontypes import JsonObject
-from gateway.resources.registry import builtin_registry
-from gateway.resources.strategies import strategy_for
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.builtin import builtin_registry
+from gateway.kinds.strategies import strategy_for
 from gateway.schema.catalog import type_of
 from gateway.schema.decode import DecodeReport, decode, parse_body
 from gateway.schema.encode import encode_stored
@@ -43,7 +45,9 @@ def measure(work: Callable[[Any], object], given: Callable[[], Any]) -> float:
 def main() -> None:
     resource = builtin_registry().resources["", "v1", "pods", ""]
     type_, strategy = type_of(resource.type_name), strategy_for("", "pods")
-    context = WriteContext(resource, "default", "p", "admin", now=NOW)
+    context = Attributes(User("admin"), RequestInfo("create", "")).begin(
+        resource, namespace="default", name="p", now=NOW
+    )
     body = json.dumps(pod("p", 1)).encode()
     parsed, _ = parse_body(body)
     decoded = decode(type_, parsed, DecodeReport())

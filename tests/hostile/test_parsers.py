@@ -29,7 +29,7 @@ from gateway.schema.times import TimeError, canonical_microtime, canonical_time
 from gateway.selectors import fields, labels
 from gateway.validation.cron import schedule_error
 from gateway.validation.go_regexp import matches, regexp_problem
-from gateway.verbs.yaml_body import YamlError, parse_yaml
+from gateway.writing.yaml_body import YamlError, parse_yaml
 from storage import continuation
 
 TYPES = [type_for("", "v1", kind) for kind in ("Pod", "ConfigMap", "Secret", "Event", "PersistentVolumeClaim")]

@@ -4,8 +4,9 @@ import pytest
 
 from gateway.access.authentication import ANONYMOUS_USER, InvalidTokenFile, TokenAuthenticator, parse_tokens
 from gateway.access.authorization import AuthenticatedOnly, forbidden
-from gateway.access.user import User
 from gateway.http.request_info import request_info
+from gateway.http.user import User
+from gateway.kinds.attributes import Attributes
 
 TOKENS = 'tok,admin,1,system:masters\nalice-token,alice,2,"team-a,team-b"\nbob-token,bob,3\n\n'
 USERS = parse_tokens(TOKENS)
@@ -46,9 +47,9 @@ def test_nobody_is_let_in_without_credentials_unless_anonymous_is_on() -> None:
 def test_anonymous_may_read_what_is_public_only() -> None:
     authorizer = AuthenticatedOnly()
     for path, allowed in (("/readyz", True), ("/version", True), ("/readyz/etcd", False), ("/api", False)):
-        assert (authorizer.authorize(ANONYMOUS_USER, request_info("GET", path, {})) is None) is allowed
-    assert authorizer.authorize(ANONYMOUS_USER, request_info("POST", "/version", {})) is not None
-    assert authorizer.authorize(USERS["bob-token"], request_info("POST", "/api/v1/namespaces", {})) is None
+        assert (authorizer.authorize(Attributes(ANONYMOUS_USER, request_info("GET", path, {}))) is None) is allowed
+    assert authorizer.authorize(Attributes(ANONYMOUS_USER, request_info("POST", "/version", {}))) is not None
+    assert authorizer.authorize(Attributes(USERS["bob-token"], request_info("POST", "/api/v1/namespaces", {}))) is None
 
 
 @pytest.mark.parametrize(
@@ -69,5 +70,5 @@ def test_anonymous_may_read_what_is_public_only() -> None:
     ],
 )
 def test_refusals_say_who_may_not_do_what(method: str, path: str, message: str) -> None:
-    error = forbidden(USERS["bob-token"], request_info(method, path, {}), "")
+    error = forbidden(Attributes(USERS["bob-token"], request_info(method, path, {})), "")
     assert (error.code, error.message) == (403, message)

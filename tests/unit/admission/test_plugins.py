@@ -6,17 +6,21 @@ from typing import Any
 
 import pytest
 
-from gateway.admission import PLUGINS
-from gateway.admission.chain import Operation, chain_for
+from gateway.admission import PLUGINS, chain_for
+from gateway.admission.chain import Parts
 from gateway.admission.default_class import newest_default
+from gateway.admission.lookup import Lookup
 from gateway.config import Settings
 from gateway.http.status import StatusError
 from gateway.jsontypes import dumps
-from gateway.resources.registry import builtin_registry
+from gateway.kinds.attributes import Operation
+from gateway.kinds.builtin import builtin_registry
 from tests.unit.verbs.conftest import NAMESPACE, Api
+from tests.unit.verbs.fake_store import FakeStore
 
 PODS = "/api/v1/namespaces/default/pods"
 RESOURCES = builtin_registry().resources
+PARTS = Parts(Lookup(FakeStore(), "/registry"))
 
 
 @pytest.fixture
@@ -53,7 +57,7 @@ def test_plugins_come_in_kube_apiserver_s_order() -> None:
 
 
 def test_a_chain_holds_only_what_has_something_to_say() -> None:
-    chain = chain_for(RESOURCES["", "v1", "configmaps", ""], (), ())
+    chain = chain_for(RESOURCES["", "v1", "configmaps", ""], (), (), PARTS)
     assert {operation: len(found) for operation, found in chain.mutating.items()} == {
         Operation.CREATE: 1,
         Operation.UPDATE: 1,
@@ -65,7 +69,7 @@ def test_a_chain_holds_only_what_has_something_to_say() -> None:
 
 def test_a_plugin_can_be_switched_off() -> None:
     resource = RESOURCES["", "v1", "configmaps", ""]
-    assert chain_for(resource, (), {"NamespaceLifecycle"}).mutating[Operation.CREATE] == ()
+    assert chain_for(resource, (), {"NamespaceLifecycle"}, PARTS).mutating[Operation.CREATE] == ()
 
 
 async def test_a_pod_gets_tolerations_and_a_priority(api: Api) -> None:
@@ -119,7 +123,7 @@ async def test_claims_are_protected_and_grow_only_when_bound(api: Api) -> None:
 
 
 async def test_a_pod_runs_as_a_service_account(api: Api) -> None:
-    api.gateway.settings = Settings()
+    api.endpoints.services.settings = Settings()
     error = await refused(api.send("POST", PODS, pod()))
     assert error.message == (
         'pods "p" is forbidden: error looking up service account default/default: serviceaccount "default" not found'

@@ -13,6 +13,7 @@ from gateway.allocation.addresses import Addresses, Parent
 from gateway.allocation.errors import AllocationError, RangeFull
 from gateway.allocation.ports import NodePorts
 from gateway.allocation.repair import ROUNDS, Suspects, repair
+from gateway.allocation.services import ServiceAllocation
 from gateway.http.status import StatusError
 from gateway.jsontypes import loads
 from tests.unit.verbs.conftest import Api
@@ -152,6 +153,11 @@ async def test_a_dry_run_takes_nothing(api: Api) -> None:
     assert set(api.store.objects) == before
 
 
+def allocation(api: Api) -> ServiceAllocation:
+    services = api.endpoints.services
+    return ServiceAllocation(services.store, services.settings)
+
+
 async def test_repair_gives_back_what_nobody_uses_after_a_while(api: Api) -> None:
     _, made = await api.send("POST", SERVICES, service(type="NodePort"))
     leaked = addresses(api.store, "10.0.0.0/24")
@@ -161,7 +167,7 @@ async def test_repair_gives_back_what_nobody_uses_after_a_while(api: Api) -> Non
     suspects, suspected_ports = Suspects(), Suspects()
     for _ in range(ROUNDS):
         assert f"/registry/ipaddresses/{address}".encode() in api.store.objects
-        await repair(api.gateway, suspects, suspected_ports)
+        await repair(allocation(api), suspects, suspected_ports)
     assert f"/registry/ipaddresses/{address}".encode() not in api.store.objects
     assert await ports.taken() == {made["spec"]["ports"][0]["nodePort"]} - {30001}
 
@@ -170,5 +176,5 @@ async def test_repair_takes_what_services_use(api: Api) -> None:
     _, made = await api.send("POST", SERVICES, service(type="NodePort"))
     key = f"/registry/ipaddresses/{made['spec']['clusterIP']}".encode()
     del api.store.objects[key]
-    await repair(api.gateway, Suspects(), Suspects())
+    await repair(allocation(api), Suspects(), Suspects())
     assert key in api.store.objects

@@ -7,11 +7,17 @@ from typing import Any
 import pytest
 import yaml
 
+from gateway.encodings.encoder import Encoder, ListMeta, Shape
+from gateway.encodings.json import JsonEncoder
+from gateway.encodings.pretty_json import indent
+from gateway.encodings.registry import encoder_for
+from gateway.encodings.representing import represented
 from gateway.http.compression import THRESHOLD, accepts_gzip, compressed
-from gateway.http.exchange import ListBody, Request, Response
-from gateway.http.formats.json import indent
+from gateway.http.exchange import Request, Response
 from gateway.http.negotiation import negotiate
-from gateway.http.representing import represented
+from gateway.http.status import not_found
+from gateway.schema.catalog import type_of
+from storage.entry import Entry
 
 OBJECT = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"3","uid":"u","name":"c","labels":{}}}\n'
 
@@ -33,36 +39,71 @@ def test_indented_objects_keep_the_order_of_the_answer() -> None:
     assert not text.endswith("\n")
 
 
+def shape() -> Shape:
+    return Shape(
+        kind="Pod",
+        api_version="v1",
+        head=b'{"kind":"Pod","apiVersion":"v1",',
+        list_head=b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"',
+        empty=lambda: b',"spec":{}}',
+        type=lambda: type_of("io.k8s.api.core.v1.Pod"),
+    )
+
+
+ENTRIES = [
+    Entry(b"/a", b"", b'"metadata":{"name":"a","labels":{}},"data":{"x":"line\\nitems: []\\n"}}', 1),
+    Entry(b"/b", b"", b'"metadata":{}}', 2),
+    Entry(b"/c", b"", b'"metadata":{},"n":[]}', 3),
+]
+
+
 async def test_yaml_is_made_of_the_json_answer() -> None:
     request = request_with()
     request.representation = negotiate(b"application/yaml", "get")
-    answer = await represented(request, Response(200, [OBJECT[:20], OBJECT[20:]]))
+    answer = await represented(request, Response(200, OBJECT), lambda: encoder_for(request.representation, shape()))
     assert answer.content_type == b"application/yaml"
     assert isinstance(answer.body, bytes)
     assert yaml.safe_load(answer.body)["metadata"]["name"] == "c"
 
 
-@pytest.mark.parametrize("accept", [b"application/yaml", b"application/json;pretty=1"])
-async def test_a_list_in_pieces_reads_as_one_that_is_whole(accept: bytes) -> None:
-    items = [
-        b'{"metadata":{"name":"a","labels":{}},"data":{"x":"line\\nitems: []\\n"}}',
-        b'{"metadata":{}}',
-        b'{"n":[]}',
-    ]
-    head = b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"3"},"items":['
-    pieces = ListBody([head, b",".join(items[:2]), b"," + items[2], b"]}\n"])
+@pytest.mark.parametrize("accept", [b"application/yaml", b"application/json;pretty=1", b"application/json"])
+def test_a_list_made_item_by_item_reads_as_one_that_is_whole(accept: bytes) -> None:
+    encoder = encoder_for(negotiate(accept, "list"), shape())
+    groups = [encoder.items(ENTRIES[:2], first=True), encoder.items(ENTRIES[2:], first=False)]
+    made = b"".join(encoder.list(ListMeta(7, "token", 4), groups, 3))
+    plain = JsonEncoder(shape())
+    whole = b"".join(plain.list(ListMeta(7, "token", 4), [plain.items(ENTRIES, first=True)], 3))
+    assert made == encoder.document(whole)
+    assert yaml.safe_load(whole)["metadata"] == {"resourceVersion": "7", "continue": "token", "remainingItemCount": 4}
+
+
+@pytest.mark.parametrize("accept", [b"application/yaml", b"application/json;pretty=1", b"application/json"])
+def test_an_empty_list_has_its_items(accept: bytes) -> None:
+    made = b"".join(encoder_for(negotiate(accept, "list"), shape()).list(ListMeta(7), [], 0))
+    assert yaml.safe_load(made) == {
+        "kind": "PodList",
+        "apiVersion": "v1",
+        "metadata": {"resourceVersion": "7"},
+        "items": [],
+    }
+
+
+async def test_a_status_is_no_object_of_the_endpoint() -> None:
     request = request_with()
-    request.representation = negotiate(accept, "list")
-    answer = await represented(request, Response(200, pieces))
-    whole = await represented(request, Response(200, b"".join(pieces)))
-    assert isinstance(answer.body, list)
-    assert b"".join(answer.body) == whole.body
-    assert answer.content_type == whole.content_type
+    request.representation = negotiate(b"application/yaml", "get")
+    status = Response(404, not_found("", "pods", "p").body())
+
+    def unasked() -> Encoder:
+        raise AssertionError("a Status was taken for a pod")
+
+    answer = await represented(request, status, unasked)
+    assert isinstance(answer.body, bytes)
+    assert yaml.safe_load(answer.body)["reason"] == "NotFound"
 
 
 async def test_what_is_no_json_stays_as_it_is() -> None:
     request = request_with()
-    request.human = True
+    request.representation = request.representation.prettied()
     answer = Response(200, b"ok", b"text/plain")
     assert await represented(request, answer) is answer
 

@@ -2,10 +2,10 @@
 
 import pytest
 
+from gateway.endpoints.routing import served_resource
 from gateway.http.request_info import request_info
-from gateway.http.routing import served_resource
 from gateway.http.status import StatusError
-from gateway.resources.registry import builtin_registry
+from gateway.kinds.builtin import builtin_registry
 
 RESOURCES = builtin_registry().resources
 

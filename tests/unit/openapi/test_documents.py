@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from gateway.jsontypes import loads
+from gateway.kinds.builtin import builtin_registry
 from gateway.openapi.documents import Documents
-from gateway.resources.registry import builtin_registry
 
 DOCUMENTS = Documents(builtin_registry())
 PLACES = list(loads(DOCUMENTS.index())["paths"])

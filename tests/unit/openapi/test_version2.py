@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.jsontypes import loads
+from gateway.kinds.builtin import builtin_registry
 from gateway.openapi.version2 import json_document, protobuf_document
-from gateway.resources.registry import builtin_registry
 
 REGISTRY = builtin_registry()
 DEFINITIONS = loads(json_document(REGISTRY))["definitions"]

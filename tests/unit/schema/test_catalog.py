@@ -1,9 +1,13 @@
 """The catalog of built-in types and the registry of what is served."""
 
-from gateway.resources.registry import builtin_registry, storage_version_hash, version_priority
-from gateway.resources.resource import Resource
+from gateway.discovery.documents import storage_version_hash
+from gateway.kinds.builtin import builtin_registry
+from gateway.kinds.identity import GroupVersion, GroupVersionKind
+from gateway.kinds.model import Model, Version
+from gateway.kinds.registry import version_priority
+from gateway.kinds.resource import Resource
 from gateway.schema.catalog import document, type_for, type_of
-from gateway.schema.types import Kind, Omit
+from gateway.schema.types import Kind, Omit, Type
 
 
 def test_every_type_of_the_catalog_can_be_built() -> None:
@@ -59,8 +63,13 @@ def test_versions_of_one_resource_share_storage() -> None:
 def test_resources_come_and_go() -> None:
     registry = builtin_registry()
     verbs = frozenset({"get"})
+    versions = {
+        GroupVersion("e.com", version): Version(GroupVersionKind("e.com", version, "W"), lambda: Type(Kind.ANY, "W"))
+        for version in ("v1beta1", "v1")
+    }
+    model = Model("e.com", "ws", "W", True, GroupVersion("e.com", "v1"), versions, storage_prefix="e.com/ws")
     for version in ("v1beta1", "v1"):
-        registry.add([Resource("e.com", version, "ws", "W", "e.com", version, True, verbs, storage_prefix="e.com/ws")])
+        registry.add([Resource(model, "e.com", version, "ws", "W", "e.com", version, verbs)])
     assert registry.groups["e.com"] == ["v1", "v1beta1"]
     assert registry.by_kind("e.com", "v1", "W") is registry.get("e.com", "v1", "ws")
     for version in ("v1beta1", "v1"):

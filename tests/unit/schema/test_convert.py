@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.resources.convert import convert
+from gateway.kinds.conversions.convert import convert
 
 REFERENCE = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
 METRIC = {"name": "m", "selector": {"matchLabels": {"a": "b"}}}

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.kinds.builtin import builtin_registry
 from gateway.selectors.fields import Term, exact_name, matcher, parse_terms, resolve
-from gateway.selectors.labels import SelectorError
-from gateway.selectors.selectable import attributes_of, selectable
+from gateway.selectors.labels import MOST_PARTS, SelectorError
 
 POD = {
     "metadata": {"name": "web-0", "namespace": "shop", "labels": {"app": "web"}},
@@ -19,9 +19,14 @@ POD = {
 }
 
 
-def selects(selector: str, obj: dict[str, Any], group: str = "", resource: str = "pods", prefix: str = "pods") -> bool:
-    matches = matcher(resolve(parse_terms(selector), selectable(group, resource)))
-    return matches is None or matches(attributes_of(prefix)(obj).fields)
+REGISTRY = builtin_registry()
+
+
+def selects(selector: str, obj: dict[str, Any], group: str = "", resource: str = "pods") -> bool:
+    found = REGISTRY.preferred(group, resource)
+    assert found is not None
+    matches = matcher(resolve(parse_terms(selector), found.model_version.selectable))
+    return matches is None or matches(found.model.attributes_of(obj).fields)
 
 
 @pytest.mark.parametrize(
@@ -78,9 +83,9 @@ def test_pods_are_selected_by_their_fields(selector: str, selected: bool) -> Non
 
 
 def test_numbers_and_absent_fields_read_as_go_prints_them() -> None:
-    assert selects("status.successful=3", {"metadata": {}, "status": {"succeeded": 3}}, "batch", "jobs", "jobs")
-    assert selects("status.successful=0", {"metadata": {}}, "batch", "jobs", "jobs")
-    assert selects("spec.unschedulable=true", {"metadata": {}, "spec": {"unschedulable": True}}, "", "nodes", "minions")
+    assert selects("status.successful=3", {"metadata": {}, "status": {"succeeded": 3}}, "batch", "jobs")
+    assert selects("status.successful=0", {"metadata": {}}, "batch", "jobs")
+    assert selects("spec.unschedulable=true", {"metadata": {}, "spec": {"unschedulable": True}}, "", "nodes")
 
 
 @pytest.mark.parametrize(
@@ -93,17 +98,37 @@ def test_numbers_and_absent_fields_read_as_go_prints_them() -> None:
     ],
 )
 def test_other_fields_are_refused_in_each_kinds_words(group: str, resource: str, field: str, message: str) -> None:
+    found = REGISTRY.preferred(group, resource)
+    assert found is not None
     with pytest.raises(SelectorError) as refused:
-        resolve([Term(field, "x", True)], selectable(group, resource))
+        resolve([Term(field, "x", True)], found.model_version.selectable)
     assert str(refused.value) == message
 
 
 def test_events_are_selected_alike_in_both_of_their_groups() -> None:
     event = {"metadata": {}, "involvedObject": {"kind": "Pod", "name": "web-0"}, "reportingComponent": "kubelet"}
-    assert selects("involvedObject.name=web-0", event, "", "events", "events")
-    assert selects("regarding.name=web-0,reportingController=kubelet", event, "events.k8s.io", "events", "events")
+    assert selects("involvedObject.name=web-0", event, "", "events")
+    assert selects("regarding.name=web-0,reportingController=kubelet", event, "events.k8s.io", "events")
 
 
 def test_a_selection_may_be_pinned_to_one_name() -> None:
     assert exact_name(parse_terms("metadata.namespace=a,metadata.name=b")) == "b"
     assert exact_name(parse_terms("metadata.name!=b")) is None
+
+
+TERMS = st.sampled_from(["a=1", "a!=1", "b==2", "b!=2", "a=", "b!=", "c!=3", "c=3"])
+FIELDS = st.dictionaries(st.sampled_from("abc"), st.sampled_from(["", "1", "2", "3"]))
+
+
+@given(st.lists(TERMS, min_size=1, max_size=12), FIELDS)
+def test_many_terms_select_what_each_of_them_does(terms: list[str], values: dict[str, str]) -> None:
+    together = matcher(parse_terms(",".join(terms)))
+    assert together is not None
+    each = [matcher(parse_terms(term)) for term in terms]
+    assert together(values) == all(matches is not None and matches(values) for matches in each)
+
+
+def test_a_selector_has_a_limit() -> None:
+    assert len(parse_terms(",".join(["a=b"] * MOST_PARTS))) == MOST_PARTS
+    with pytest.raises(SelectorError, match="more than 10000 parts"):
+        parse_terms("," * MOST_PARTS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import orjson
 import pytest
@@ -12,16 +13,17 @@ from hypothesis import strategies as st
 
 from storage.cache import ResourceCache, WatchCache
 from storage.entry import MARK, ChangeType
-from tests.unit.storage.canonical import HEAD, PREFIX, ROOT, SPEC, canonical, key, pods
+from storage.errors import CorruptObject
+from tests.unit.storage.canonical import HEAD, PREFIX, ROOT, SPEC, attributes_of, canonical, key, label, pods
 
 FOREIGN = b'{ "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "labels": {"app": "web"}} }'
 UNREADABLE = [b"", b"null", b"7", b"[]", b"{", b"k8s\x00\n\x0b", b"\xff\xfe", b'{"metadata":7}', b'{"metadata":null}']
 
 
-def shown(cache: ResourceCache, at: bytes) -> dict[str, object]:
+def shown(cache: ResourceCache, at: bytes) -> dict[str, Any]:
     entry = cache.get(at)
     assert entry is not None
-    shown: dict[str, object] = orjson.loads(HEAD + entry.tail)
+    shown: dict[str, Any] = orjson.loads(HEAD + entry.tail)
     return shown
 
 
@@ -29,7 +31,7 @@ def test_canonical_values_are_taken_as_they_are() -> None:
     cache = ResourceCache(replace(SPEC, canonicalise=lambda value: pytest.fail("it is canonical")))
     cache.put(key("n", "a"), canonical("a"), 5)
     entry = cache.get(key("n", "a"))
-    assert entry is not None and entry.value(HEAD) == canonical("a")
+    assert entry is not None and entry.stored().value == canonical("a")
 
 
 def test_the_values_of_others_are_made_canonical_once() -> None:
@@ -41,18 +43,58 @@ def test_the_values_of_others_are_made_canonical_once() -> None:
 
 
 @pytest.mark.parametrize("value", UNREADABLE)
-def test_a_value_that_nobody_can_read_still_has_its_name(value: bytes) -> None:
+def test_nothing_is_made_up_for_a_value_that_nobody_can_read(value: bytes) -> None:
     cache = pods()
-    cache.put(key("n", 'od"d\\'), value, 5)
-    assert shown(cache, key("n", 'od"d\\'))["metadata"] == {"name": "odd", "uid": "", "resourceVersion": "5"}
+    cache.put(key("n", "a"), value, 5)
+    entry = cache.get(key("n", "a"))
+    assert entry is not None
+    for look in (lambda: entry.tail, lambda: entry.attributes(attributes_of), lambda: entry.stored().value):
+        with pytest.raises(CorruptObject, match=r"revision=5: ."):
+            look()
+    assert (entry.stored().raw, entry.stored().revision) == (value, 5)
+
+
+def test_a_corrupt_object_can_be_mended_and_deleted() -> None:
+    cache = pods()
+    cache.put(key("n", "a"), b"?", 5)
+    cache.put(key("n", "a"), canonical("a", labels={"v": "1"}), 6)
+    assert shown(cache, key("n", "a"))["metadata"]["resourceVersion"] == "6"
+    cache.put(key("n", "a"), b"?", 7)
+    cache.remove(key("n", "a"), 8)
+    assert cache.get(key("n", "a")) is None
+    assert [change.type for change in cache.history.between(0, cache.history.end)] == [
+        ChangeType.ADDED,
+        ChangeType.MODIFIED,
+        ChangeType.MODIFIED,
+        ChangeType.DELETED,
+    ]
+    deleted = cache.history.between(3, 4)[0].entry
+    with pytest.raises(CorruptObject):
+        _ = deleted.tail
+    assert deleted.readable is not None and label(deleted.readable.tail) == "1"
 
 
 @pytest.mark.parametrize("rest", [b'"metadata":{"name":"a"}}', b'"metadata":{"uid":"1', b'"metadata":{'])
 def test_a_value_that_only_looks_canonical_does_no_harm(rest: bytes) -> None:
     cache = pods()
     cache.put(key("n", "a"), HEAD + rest + MARK, 5)
-    metadata = shown(cache, key("n", "a"))["metadata"]
-    assert isinstance(metadata, dict) and (metadata["name"], metadata["resourceVersion"]) == ("a", "5")
+    entry = cache.get(key("n", "a"))
+    assert entry is not None
+    if rest.endswith(b"}}"):
+        assert shown(cache, key("n", "a"))["metadata"]["resourceVersion"] == "5"
+    else:
+        assert entry.stored().corrupt
+
+
+def test_an_entry_keeps_the_version_that_it_is_stored_in() -> None:
+    older = HEAD.replace(b"v1", b"v1beta1")
+    cache = ResourceCache(replace(SPEC, other_heads=(older,)))
+    cache.put(key("n", "a"), canonical("a"), 5)
+    cache.put(key("n", "b"), canonical("b").replace(HEAD, older), 6)
+    cache.put(key("n", "c"), canonical("c").replace(HEAD, older), 7)
+    assert [entry.head for entry in cache.slice(0, 3)] == [HEAD, older, older]
+    assert cache.slice(1, 2)[0].head is cache.slice(2, 3)[0].head
+    assert cache.slice(1, 2)[0].stored().value == canonical("b").replace(HEAD, older)
 
 
 NAMESPACES = st.sampled_from(["a", "a-b", "a.b", "ab", "a0", "b", "aa"])

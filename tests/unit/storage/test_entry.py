@@ -25,7 +25,7 @@ REVISIONS = st.integers(1, 1 << 62)
 @given(OBJECTS, REVISIONS)
 def test_a_value_comes_back_out_of_its_entry(members: dict[str, Any], revision: int) -> None:
     value = canonical(**members)
-    assert entry_of(PREFIX + b"x", value, revision, HEAD).value(HEAD) == value
+    assert entry_of(PREFIX + b"x", value, revision, HEAD).stored().value == value
 
 
 @given(OBJECTS, REVISIONS)

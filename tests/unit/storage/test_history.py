@@ -11,8 +11,8 @@ from storage.history import MIN_CHANGES, History, Overrun
 
 
 def change(revision: int, size: int = 0) -> Change:
-    previous = Entry(b"k", b"x" * size, revision - 1) if size else None
-    return Change(ChangeType.MODIFIED, revision, Entry(b"k", b"", revision), previous)
+    previous = Entry(b"k", b"", b"x" * size, revision - 1) if size else None
+    return Change(ChangeType.MODIFIED, revision, Entry(b"k", b"", b"", revision), previous)
 
 
 def filled(revisions: range, max_changes: int = 20_000, max_bytes: int = 1 << 30, size: int = 0) -> History:

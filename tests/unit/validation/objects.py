@@ -7,11 +7,15 @@ from typing import Any
 import yaml
 
 from gateway.defaults import apply_defaults
+from gateway.http.request_info import RequestInfo
+from gateway.http.user import User
 from gateway.jsontypes import JsonObject
-from gateway.resources.resource import Resource
-from gateway.resources.strategies import strategy_for
-from gateway.resources.strategy import Strategy, WriteContext
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.builtin import builtin_registry
+from gateway.kinds.strategies import strategy_for
+from gateway.kinds.strategy import Strategy
 
+REGISTRY = builtin_registry()
 MINIMAL: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("minimal.yaml").read_text())
 
 
@@ -39,12 +43,13 @@ def made(resource: str, changes: JsonObject | None = None) -> JsonObject:
     return obj
 
 
-def _rules(resource: str) -> tuple[Strategy, WriteContext]:
+def _rules(resource: str) -> tuple[Strategy, Attributes]:
     group_version, _, plural = resource.rpartition("/")
     group, _, version = group_version.rpartition("/")
-    known = MINIMAL[resource]
-    described = Resource(group, version, plural, known["kind"], group, version, known["namespaced"], frozenset())
-    context = WriteContext(described, "default", "a", "admin", now="2024-01-02T03:04:05Z")
+    described = REGISTRY.resources[group, version, plural, ""]
+    context = Attributes(User("admin"), RequestInfo("create", "")).begin(
+        described, namespace="default", name="a", now="2024-01-02T03:04:05Z"
+    )
     return strategy_for(group, plural), context
 
 

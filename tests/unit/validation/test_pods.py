@@ -6,13 +6,17 @@ from typing import Any
 import pytest
 
 from gateway.defaults import apply_defaults
+from gateway.http.request_info import RequestInfo
+from gateway.http.user import User
 from gateway.jsontypes import JsonObject
-from gateway.resources.resource import Resource
-from gateway.resources.strategies import strategy_for
-from gateway.resources.strategy import WriteContext
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.builtin import builtin_registry
+from gateway.kinds.strategies import strategy_for
 
-RESOURCE = Resource("", "v1", "pods", "Pod", "", "v1", True, frozenset())
-CONTEXT = WriteContext(resource=RESOURCE, namespace="default", name="web", user="admin", now="2024-01-02T03:04:05Z")
+RESOURCE = builtin_registry().resources["", "v1", "pods", ""]
+CONTEXT = Attributes(User("admin"), RequestInfo("create", "")).begin(
+    RESOURCE, namespace="default", name="web", now="2024-01-02T03:04:05Z"
+)
 
 
 def pod(**spec: Any) -> JsonObject:

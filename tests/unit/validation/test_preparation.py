@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.jsontypes import JsonObject
-from gateway.resources.strategies import MODULES, strategy_for
+from gateway.kinds.strategies import MODULES, strategy_for
 from gateway.validation.checks import same
 from tests.unit.validation.objects import created, updated
 

@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 from gateway.access.authorization import AuthenticatedOnly
-from gateway.access.user import User
+from gateway.admission.lookup import Lookup
 from gateway.config import Settings
+from gateway.endpoints.table import Endpoints
 from gateway.http.exchange import Request
 from gateway.http.request_info import request_info
+from gateway.http.user import User
 from gateway.jsontypes import dumps, loads
-from gateway.resources.registry import builtin_registry
+from gateway.kinds.builtin import builtin_registry
 from gateway.verbs import verb_for
 from tests.unit.verbs.fake_store import FakeStore
 
@@ -33,14 +35,14 @@ class Api:
         registry = builtin_registry()
         self.store = FakeStore()
         settings = Settings(disable_admission_plugins=frozenset({"ServiceAccount"}))
-        self.gateway: Any = SimpleNamespace(
+        store: Any = self.store
+        services: Any = SimpleNamespace(
             settings=settings,
-            resources=registry.resources,
-            registry=registry,
-            store=self.store,
-            scopes={},
+            store=store,
             authorizer=AuthenticatedOnly(),
+            lookup=Lookup(store, settings.etcd_prefix),
         )
+        self.endpoints = Endpoints(registry, services)
         self.warnings: list[str] = []
         self.store._put(b"/registry/namespaces/default", dumps(NAMESPACE))
 
@@ -56,9 +58,8 @@ class Api:
         request = Request(method, path, query.encode(), {b"content-type": content_type.encode()}, receive)
         request.info = info = request_info(method, path, request.query)
         request.user = User("admin", ("system:masters", "system:authenticated"))
-        resource = self.gateway.resources[info.group, info.version, info.resource, info.subresource]
-        verb = verb_for(info.verb, resource.qualified, resource.subresource)
-        response = await verb(self.gateway, request, resource)
+        endpoint = self.endpoints.of(info.group, info.version, info.resource, info.subresource)
+        response = await verb_for(info.verb, endpoint.resource)(endpoint, request)
         self.warnings = request.warnings
         assert isinstance(response.body, bytes)
         return response.status, loads(response.body)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from storage.cache import WatchCache
+from storage.entry import METADATA, CorruptEntry, Entry, entry_of
 from storage.errors import Conflict, KeyExists, StoredObject
 
 
-class FakeCache:
+class FakeCache(WatchCache):
     def of_key(self, key: bytes) -> None:
         return None
 
 
 class FakeStore:
-    """What verbs and allocators use of `storage.store.Store`; `stale` is what its watch cache shows instead."""
+    """A `storage.protocol.Store`; `stale` is what its cache shows instead of what is there."""
 
     def __init__(self) -> None:
-        self.cache = FakeCache()
+        self.cache = FakeCache(b"/registry/")
         self.objects: dict[bytes, StoredObject] = {}
         self.stale: dict[bytes, StoredObject | None] = {}
         self.revision = 1
@@ -22,6 +24,14 @@ class FakeStore:
 
     def cached(self, key: bytes) -> StoredObject | None:
         return self.stale[key] if key in self.stale else self.objects.get(key)
+
+    def cached_entry(self, key: bytes) -> Entry | None:
+        stored = self.cached(key)
+        return None if stored is None else _entry(stored)
+
+    def cached_entries(self, prefix: bytes) -> list[Entry]:
+        keys = sorted(key for key in {*self.objects, *self.stale} if key.startswith(prefix))
+        return [_entry(stored) for key in keys if (stored := self.cached(key)) is not None]
 
     async def latest(self, key: bytes) -> StoredObject | None:
         return await self.get(key)
@@ -52,8 +62,19 @@ class FakeStore:
         self.writes += 1
         return self.revision
 
+    def spoil(self, key: bytes, raw: bytes) -> None:
+        """Puts a value that can't be read."""
+        self._put(key, raw)
+        self.objects[key] = StoredObject(key, raw, self.revision, "the test says so")
+
     def _put(self, key: bytes, value: bytes) -> int:
         self.revision += 1
         self.writes += 1
         self.objects[key] = StoredObject(key, value, self.revision)
         return self.revision
+
+
+def _entry(stored: StoredObject) -> Entry:
+    if stored.corrupt:
+        return CorruptEntry(stored.key, stored.raw, stored.revision, stored.corrupt)
+    return entry_of(stored.key, stored.value, stored.revision, stored.value[: stored.value.index(METADATA)])

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from gateway.resources.registry import builtin_registry
-from gateway.verbs.deletion import Step, plan
-from gateway.verbs.options import DeleteOptions
+from gateway.kinds.builtin import builtin_registry
+from gateway.writing.deletion import Step, plan
+from gateway.writing.options import DeleteOptions
 
 RESOURCES = builtin_registry().resources
 PODS, CONFIG_MAPS, JOBS = (
-    RESOURCES[key] for key in (("", "v1", "pods", ""), ("", "v1", "configmaps", ""), ("batch", "v1", "jobs", ""))
+    RESOURCES[key].strategy
+    for key in (("", "v1", "pods", ""), ("", "v1", "configmaps", ""), ("batch", "v1", "jobs", ""))
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.http.status import StatusError
-from gateway.verbs.options import delete_options_of_query, manager_of, parse_int64, write_options
+from gateway.writing.options import delete_options_of_query, manager_of, parse_int64, write_options
 
 
 def test_nothing_given_means_warn_and_write() -> None:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.verbs.watch_view import PART, View
+from gateway.reading.view import PART, View
 from storage.cache import ResourceCache
-from storage.entry import Attributes, Entry
+from storage.entry import Attributes, ChangeType, Entry
 from storage.history import Overrun
 from storage.reads import Match
 from tests.unit.storage.canonical import HEAD, PREFIX, canonical, key, pods
@@ -20,9 +20,9 @@ encoded: list[Entry] = []
 
 
 def view(resource: ResourceCache, prefix: bytes = PREFIX, match: Match | None = None) -> View:
-    def encode(entry: Entry) -> bytes:
+    def encode(type_: ChangeType, entry: Entry) -> bytes:
         encoded.append(entry)
-        return HEAD + entry.tail
+        return b'{"type":"%b","object":%b}\n' % (type_.value, HEAD + entry.tail)
 
     encoded.clear()
     return View(resource, prefix, match, encode)
@@ -62,6 +62,19 @@ def test_an_object_that_starts_or_stops_to_match_appears_or_disappears() -> None
     ]
     gone = orjson.loads(chunk.splitlines()[2])["object"]["metadata"]
     assert (gone["labels"], gone["annotations"]) == ({"app": "web"}, {"at": "web3"}), "as it was when it last matched"
+
+
+def test_those_who_watch_keep_what_could_be_read_last() -> None:
+    resource = pods()
+    web = canonical("a", labels={"app": "web"})
+    for revision, value in enumerate([b"?", web, b"?", b"??", web, b"?"], start=1):
+        resource.put(key("n", "a"), value, revision)
+    resource.remove(key("n", "a"), 7)
+    resource.put(key("n", "b"), b"?", 8)
+    resource.remove(key("n", "b"), 9)
+    seen = [("ADDED", "a", "2"), ("MODIFIED", "a", "5"), ("DELETED", "a", "7")]
+    assert events(view(resource).chunk(0)[0]) == seen
+    assert events(view(resource, match=is_web).chunk(0)[0]) == [*seen[:2], ("DELETED", "a", "7")]
 
 
 def test_a_view_of_a_namespace_sees_no_other() -> None:

@@ -40,7 +40,7 @@ async def test_the_server_owns_a_new_object_s_metadata(api: Api) -> None:
 
 async def test_names_are_generated_until_one_is_free(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     names = iter(["c-taken", "c-taken", "c-free1"])
-    monkeypatch.setattr("gateway.verbs.metadata.generated_name", lambda prefix: next(names))
+    monkeypatch.setattr("gateway.kinds.metadata.generated_name", lambda prefix: next(names))
     body = {"metadata": {"generateName": "c-"}}
     await api.send("POST", CONFIG_MAPS, body)
     _, made = await api.send("POST", CONFIG_MAPS, body)

@@ -1,0 +1,116 @@
+"""The quick answer to whether a value conforms to its type, compiled for each type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gateway.apply.shapes import Shape, element_of, is_open, item_identity, member_of, shape_of
+from gateway.schema.types import Kind, Type, compiled
+
+Test = Callable[[Any], bool]
+
+_MAX_PLANS = 1024
+
+_CONTAINERS = frozenset({Kind.STRUCT, Kind.MAP, Kind.LIST, Kind.ANY})
+_NUMBER = frozenset({int, float, type(None)})
+_SCALAR = frozenset({str, int, float, bool, type(None)})
+_PLAIN = {
+    Kind.STRING: frozenset({str, type(None)}),
+    Kind.BYTES: frozenset({str, type(None)}),
+    Kind.BOOL: frozenset({bool, type(None)}),
+    Kind.INT32: _NUMBER,
+    Kind.INT64: _NUMBER,
+    Kind.FLOAT: _NUMBER,
+}
+
+
+@compiled
+def conforms(type_: Type) -> Test:
+    """A test of values: True when the value conforms without doubt, False when it has to be looked at closely."""
+    match type_.kind:
+        case Kind.STRUCT:
+            return _struct_test(type_)
+        case Kind.MAP:
+            return _map_test(type_)
+        case Kind.LIST:
+            return _list_test(type_)
+        case Kind.ANY:
+            return lambda value: True
+    plain = _PLAIN.get(type_.kind, _SCALAR)
+    return lambda value: type(value) in plain
+
+
+def _struct_test(type_: Type) -> Test:
+    """Values with the same members of the same Python types need to be tested only in what is inside of those."""
+    plans: dict[tuple[tuple[str, ...], tuple[type, ...]], list[tuple[str, Test]]] = {}
+
+    def planned(value: dict[str, Any]) -> list[tuple[str, Test]] | None:
+        inner: list[tuple[str, Test]] = []
+        for name, member in value.items():
+            if name not in type_.fields and not is_open(type_):
+                return None
+            member_type = member_of(type_, name)
+            if member_type.kind in _CONTAINERS:
+                inner.append((name, conforms(member_type)))
+            elif type(member) not in _PLAIN.get(member_type.kind, _SCALAR):
+                return None
+        if len(plans) > _MAX_PLANS:
+            plans.clear()
+        plans[tuple(value), tuple(map(type, value.values()))] = inner
+        return inner
+
+    def test(value: Any) -> bool:
+        if not isinstance(value, dict):
+            return value is None
+        inner = plans.get((tuple(value), tuple(map(type, value.values()))))
+        if inner is None:
+            inner = planned(value)
+            if inner is None:
+                return False
+        for name, fits in inner:  # noqa: SIM110 (all() would cost a generator)
+            if not fits(value[name]):
+                return False
+        return True
+
+    return test
+
+
+def _map_test(type_: Type) -> Test:
+    element = element_of(type_)
+    plain, inner = _PLAIN.get(element.kind), conforms(element)
+
+    def test(value: Any) -> bool:
+        if not isinstance(value, dict):
+            return value is None
+        if plain is not None:
+            return plain.issuperset(map(type, value.values()))
+        return all(map(inner, value.values()))
+
+    return test
+
+
+def _list_test(type_: Type) -> Test:
+    element = element_of(type_)
+    plain, inner = _PLAIN.get(element.kind), conforms(element)
+    identity = item_identity(type_) if shape_of(type_) is not Shape.LEAF else None
+
+    def test(value: Any) -> bool:
+        if not isinstance(value, list):
+            return value is None
+        if plain is not None:
+            fits = plain.issuperset(map(type, value))
+        else:
+            fits = all(map(inner, value))
+        return fits and (identity is None or not value or _are_distinct(value, identity))
+
+    return test
+
+
+def _are_distinct(items: list[Any], identity: Callable[[Any], Any]) -> bool:
+    """Whether the items have keys, all of them different."""
+    try:
+        keys = {identity(item) for item in items}
+    except (AttributeError, TypeError):
+        return False
+    return len(keys) == len(items) and None not in keys

@@ -1,0 +1,123 @@
+"""Defaults of a structural schema, and what becomes of nulls ("Defaulting and Nullable" of custom resources).
+
+A null that is not nullable goes, or becomes the default where there is one; list items stay. Compiled once a type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gateway.jsontypes import dumps, loads
+from gateway.schema.types import Kind, Type, compiled
+
+Rule = Callable[[Any], None]
+
+
+def apply_structural_defaults(type_: Type, obj: Any) -> None:
+    """Settles nulls and sets defaults in an object, in place."""
+    for rule in (_null_pruner(type_), _defaulter(type_)):
+        if rule is not None:
+            rule(obj)
+
+
+def _drops_null(type_: Type) -> bool:
+    return type_.structural and not type_.nullable and type_.default is None
+
+
+@compiled
+def _null_pruner(type_: Type) -> Rule | None:
+    """Takes away nulls that neither may stay nor have a default; None where there can be none."""
+    if not type_.structural:
+        return None
+    if type_.kind is Kind.LIST:
+        return _each(_null_pruner(type_.elem)) if type_.elem is not None else None
+    if type_.kind is not Kind.STRUCT:
+        return None
+    parts = {name: (_drops_null(field.type), _null_pruner(field.type)) for name, field in type_.fields.items()}
+    other = (False, None) if type_.elem is None else (_drops_null(type_.elem), _null_pruner(type_.elem))
+
+    def prune(value: Any) -> None:
+        if not isinstance(value, dict):
+            return
+        gone = []
+        for name, member in value.items():
+            drops, rule = parts.get(name, other)
+            if member is None:
+                if drops:
+                    gone.append(name)
+            elif rule is not None:
+                rule(member)
+        for name in gone:
+            del value[name]
+
+    return prune
+
+
+@compiled
+def _defaulter(type_: Type) -> Rule | None:
+    """Sets defaults below a value; None where there are none."""
+    if not type_.structural:
+        return None
+    if type_.kind is Kind.LIST:
+        return _each_or_default(type_.elem) if type_.elem is not None else None
+    if type_.kind is not Kind.STRUCT:
+        return None
+    types = {name: field.type for name, field in type_.fields.items()}
+    missing = [(name, member.nullable, dumps(member.default)) for name, member in types.items() if _defaults(member)]
+    rules = {name: rule for name, member in types.items() if (rule := _defaulter(member)) is not None}
+    others = None if type_.elem is None else _each_or_default(type_.elem)
+    if not missing and not rules and others is None:
+        return None
+
+    def default(value: Any) -> None:
+        if not isinstance(value, dict):
+            return
+        for name, nullable, text in missing:
+            if name not in value or (value[name] is None and not nullable):
+                value[name] = loads(text)
+        for name, rule in rules.items():
+            if name in value:
+                rule(value[name])
+        if others is not None:
+            rest = {name: member for name, member in value.items() if name not in types}
+            others(rest)
+            value.update(rest)
+
+    return default
+
+
+def _defaults(type_: Type) -> bool:
+    return type_.structural and type_.default is not None
+
+
+def _each(rule: Rule | None) -> Rule | None:
+    if rule is None:
+        return None
+
+    def apply(value: Any) -> None:
+        for item in value if isinstance(value, list) else ():
+            rule(item)
+
+    return apply
+
+
+def _each_or_default(elem: Type) -> Rule | None:
+    """For the items of a list, or the values of an object."""
+    rule = _defaulter(elem)
+    text = dumps(elem.default) if _defaults(elem) and not elem.nullable else None
+    if rule is None and text is None:
+        return None
+
+    def apply(value: Any) -> None:
+        if isinstance(value, dict):
+            places: Any = list(value)
+        else:
+            places = range(len(value)) if isinstance(value, list) else ()
+        for place in places:
+            if value[place] is None and text is not None:
+                value[place] = loads(text)
+            if rule is not None:
+                rule(value[place])
+
+    return apply

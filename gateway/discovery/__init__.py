@@ -1,0 +1,1 @@
+"""Discovery: what a server serves, told to clients."""

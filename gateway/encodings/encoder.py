@@ -1,0 +1,73 @@
+"""What an encoder does: the bytes of objects, lists and watch events of one endpoint in one representation.
+
+API Concepts, "Alternate representations of resources". Reads go through entries of the watch cache, so that whatever
+is costly to encode can be remembered on the entry (`Entry.memo`) and is made once for all who ask; answers to writes
+go through `document`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from gateway.schema.types import Type
+from storage.entry import ChangeType, Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What encoders know of an endpoint's objects, in the version in which it serves them.
+
+    Entries that they are given are of that version. `empty` is what an object has after its metadata when nothing is
+    set, with the closing brace.
+    """
+
+    kind: str
+    api_version: str
+    head: bytes  # {"kind":"Pod","apiVersion":"v1",
+    list_head: bytes  # {"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"
+    empty: Callable[[], bytes]
+    type: Callable[[], Type]
+
+    def json(self, entry: Entry) -> bytes:
+        """An entry as a JSON object. Raises CorruptObject for one that can't be read."""
+        return self.head + entry.tail
+
+
+@dataclass(frozen=True, slots=True)
+class ListMeta:
+    """The metadata of a list: `continuation` is a continue token or "", `remaining` None where nobody can tell."""
+
+    revision: int
+    continuation: str = ""
+    remaining: int | None = None
+
+
+class Encoder(Protocol):
+    """The bytes of one endpoint's objects in one representation. Everything is synchronous and raises nothing."""
+
+    content_type: bytes
+    step: int  # bytes of JSON that `items` works on at once, before others get their turn
+    memorable: bool  # whether what `items` made stays right until the resource changes
+
+    def document(self, value: bytes) -> bytes:
+        """An object of the endpoint's kind and version, given as JSON."""
+
+    def entry(self, entry: Entry) -> bytes:
+        """An object of the cache, as GET answers it."""
+
+    def items(self, entries: Sequence[Entry], first: bool) -> bytes:
+        """Some of a list's items; what separates them from those before goes with them unless they are the first."""
+
+    def list(self, meta: ListMeta, groups: Sequence[bytes], count: int) -> Sequence[bytes]:
+        """A list: its frame around what `items` made of `count` objects."""
+
+    def event(self, type_: ChangeType, entry: Entry) -> bytes:
+        """A watch event."""
+
+    def bookmark(self, revision: int, initial_events_end: bool = False) -> bytes:
+        """A BOOKMARK event; annotated where it ends the initial events ("Streaming lists")."""
+
+    def error(self, status: bytes) -> bytes:
+        """An ERROR event of a Status, given as JSON."""

@@ -1,0 +1,63 @@
+"""application/json: what is stored, framed. Nothing is parsed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gateway.encodings.encoder import ListMeta, Shape
+from gateway.jsontypes import dumps
+from storage.entry import METADATA, ChangeType, Entry
+
+CHUNK = 1 << 20  # bytes of a list joined at once
+_EVENT = {type_: b'{"type":"' + type_.value + b'","object":' for type_ in ChangeType}
+_END_OF_INITIAL = b',"annotations":{"k8s.io/initial-events-end":"true"}'
+
+
+class JsonEncoder:
+    """Compact JSON."""
+
+    content_type = b"application/json"
+    step = CHUNK
+    memorable = True
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        self._events = {type_: start + shape.head for type_, start in _EVENT.items()}
+
+    def document(self, value: bytes) -> bytes:
+        return value
+
+    def entry(self, entry: Entry) -> bytes:
+        return b"%b%b\n" % (self.shape.head, entry.tail)
+
+    def items(self, entries: Sequence[Entry], first: bool) -> bytes:
+        return (b"{" if first else b",{") + b",{".join([entry.tail for entry in entries])
+
+    def list(self, meta: ListMeta, groups: Sequence[bytes], count: int) -> Sequence[bytes]:
+        return (list_head(self.shape, meta), *groups, b"]}\n")
+
+    def event(self, type_: ChangeType, entry: Entry) -> bytes:
+        return b"%b%b}\n" % (self._events[type_], entry.tail)
+
+    def bookmark(self, revision: int, initial_events_end: bool = False) -> bytes:
+        return b'{"type":"BOOKMARK","object":%b}\n' % bookmark_object(self.shape, revision, initial_events_end)
+
+    def error(self, status: bytes) -> bytes:
+        return b'{"type":"ERROR","object":%b}\n' % status
+
+
+def list_head(shape: Shape, meta: ListMeta) -> bytes:
+    """A list's JSON up to its items."""
+    more = b""
+    if meta.continuation:
+        more = b',"continue":' + dumps(meta.continuation)
+        if meta.remaining is not None:
+            more += b',"remainingItemCount":%d' % meta.remaining
+    return b'%b%d"%b},"items":[' % (shape.list_head, meta.revision, more)
+
+
+def bookmark_object(shape: Shape, revision: int, initial_events_end: bool) -> bytes:
+    """The object of a bookmark: one of the kind that has nothing but a resourceVersion."""
+    annotations = _END_OF_INITIAL if initial_events_end else b""
+    metadata = b'%b"resourceVersion":"%d"%b}' % (METADATA, revision, annotations)
+    return shape.head + metadata + shape.empty()

@@ -1,0 +1,41 @@
+"""Lists and objects written anew from their JSON, in one of the formats that people read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gateway.encodings.encoder import ListMeta, Shape
+from gateway.encodings.format import Format
+from gateway.encodings.json import JsonEncoder, list_head
+from gateway.jsontypes import loads
+from storage.entry import Entry
+
+
+class RenderedEncoder(JsonEncoder):
+    """Watch events stay compact JSON: a line each."""
+
+    memorable = False
+
+    def __init__(self, shape: Shape, format_: Format, step: int) -> None:
+        """`step` is how much JSON is rendered in a few milliseconds."""
+        super().__init__(shape)
+        self._format, self.step = format_, step
+        self.content_type = format_.content_type
+
+    def document(self, value: bytes) -> bytes:
+        return self._format.whole(value)
+
+    def entry(self, entry: Entry) -> bytes:
+        return self._format.whole(self.shape.json(entry))
+
+    def items(self, entries: Sequence[Entry], first: bool) -> bytes:
+        render, separator = self._format.item, self._format.separator
+        made = separator.join([render(loads(b"{" + entry.tail)) for entry in entries])
+        return made if first else separator + made
+
+    def list(self, meta: ListMeta, groups: Sequence[bytes], count: int) -> Sequence[bytes]:
+        empty = list_head(self.shape, meta) + b"]}\n"
+        if not count:
+            return (self._format.whole(empty),)
+        before, after = self._format.frame(empty)
+        return (before, *groups, after)

@@ -1,0 +1,190 @@
+"""One resource, or subresource, of one version in service: what reading and writing it takes, compiled on first use.
+
+The route of a request holds its endpoint, so that nothing is looked up by name on the way. An endpoint is never
+changed: when what it serves changes, another one takes its place and this one is retired (`gateway.endpoints.table`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Protocol
+from weakref import WeakValueDictionary
+
+from gateway.admission import chain_for
+from gateway.admission.chain import Chain, Parts
+from gateway.encodings.encoder import Encoder, Shape
+from gateway.encodings.registry import encoder_for
+from gateway.endpoints.expiry import Expiry
+from gateway.endpoints.hooks import WriteHooks, hooks_for
+from gateway.endpoints.services import Services
+from gateway.endpoints.versions import Versions
+from gateway.http.negotiation import Representation
+from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.kinds.identity import GroupVersion
+from gateway.kinds.resource import Resource
+from gateway.kinds.storage_form import Convert, converter
+from gateway.kinds.stored import head_of
+from gateway.kinds.strategy import Strategy
+from gateway.schema.types import Type
+from gateway.selectors.fields import Selectable
+from storage.cache import ResourceCache
+from storage.entry import METADATA
+
+
+class Siblings(Protocol):
+    """Where an endpoint finds others: a subresource its object's, an eviction the pods'."""
+
+    def of(self, group: str, version: str, resource: str, subresource: str = "") -> Endpoint:
+        """The endpoint of what is served; raises KeyError for what is not."""
+
+
+class Endpoint:
+    """One served resource or subresource. `cache` holds its objects; None for what is not stored."""
+
+    def __init__(self, resource: Resource, services: Services, siblings: Siblings, cache: ResourceCache | None) -> None:
+        self.resource, self.services, self.siblings = resource, services, siblings
+        self.store = services.store
+        self.retired = False  # whether another endpoint has taken its place: its watches end
+        self._cache = cache
+        self._encoders: dict[Representation, Encoder] = {}
+        self.versions = Versions(resource.model, GroupVersion(resource.group, resource.version))
+        self.views: WeakValueDictionary[object, object] = WeakValueDictionary()  # of watchers, by their selection
+        self.head = head_of(resource.kind, resource.api_version)
+
+    @property
+    def cache(self) -> ResourceCache:
+        """The cache of its objects. Raises LookupError for what is not stored."""
+        if self._cache is None:
+            raise LookupError(f"{self.resource.qualified} is not stored")
+        return self._cache
+
+    def key(self, namespace: str, name: str) -> bytes:
+        """The etcd key of an object."""
+        prefix = self.cache.spec.prefix
+        return prefix + f"{namespace}/{name}".encode() if self.resource.namespaced else prefix + name.encode()
+
+    def collection(self, namespace: str) -> bytes:
+        """The prefix of the keys of a namespace's objects, or of all of them."""
+        prefix = self.cache.spec.prefix
+        return prefix + namespace.encode() + b"/" if namespace and self.resource.namespaced else prefix
+
+    @cached_property
+    def deprecation(self) -> str:
+        """The warning that every answer carries, "" for what is not deprecated."""
+        return self.resource.model_version.warning
+
+    # reading
+
+    @cached_property
+    def selectable(self) -> Selectable:
+        """The fields that a selector may name."""
+        return self.resource.model_version.selectable
+
+    def encoder(self, representation: Representation) -> Encoder:
+        """What makes the bytes of its objects in a representation."""
+        found = self._encoders.get(representation)
+        if found is None:
+            found = self._encoders[representation] = encoder_for(representation, self.shape)
+        return found
+
+    @cached_property
+    def shape(self) -> Shape:
+        """What encoders know of its objects."""
+        resource = self.resource
+        list_head = head_of(resource.kind + "List", resource.api_version) + METADATA + b'"resourceVersion":"'
+        return Shape(
+            kind=resource.kind,
+            api_version=resource.api_version,
+            head=self.head,
+            list_head=list_head,
+            empty=self._empty,
+            type=lambda: self.type,
+        )
+
+    def _empty(self) -> bytes:
+        from gateway.schema.decode import DecodeReport, decode  # bookmarks alone need it
+
+        obj = decode(self.type, {}, DecodeReport())
+        rest = dumps({key: value for key, value in obj.items() if key != "metadata"})
+        return b"," + rest[1:] if len(rest) > 2 else b"}"
+
+    # writing
+
+    @cached_property
+    def storage_version(self) -> str:
+        """The apiVersion in which objects are stored: the served one for what never is, like reviews and Scale."""
+        resource = self.resource
+        return resource.api_version if resource.foreign_kind else resource.storage_version or resource.api_version
+
+    @property
+    def kind_group(self) -> str:
+        """The group of the stored kind."""
+        return self.storage_version.rpartition("/")[0]
+
+    @cached_property
+    def type(self) -> Type:
+        """The schema of the served version."""
+        return self.resource.type
+
+    @cached_property
+    def strategy(self) -> Strategy:
+        """The rules of the kind, or of the subresource."""
+        return self.resource.strategy
+
+    @property
+    def object_strategy(self) -> Strategy:
+        """The rules of the kind, also where this is a subresource."""
+        return self.resource.model.strategy()
+
+    @cached_property
+    def chain(self) -> Chain:
+        """The admission plug-ins that its writes pass."""
+        settings = self.services.settings
+        parts = Parts(self.services.lookup)
+        return chain_for(self.resource, settings.enable_admission_plugins, settings.disable_admission_plugins, parts)
+
+    @cached_property
+    def hooks(self) -> WriteHooks | None:
+        """What is allocated before a write and released after it."""
+        return hooks_for(self.services, self.resource)
+
+    @property
+    def object_hooks(self) -> WriteHooks | None:
+        """The hooks of the objects, also where this is a subresource."""
+        return self.parent().hooks if self.resource.subresource else self.hooks
+
+    @cached_property
+    def expiry(self) -> Expiry | None:
+        """The leases under which objects live that go by themselves."""
+        seconds = self.strategy.expires_after
+        return Expiry(self.services.client.leases, seconds) if seconds else None
+
+    @cached_property
+    def to_storage(self) -> Convert | None:
+        """Converts an object of the served version to the stored one; None where they are the same."""
+        return converter(self.resource.kind, self.resource.api_version, self.storage_version)
+
+    @cached_property
+    def from_storage(self) -> Convert | None:
+        """Converts an object of the stored version to the served one; None where they are the same."""
+        return converter(self.resource.kind, self.storage_version, self.resource.api_version)
+
+    @property
+    def convert(self) -> Callable[[JsonObject, str], tuple[JsonObject, Type] | None] | None:
+        """Converts an object to another apiVersion, whose fields a manager owns; None where there is one only."""
+        return None
+
+    def parse(self, value: bytes) -> JsonObject:
+        """The object that a stored (canonical) value holds, in the storage version."""
+        obj: JsonObject = loads(value)
+        return obj
+
+    def served(self, obj: JsonObject) -> JsonObject:
+        """An object of the storage version in the served version."""
+        return obj if self.from_storage is None else self.from_storage(obj)
+
+    def parent(self) -> Endpoint:
+        """The endpoint of the objects that a subresource belongs to."""
+        resource = self.resource
+        return self.siblings.of(resource.group, resource.version, resource.resource)

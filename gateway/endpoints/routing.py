@@ -1,0 +1,80 @@
+"""From a RequestInfo to the resource and the verb that serve it, by rule rather than by a table of routes.
+
+What is not served is answered as kube-apiserver's router answers it: 404 for a path that no served resource has, 405
+for a path that has other methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gateway.http.request_info import RequestInfo
+from gateway.http.status import StatusError, bad_request
+from gateway.kinds.resource import Resource
+from gateway.validation.field import go_quote
+
+ResourceKey = tuple[str, str, str, str]  # group, version, plural, subresource ("" for the resource itself)
+
+_COLLECTION = {"GET": ("list", "watch"), "POST": ("create",), "DELETE": ("deletecollection",)}
+_ITEM = {"GET": ("get",), "PUT": ("update",), "PATCH": ("patch",), "DELETE": ("delete",)}
+_SUBRESOURCE = {"GET": ("get",), "POST": ("create",), "PUT": ("update",), "PATCH": ("patch",), "DELETE": ("delete",)}
+_READ_COLLECTION = {"GET": ("list", "watch")}  # a namespaced resource's, across namespaces
+_WATCH = {"GET": ("watch",)}
+_WITH_PATH = frozenset({"proxy"})  # subresources that take a path of their own
+_ANY_METHOD = frozenset({"OPTIONS", "HEAD"})
+
+
+def served_resource(resources: Mapping[ResourceKey, Resource], method: str, info: RequestInfo) -> Resource:
+    """The resource that serves a request; raises StatusError 404 or 405."""
+    resource = resources.get((info.group, info.version, info.resource, info.subresource))
+    if resource is None or info.verb == "proxy":
+        raise unknown_path()
+    if "%" in info.name or info.name in (".", ".."):
+        raise _invalid_name(info.name)
+    methods = _methods(resource, info)
+    offered = [verbs for verbs in methods.values() if not resource.verbs.isdisjoint(verbs)]
+    if not offered:
+        raise unknown_path()
+    if method in methods and not resource.verbs.isdisjoint(methods[method]):
+        return resource
+    if info.subresource in _WITH_PATH and method in _ANY_METHOD:
+        return resource
+    raise method_not_allowed()
+
+
+def _methods(resource: Resource, info: RequestInfo) -> Mapping[str, tuple[str, ...]]:
+    """Which verbs each method stands for on the path's form; none for a form that the resource does not have."""
+    parts = info.parts
+    if "" in parts:
+        return {}
+    segments = len(parts)
+    in_namespace = bool(info.namespace) and parts[0] != "namespaces"
+    if in_namespace and not resource.namespaced:
+        return {}
+    if segments > 3 and info.subresource not in _WITH_PATH:
+        return {}
+    anywhere = resource.namespaced and not in_namespace
+    if info.verb_in_path:
+        return _WATCH if segments == 1 or (segments == 2 and not anywhere) else {}
+    if anywhere:
+        return _READ_COLLECTION if segments == 1 else {}
+    if segments == 1:
+        return _COLLECTION
+    return _ITEM if segments == 2 else _SUBRESOURCE
+
+
+def unknown_path() -> StatusError:
+    """404 for a path under a served group that leads to nothing."""
+    return StatusError(404, "NotFound", "the server could not find the requested resource", {})
+
+
+def method_not_allowed() -> StatusError:
+    """405 for a method that a path does not serve."""
+    message = "the server does not allow this method on the requested resource"
+    return StatusError(405, "MethodNotAllowed", message, {})
+
+
+def _invalid_name(name: str) -> StatusError:
+    """400 for a name that no path can hold."""
+    problem = "may not contain '%'" if "%" in name else f"may not be '{name}'"
+    return bad_request(f"Name parameter invalid: {go_quote(name)}: {problem}")

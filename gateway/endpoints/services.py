@@ -1,0 +1,28 @@
+"""The parts of a server process that endpoints work with."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from gateway.access.authentication import Authenticator
+from gateway.access.authorization import Authorizer
+from gateway.admission.lookup import Lookup
+from gateway.config import Settings
+from storage.etcd import EtcdClient
+from storage.feed import Feed
+from storage.store import EtcdStore
+
+
+@dataclass(slots=True)
+class Services:
+    """Shared by all endpoints. `stopping` is set when the process begins to shut down: watches await it and end."""
+
+    settings: Settings
+    authenticator: Authenticator
+    authorizer: Authorizer
+    client: EtcdClient
+    feed: Feed
+    store: EtcdStore
+    lookup: Lookup
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)

@@ -1,0 +1,110 @@
+"""All endpoints of a process, made when they are first asked for, and the one operation that replaces some."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from gateway.endpoints.endpoint import Endpoint
+from gateway.endpoints.services import Services
+from gateway.kinds.registry import Registry
+from gateway.kinds.resource import Resource
+from gateway.kinds.storage_form import canonicaliser
+from gateway.kinds.stored import head_of
+from storage.adoption import register, unregister
+from storage.cache import ResourceCache, ResourceSpec
+
+Key = tuple[str, str, str, str]
+
+
+class Endpoints:
+    """The endpoints of a registry's resources."""
+
+    def __init__(self, registry: Registry, services: Services) -> None:
+        self.registry, self.services = registry, services
+        self._caches: dict[str, ResourceCache] = {}  # by storage prefix
+        self._endpoints: dict[Key, Endpoint] = {}
+        self._listeners: list[Callable[[], None]] = []
+        for resource in registry.resources.values():
+            self._keep(resource)
+
+    def of(self, group: str, version: str, resource: str, subresource: str = "") -> Endpoint:
+        """The endpoint of what is served; raises KeyError for what is not."""
+        key = (group, version, resource, subresource)
+        found = self._endpoints.get(key)
+        if found is None:
+            served = self.registry.resources[key]
+            cache = self._caches.get(served.storage_prefix) if served.storage_prefix else None
+            found = self._endpoints[key] = Endpoint(served, self.services, self, cache)
+        return found
+
+    def of_resource(self, resource: Resource) -> Endpoint:
+        """The endpoint of a registered resource or subresource."""
+        return self.of(resource.group, resource.version, resource.resource, resource.subresource)
+
+    def caches(self) -> Iterable[tuple[Resource, ResourceCache]]:
+        """Each cache once, with a resource whose objects it holds."""
+        seen: set[str] = set()
+        for resource in self.registry.resources.values():
+            prefix = resource.storage_prefix
+            if prefix and not resource.subresource and prefix not in seen:
+                seen.add(prefix)
+                yield resource, self._caches[prefix]
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Calls `listener` whenever what is served has changed: what was remembered by path is void."""
+        self._listeners.append(listener)
+
+    async def replace(self, old: Iterable[Resource], new: Iterable[Resource]) -> None:
+        """Serves `new` instead of `old`; either may be empty. Raises Unavailable, and then nothing has changed.
+
+        Once the caches of new resources are complete, registry, endpoints, routes, discovery and OpenAPI change
+        together, in one turn of the event loop. Watches of what was replaced end cleanly, so that their clients come
+        back to what is there now; requests under way are finished by the endpoint that began them.
+        """
+        old, new = list(old), list(new)
+        for resource in new:
+            await self._adopt(resource)
+        for resource in (*old, *new):
+            self._retire(resource)
+        for resource in old:
+            self.registry.remove(resource.group, resource.version, resource.resource)
+        self.registry.add(new)
+        self._let_go({each.storage_prefix for each in old})
+        for listener in self._listeners:
+            listener()
+
+    def _retire(self, resource: Resource) -> None:
+        for key in [key for key in self._endpoints if key[:3] == resource.gvr]:
+            self._endpoints.pop(key).retired = True
+        cache = self._caches.get(resource.storage_prefix)
+        if cache is not None:
+            cache.wake()
+
+    def _let_go(self, prefixes: set[str]) -> None:
+        """Ends the caches that no served resource needs any more."""
+        needed = {each.storage_prefix for each in self.registry.resources.values()}
+        for prefix in prefixes - needed:
+            cache = self._caches.pop(prefix, None)
+            if cache is not None:
+                unregister(self.services.store.cache, cache)
+
+    async def _adopt(self, resource: Resource) -> None:
+        """Has the watch cache keep the objects of a resource from now on."""
+        prefix = resource.storage_prefix
+        if prefix and not resource.subresource and prefix not in self._caches:
+            store = self.services.store
+            self._caches[prefix] = await register(store.cache, self.services.client, self._spec(resource))
+
+    def _keep(self, resource: Resource) -> None:
+        """Has the watch cache keep the objects of a resource from its start on."""
+        prefix = resource.storage_prefix
+        if prefix and not resource.subresource and prefix not in self._caches:
+            self._caches[prefix] = self.services.store.cache.register(self._spec(resource))
+
+    def _spec(self, resource: Resource) -> ResourceSpec:
+        return ResourceSpec(
+            prefix=self.services.store.cache.root + resource.storage_prefix.encode() + b"/",
+            head=head_of(resource.kind, resource.storage_version),
+            canonicalise=canonicaliser(resource.kind, resource.storage_version),
+            attributes_of=resource.model.attributes_of,
+        )

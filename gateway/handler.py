@@ -1,0 +1,186 @@
+"""The ASGI handler of the API: every request's way from bytes to a verb and back.
+
+In kube-apiserver's order: RequestInfo, deadline, authentication, authorization, then the path's endpoint, the Accept
+header and the verb. Whatever goes wrong becomes a Status; a traceback never leaves the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.access.authorization import forbidden
+from gateway.access.impersonation import refuse_impersonation
+from gateway.discovery.serving import Discovery
+from gateway.encodings.representing import represented
+from gateway.endpoints.endpoint import Endpoint
+from gateway.endpoints.routing import served_resource, unknown_path
+from gateway.failures import failure
+from gateway.http.compression import compressed
+from gateway.http.deadline import request_timeout, timed_out
+from gateway.http.escapes import valid_escapes
+from gateway.http.exchange import TEXT_TYPE, ClientDisconnected, Request, Response
+from gateway.http.negotiation import JSON, is_human, negotiate, pretty_parameter
+from gateway.http.request_info import MalformedPath, RequestInfo, request_info
+from gateway.http.sending import Send, send_response, with_standard_headers
+from gateway.http.status import StatusError
+from gateway.kinds.attributes import Attributes
+from gateway.server import Gateway
+from gateway.verbs import Verb, verb_for
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Any]]
+Fallback = Callable[[Scope, Receive, Send], Awaitable[None]]
+NO_SNIFF = (b"x-content-type-options", b"nosniff")
+PAGE_NOT_FOUND = Response(404, b"404 page not found\n", TEXT_TYPE, [NO_SNIFF])
+
+_ROUTES_LIMIT = 8192
+_MEMORABLE_PATH = 512  # characters: those of the longest names
+_MEMORABLE_QUERY = 48  # bytes; longer queries hardly come again
+_LONG_RUNNING_VERBS = frozenset({"watch", "proxy"})
+_LONG_RUNNING_SUBRESOURCES = frozenset({"attach", "exec", "proxy", "log", "portforward"})
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """What is known of a request from its path and query alone."""
+
+    info: RequestInfo
+    endpoint: Endpoint
+    verb: Verb
+    query: dict[str, list[str]]
+    timeout: float | None
+
+
+class Handler:
+    """Answers a gateway's requests; those under other paths than /api and /apis go to `fallback` once allowed."""
+
+    def __init__(self, gateway: Gateway, discovery: Discovery, fallback: Fallback) -> None:
+        self._gateway = gateway
+        self._discovery = discovery
+        self._fallback = fallback
+        self._routes: dict[tuple[str, bytes], Route] = {}  # of GETs, by path and query
+        gateway.endpoints.on_change(self._routes.clear)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(
+            scope["method"], scope["path"], scope["query_string"], dict(reversed(scope["headers"])), receive
+        )
+        try:
+            response = await self._respond(request, scope)
+            if response is None:
+                await self._fallback(scope, receive, with_standard_headers(request, send))
+                return
+            if b"accept-encoding" in request.headers:
+                response = await compressed(request, response)
+        except ClientDisconnected:
+            return
+        except Exception as error:
+            response = await failure(request, error)
+        await send_response(request, response, send)
+
+    async def _respond(self, request: Request, scope: Scope) -> Response | None:
+        """The answer; None when it is the fallback's to give."""
+        headers = request.headers
+        route = self._routes.get((request.path, request.query_string)) if request.method == "GET" else None
+        request.human = is_human(headers.get(b"user-agent", b""))
+        if route is None:
+            refused = _read_request_info(request, scope["raw_path"])
+            if refused is not None:
+                return refused
+            timeout = _timeout(request)
+        else:
+            request.info, timeout = route.info, route.timeout
+            request.adopt_query(route.query)
+        if request.query_string:
+            request.human = pretty_parameter(request.query, request.human)
+        self._admit(request)
+        if route is None:
+            if not request.info.is_resource:
+                return await self._discover(request)
+            if not self._discovery.serves_group(request.info.group):
+                if self._gateway.defines_group(request.info.group):
+                    raise unknown_path()
+                return PAGE_NOT_FOUND
+            route = self._route(request, timeout)
+        request.representation = negotiate(headers.get(b"accept", b""), route.info.verb)
+        if request.human:
+            request.representation = request.representation.prettied()
+        return await self._answer(request, route, timeout)
+
+    async def _answer(self, request: Request, route: Route, timeout: float | None) -> Response:
+        """What the verb answers, in the representation that was negotiated."""
+        endpoint = route.endpoint
+        if endpoint.deprecation:
+            request.warnings.append(endpoint.deprecation)
+        if timeout is None:
+            response = await route.verb(endpoint, request)
+        else:
+            try:
+                async with asyncio.timeout(timeout):
+                    response = await route.verb(endpoint, request)
+            except TimeoutError:
+                raise timed_out() from None
+        if response.encoded or request.representation is JSON:
+            return response
+        return await represented(request, response, lambda: endpoint.encoder(request.representation))
+
+    async def _discover(self, request: Request) -> Response | None:
+        found = self._discovery.respond(request)
+        if found is None:
+            return None
+        if request.human:
+            request.representation = request.representation.prettied()
+        return await represented(request, found)
+
+    def _admit(self, request: Request) -> None:
+        """Authenticates and authorizes; raises StatusError 400, 401 or 403."""
+        services = self._gateway.services
+        user = services.authenticator.authenticate(request.headers)
+        if user is None:
+            raise StatusError(401, "Unauthorized", "Unauthorized")
+        request.user = user
+        refuse_impersonation(request.headers, user)
+        attributes = Attributes(user, request.info)
+        reason = services.authorizer.authorize(attributes)
+        if reason is not None:
+            raise forbidden(attributes, reason)
+
+    def _route(self, request: Request, timeout: float | None) -> Route:
+        """Finds what serves a resource request, and remembers it. Raises StatusError 404 or 405."""
+        info = request.info
+        resource = served_resource(self._gateway.registry.resources, request.method, info)
+        endpoint = self._gateway.endpoints.of_resource(resource)
+        route = Route(info, endpoint, verb_for(info.verb, resource), request.query, timeout)
+        if request.method == "GET" and _is_memorable(request):
+            if len(self._routes) >= _ROUTES_LIMIT:
+                self._routes.clear()
+            self._routes[request.path, request.query_string] = route
+        return route
+
+
+def _is_memorable(request: Request) -> bool:
+    return len(request.query_string) <= _MEMORABLE_QUERY and len(request.path) <= _MEMORABLE_PATH
+
+
+def _read_request_info(request: Request, raw_path: bytes) -> Response | None:
+    """Sets the request's info; the answer for a path that cannot be read."""
+    if not valid_escapes(raw_path):
+        return Response(400, b"400 Bad Request", TEXT_TYPE)
+    try:
+        request.info = request_info(request.method, request.path, request.query)
+    except MalformedPath as error:
+        message = f'Internal Server Error: "{request.path}": failed to create RequestInfo: {error}\n'
+        return Response(500, message.encode(), TEXT_TYPE, [NO_SNIFF])
+    return None
+
+
+def _timeout(request: Request) -> float | None:
+    """The deadline that the client set, in seconds; None where there is none or none applies."""
+    text = request.parameter("timeout")
+    info = request.info
+    if not text or info.verb in _LONG_RUNNING_VERBS or info.subresource in _LONG_RUNNING_SUBRESOURCES:
+        return None
+    return request_timeout(text)

@@ -1,0 +1,28 @@
+"""Who makes a request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+ANONYMOUS = "system:anonymous"
+UNAUTHENTICATED_GROUP = "system:unauthenticated"
+AUTHENTICATED_GROUP = "system:authenticated"
+MASTERS_GROUP = "system:masters"
+
+Extra = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """The identity that authentication found, as apiserver's `user.Info`; hashable. `extra` is in order of its keys."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+    extra: Extra = ()
+
+
+def extra_of(values: Mapping[str, Sequence[str]]) -> Extra:
+    """A mapping of lists as a user's extra."""
+    return tuple((key, tuple(values[key])) for key in sorted(values))

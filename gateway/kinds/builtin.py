@@ -1,0 +1,141 @@
+"""The built-in kinds: models and served resources made from the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from gateway.defaults import apply_defaults
+from gateway.jsontypes import JsonObject
+from gateway.kinds.identity import GroupResource, GroupVersion, GroupVersionKind
+from gateway.kinds.model import Model, Version
+from gateway.kinds.registry import Registry
+from gateway.kinds.resource import Resource
+from gateway.kinds.selectable import NAMES, VALUES
+from gateway.kinds.strategies import strategy_for
+from gateway.schema.catalog import document, type_for
+from gateway.selectors.fields import DEFAULT
+
+# Where kube-apiserver keeps what is not under its plural.
+STORAGE_PREFIXES = {
+    ("", "replicationcontrollers"): "controllers",
+    ("", "endpoints"): "services/endpoints",
+    ("", "nodes"): "minions",
+    ("", "services"): "services/specs",
+    ("networking.k8s.io", "ingresses"): "ingress",
+}
+_PREFIXED_BY_GROUP = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
+
+# Resources that are not stored in the version that is preferred, or first.
+STORAGE_VERSIONS = {
+    GroupResource("autoscaling", "horizontalpodautoscalers"): GroupVersion("autoscaling", "v2"),
+}
+# Versions whose every answer has a warning ("Deprecated API Migration Guide").
+WARNINGS = {
+    GroupVersionKind("", "v1", "ComponentStatus"): "v1 ComponentStatus is deprecated in v1.19+",
+    GroupVersionKind("", "v1", "Endpoints"): (
+        "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
+    ),
+}
+
+
+Entry = dict[str, Any]  # a resource as the catalog describes it
+
+
+def builtin_registry() -> Registry:
+    """A registry of the catalog's resources."""
+    registry, models = Registry(), _models()
+    for group, version, entries in _versions():
+        served = (each for entry in entries for each in _resources(models, GroupVersion(group, version), entry))
+        registry.add_version(group, version, served)
+    return registry
+
+
+def _versions() -> Iterator[tuple[str, str, list[Entry]]]:
+    for group in document()["groups"]:
+        for version in group["versions"]:
+            yield group["name"], version["version"], version["resources"]
+
+
+def _models() -> dict[str, Model]:
+    """The models by `_place`. Versions that share storage are versions of one model, whatever their groups."""
+    places: dict[str, dict[GroupVersion, Entry]] = {}
+    for group, version, entries in _versions():
+        for entry in entries:
+            places.setdefault(_place(group, entry), {})[GroupVersion(group, version)] = entry
+    return {place: _model(place, versions) for place, versions in places.items()}
+
+
+def _place(group: str, entry: Entry) -> str:
+    """What tells models apart: where their objects are stored, or a name that no such place has."""
+    plural = entry["name"]
+    if not _is_stored(entry):
+        return f"//{group}/{plural}"
+    own = f"{group}/{plural}" if group in _PREFIXED_BY_GROUP else plural
+    return STORAGE_PREFIXES.get((group, plural), own)
+
+
+def _is_stored(entry: Entry) -> bool:
+    return "create" in entry["verbs"] and "list" in entry["verbs"]
+
+
+def _model(place: str, versions: dict[GroupVersion, Entry]) -> Model:
+    first, entry = next(iter(versions.items()))
+    plural = entry["name"]
+    resource = GroupResource(first.group, plural)
+    return Model(
+        group=first.group,
+        plural=plural,
+        kind=entry["kind"],
+        list_kind=entry["kind"] + "List",
+        namespaced=entry["namespaced"],
+        singular=entry.get("singular", ""),
+        short_names=tuple(entry.get("shortNames", ())),
+        categories=tuple(entry.get("categories", ())),
+        storage_prefix=place if _is_stored(entry) else "",
+        storage_version=STORAGE_VERSIONS.get(resource, first),
+        versions={each: _version(each, found) for each, found in versions.items()},
+        strategies=partial(strategy_for, first.group, plural),
+        convert=_convert,
+        field_values=VALUES.get(resource, {}),
+    )
+
+
+def _version(version: GroupVersion, entry: Entry) -> Version:
+    gvk = GroupVersionKind(*version, entry["kind"])
+    return Version(
+        gvk=gvk,
+        make_type=partial(type_for, *gvk),
+        warning=WARNINGS.get(gvk, ""),
+        default=partial(apply_defaults, version.api_version, gvk.kind),
+        selectable=NAMES.get(GroupResource(version.group, entry["name"]), DEFAULT),
+    )
+
+
+def _convert(obj: JsonObject, source: GroupVersion, target: GroupVersion) -> JsonObject:
+    from gateway.kinds.conversions.convert import convert  # few objects ever need it
+
+    return convert(obj, source.api_version, target.api_version, obj["kind"])
+
+
+def _resources(models: dict[str, Model], version: GroupVersion, entry: Entry) -> Iterator[Resource]:
+    model = models[_place(version.group, entry)]
+    for each in ({**entry, "name": ""}, *entry.get("subresources", ())):
+        kind = _kind(each["kind"], version)
+        yield Resource(
+            model=model,
+            group=version.group,
+            version=version.version,
+            resource=entry["name"],
+            subresource=each["name"],
+            kind=kind.kind,
+            kind_group=kind.group,
+            kind_version=kind.version,
+            verbs=frozenset(each["verbs"]),
+        )
+
+
+def _kind(written: str, version: GroupVersion) -> GroupVersionKind:
+    """A catalog entry's kind: "Pod", or "autoscaling/v1/Scale" for another group's."""
+    return GroupVersionKind(*written.split("/")) if "/" in written else GroupVersionKind(*version, written)

@@ -1,0 +1,151 @@
+"""The metadata that the server owns (API Conventions, "Metadata"; API Concepts, "Object names")."""
+
+from __future__ import annotations
+
+import random
+import time
+from os import urandom
+from typing import Any
+
+from gateway.http.status import StatusError, bad_request
+from gateway.jsontypes import JsonObject
+from gateway.kinds.resource import Resource
+from gateway.validation.field import go_quote
+
+# apimachinery leaves out vowels and digits that look like letters, so that no words appear
+_SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+_SUFFIX_LENGTH = 5
+_MAX_BASE_LENGTH = 63 - _SUFFIX_LENGTH
+_SYSTEM_FIELDS = ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+_DUPLICATE_OWNERS = (
+    ".metadata.ownerReferences contains duplicate entries{}; API server dedups owner references in 1.20+, and may "
+    "reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}"
+)
+
+_VARIANTS = {digit: "89ab"[int(digit, 16) % 4] for digit in "0123456789abcdef"}
+
+_clock: tuple[int, str] = (0, "")
+
+
+def now_text() -> str:
+    """The present time as RFC 3339 in seconds; formatted once a second."""
+    global _clock
+    second = int(time.time())
+    if _clock[0] != second:
+        _clock = second, time_text(second)
+    return _clock[1]
+
+
+def time_text(seconds: int) -> str:
+    """A Unix time as RFC 3339 in seconds."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def wipe_system_fields(meta: JsonObject) -> None:
+    """Drops from an object to be created what only the server sets."""
+    for key in _SYSTEM_FIELDS:
+        if key in meta:
+            del meta[key]
+
+
+def fill_system_fields(meta: JsonObject, now: str) -> None:
+    """Gives a new object its uid, its creation time and, from generateName, its name."""
+    meta["uid"] = new_uid()
+    meta["creationTimestamp"] = now
+    if not meta.get("name") and meta.get("generateName"):
+        meta["name"] = generated_name(meta["generateName"])
+
+
+def new_uid() -> str:
+    """A random UUID (RFC 9562, version 4)."""
+    text = urandom(16).hex()
+    return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{_VARIANTS[text[16]]}{text[17:20]}-{text[20:]}"
+
+
+def generated_name(prefix: str) -> str:
+    """A name of a prefix and five random letters."""
+    return prefix[:_MAX_BASE_LENGTH] + "".join(random.choices(_SUFFIX_LETTERS, k=_SUFFIX_LENGTH))
+
+
+def match_namespace(meta: JsonObject, namespace: str) -> None:
+    """Sets the namespace of the URL on an object that has none; raises StatusError 400 when it has another."""
+    own = meta.get("namespace") or ""
+    if own == namespace:
+        return
+    if not namespace:
+        meta.pop("namespace", None)
+    elif not own:
+        meta["namespace"] = namespace
+    else:
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+
+
+def match_name(meta: JsonObject, name: str) -> None:
+    """Raises StatusError 400 when the object's name is not that of the URL."""
+    own = meta.get("name") or ""
+    if own == name:
+        return
+    if not own:
+        raise bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
+    raise bad_request(f"the name of the object ({own}) does not match the name on the URL ({name})")
+
+
+def drop_duplicate_owners(meta: JsonObject, warnings: list[str], *, after_admission: bool = False) -> None:
+    """Removes repeated ownerReferences, with a warning."""
+    references = meta.get("ownerReferences")
+    if not references or len(references) < 2:
+        return
+    kept: dict[tuple[tuple[str, Any], ...], JsonObject] = {}
+    duplicates: list[str] = []
+    for reference in references:
+        if kept.setdefault(tuple(sorted(reference.items())), reference) is not reference:
+            duplicates.append(reference.get("uid", ""))
+    if duplicates:
+        meta["ownerReferences"] = list(kept.values())
+        when = " after mutating admission happens" if after_admission else ""
+        warnings.append(_DUPLICATE_OWNERS.format(when, ", ".join(duplicates)))
+
+
+def carry_over(meta: JsonObject, old: JsonObject) -> None:
+    """Puts back what an update cannot change without being told so: uid, creation time, deletion fields."""
+    if not meta.get("uid"):
+        meta["uid"] = old.get("uid", "")
+    if "creationTimestamp" in old:
+        meta["creationTimestamp"] = old["creationTimestamp"]
+    if old.get("deletionTimestamp"):
+        meta["deletionTimestamp"] = old["deletionTimestamp"]
+    if "deletionGracePeriodSeconds" in old and "deletionGracePeriodSeconds" not in meta:
+        meta["deletionGracePeriodSeconds"] = old["deletionGracePeriodSeconds"]
+
+
+def keep_generation(meta: JsonObject, old: JsonObject) -> None:
+    """Updates don't set the generation: it starts as the old one."""
+    if "generation" in old:
+        meta["generation"] = old["generation"]
+    else:
+        meta.pop("generation", None)
+
+
+def resource_version(meta: JsonObject) -> int:
+    """The resourceVersion that an object carries, 0 for none; raises StatusError 500 for what is no number."""
+    text = meta.get("resourceVersion") or ""
+    if not text:
+        return 0
+    if not (text.isascii() and text.isdigit()):
+        raise StatusError(500, "", f"strconv.ParseUint: parsing {go_quote(text)}: invalid syntax")
+    digits = text.lstrip("0") or "0"
+    version = int(digits) if len(digits) <= 20 else 2**64
+    if version >= 2**64:
+        raise StatusError(500, "", f"strconv.ParseUint: parsing {go_quote(text)}: value out of range")
+    return version
+
+
+def carries_version(meta: JsonObject) -> bool:
+    """Whether an object to be created has a resourceVersion; one that is no number, or 0, does not count."""
+    text = meta.get("resourceVersion") or ""
+    return bool(text.isascii() and text.isdigit() and text.strip("0"))
+
+
+def expected_namespace(resource: Resource, namespace: str) -> str:
+    """The namespace that objects of a request must have: none for cluster-scoped resources."""
+    return namespace if resource.namespaced else ""

@@ -1,0 +1,108 @@
+"""All that is known of a kind, in one object.
+
+Built-in models are made from the catalog (`gateway.kinds.builtin`), others from a definition. A model never changes:
+when a definition does, another model takes its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from gateway.jsontypes import JsonObject
+from gateway.kinds.identity import GroupResource, GroupVersion, GroupVersionKind
+from gateway.kinds.selectable import FieldValue, attributes_of
+from gateway.kinds.strategy import Strategy
+from gateway.schema.decode import DecodeReport, decode
+from gateway.schema.order import Order, orderer
+from gateway.schema.types import Type
+from gateway.selectors.fields import DEFAULT, Selectable
+from storage.entry import AttributesOf
+
+ConvertObject = Callable[[JsonObject, GroupVersion, GroupVersion], JsonObject]
+"""An object in another version of its kind. Raises ValueError when it can't be converted."""
+
+
+def _keep(obj: JsonObject) -> None:
+    return None
+
+
+def _same(obj: JsonObject, source: GroupVersion, target: GroupVersion) -> JsonObject:
+    """The conversion between versions that differ in nothing but their names (a definition's strategy None)."""
+    return obj if source == target else {**obj, "apiVersion": target.api_version}
+
+
+def _generic(subresource: str) -> Strategy:
+    return Strategy()
+
+
+@dataclass(frozen=True, eq=False)
+class Version:
+    """One version of a kind: what its objects look like there, and what is said of it."""
+
+    gvk: GroupVersionKind
+    make_type: Callable[[], Type]  # called once, when the type is first needed
+    served: bool = True
+    warning: str = ""  # for every answer: that the version is deprecated
+    default: Callable[[JsonObject], None] = _keep  # sets defaults in an object, in place
+    selectable: Selectable = DEFAULT
+    columns: tuple[JsonObject, ...] = ()  # additionalPrinterColumns of a definition
+    openapi: JsonObject | None = None  # the schema of a definition; the catalog has those of built-in kinds
+    subresources: JsonObject = field(default_factory=dict)  # of a definition: status, scale
+
+    @property
+    def api_version(self) -> str:
+        return self.gvk.api_version
+
+    @cached_property
+    def type(self) -> Type:
+        """The schema."""
+        return self.make_type()
+
+    @cached_property
+    def order(self) -> Order | None:
+        """What puts members in the order in which they are written."""
+        return orderer(self.type)
+
+    def decode(self, value: JsonObject, report: DecodeReport) -> JsonObject:
+        """An object as it is after reading it, without defaults. Raises DecodeError."""
+        return decode(self.type, value, report)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A kind. Its identity is that of its collection in storage: an Event's is core, whichever group serves it."""
+
+    group: str
+    plural: str
+    kind: str
+    namespaced: bool
+    storage_version: GroupVersion
+    versions: Mapping[GroupVersion, Version]  # served ones and the storage version, in the order of discovery
+    storage_prefix: str = ""  # below --etcd-prefix, as kube-apiserver lays it out; empty for what is never stored
+    list_kind: str = ""
+    singular: str = ""
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    strategies: Callable[[str], Strategy] = _generic  # by subresource, "" for the resource itself
+    convert: ConvertObject = _same
+    field_values: Mapping[str, FieldValue] = field(default_factory=dict)  # what selectors see beyond metadata
+
+    @property
+    def group_resource(self) -> GroupResource:
+        return GroupResource(self.group, self.plural)
+
+    @property
+    def stored(self) -> Version:
+        """The version in which objects are stored."""
+        return self.versions[self.storage_version]
+
+    def strategy(self, subresource: str = "") -> Strategy:
+        """The rules of writes to the resource or to a subresource."""
+        return self.strategies(subresource)
+
+    @cached_property
+    def attributes_of(self) -> AttributesOf:
+        """How to read out of a stored object what selectors look at."""
+        return attributes_of(self.field_values)

@@ -1,0 +1,105 @@
+"""The served resources: built-in ones, and those that are added while running (custom resources).
+
+`Registry.resources` is what a request looks itself up in; groups and versions are kept in the order in which
+discovery shows them, the preferred version first (API Concepts, "Discovery API").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway.kinds.resource import Resource
+
+Key = tuple[str, str, str, str]  # group, version, plural, subresource ("" for the resource itself)
+
+
+@dataclass(slots=True)
+class Registry:
+    """All served resources. Changes are made by `add` and `remove` on the event loop; readers never see half of one."""
+
+    resources: dict[Key, Resource] = field(default_factory=dict)
+    groups: dict[str, list[str]] = field(default_factory=dict)  # group -> versions, preferred first
+    _of_version: dict[tuple[str, str], tuple[Resource, ...]] = field(default_factory=dict)
+    _of_kind: dict[tuple[str, str, str], Resource] = field(default_factory=dict)
+
+    def get(self, group: str, version: str, resource: str, subresource: str = "") -> Resource | None:
+        return self.resources.get((group, version, resource, subresource))
+
+    def by_kind(self, group: str, version: str, kind: str) -> Resource | None:
+        """The resource, not a subresource, whose objects are of a kind."""
+        return self._of_kind.get((group, version, kind))
+
+    def of_version(self, group: str, version: str) -> tuple[Resource, ...]:
+        """What a group's version serves, each resource followed by its subresources, in discovery order."""
+        return self._of_version.get((group, version), ())
+
+    def preferred(self, group: str, resource: str) -> Resource | None:
+        """The resource in the first of its group's versions that serves it."""
+        found = (self.get(group, version, resource) for version in self.groups.get(group, ()))
+        return next((each for each in found if each), None)
+
+    def stored(self) -> Iterator[Resource]:
+        """One resource for each storage prefix: that of the storage version where it is served."""
+        seen: dict[str, Resource] = {}
+        for resource in self.resources.values():
+            if resource.storage_prefix and not resource.subresource:
+                known = seen.get(resource.storage_prefix)
+                if known is None or known.api_version != known.storage_version:
+                    seen[resource.storage_prefix] = resource
+        yield from seen.values()
+
+    def add(self, resources: Iterable[Resource]) -> None:
+        """Serves more resources, or others in the place of those with the same names. New groups come last, by name;
+        a group's versions in kube-apiserver's order (v2, v1, v1beta1, v1alpha1, others)."""
+        for each in resources:
+            self._enter(each)
+            versions = self.groups.setdefault(each.group, [])
+            if each.version not in versions:
+                versions.append(each.version)
+                versions.sort(key=version_priority)
+            same_version = [r for r in self.of_version(each.group, each.version) if _name(r) != _name(each)]
+            self._of_version[each.group, each.version] = tuple(sorted([*same_version, each], key=_name))
+
+    def add_version(self, group: str, version: str, resources: Iterable[Resource]) -> None:
+        """Serves all of another version, in the order given and behind the group's other versions."""
+        served = self._of_version[group, version] = tuple(resources)
+        self.groups.setdefault(group, []).append(version)
+        for each in served:
+            self._enter(each)
+
+    def _enter(self, each: Resource) -> None:
+        self.resources[each.group, each.version, each.resource, each.subresource] = each
+        if not each.subresource:
+            self._of_kind[each.group, each.version, each.kind] = each
+
+    def remove(self, group: str, version: str, resource: str) -> None:
+        """Stops serving a resource and its subresources; nothing happens when it isn't served."""
+        left = tuple(each for each in self.of_version(group, version) if each.resource != resource)
+        for each in self.of_version(group, version):
+            if each.resource == resource:
+                del self.resources[group, version, resource, each.subresource]
+                self._of_kind.pop((group, version, each.kind), None)
+        if left:
+            self._of_version[group, version] = left
+        elif self._of_version.pop((group, version), None):
+            self.groups[group].remove(version)
+            if not self.groups[group]:
+                del self.groups[group]
+
+
+_version_parts = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?").fullmatch
+
+
+def version_priority(version: str) -> tuple[Any, ...]:
+    """A sort key that puts versions as Kubernetes does: stable before beta before alpha, newer first, then the rest."""
+    parts = _version_parts(version)
+    if parts is None:
+        return 1, version
+    return 0, {None: 0, "beta": 1, "alpha": 2}[parts[2]], -int(parts[1]), -int(parts[3] or 0)
+
+
+def _name(resource: Resource) -> tuple[str, str]:
+    return resource.resource, resource.subresource

@@ -1,0 +1,36 @@
+"""What the five kinds without a status of admissionregistration.k8s.io share: they differ in what is validated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.strategies.status import counting, first_generation
+from gateway.kinds.strategy import Strategy
+from gateway.validation.admission_rules import static_suffix_warnings
+from gateway.validation.field import FieldError
+from gateway.validation.objectmeta import validate_object_meta
+
+Check = Callable[[JsonObject, JsonObject | None], list[FieldError]]
+
+
+def admission_strategy(check: Check, keys: Sequence[str] = ("spec",)) -> Strategy:
+    """A strategy that validates with `check(obj, old)`, `old` None on create, and counts changes of `keys`."""
+
+    def validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+        return check(obj, None)
+
+    def validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+        return validate_object_meta(obj["metadata"], False, standard_finalizers=False) + check(obj, old)
+
+    return Strategy(
+        prepare_for_create=first_generation,
+        prepare_for_update=counting(keys, status=False),
+        validate=validate,
+        validate_update=validate_update,
+        rechecks_metadata=False,
+        warnings_on_create=lambda obj, attributes: static_suffix_warnings(obj),
+        warnings_on_update=lambda obj, old, attributes: static_suffix_warnings(obj),
+        allow_unconditional_update=False,
+    )

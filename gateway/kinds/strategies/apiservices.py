@@ -1,0 +1,117 @@
+"""APIServices: groups and versions that are served here, or by a service (page "Kubernetes API Aggregation Layer")."""
+
+from __future__ import annotations
+
+import base64
+
+from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.strategies.status import keep_spec, keep_status
+from gateway.kinds.strategy import Strategy
+from gateway.validation.checks import each, known
+from gateway.validation.conditions import STATUSES
+from gateway.validation.field import FieldError, go_quote, invalid, required
+from gateway.validation.names import (
+    is_dns1035_label,
+    is_dns1123_subdomain,
+    is_path_segment_name,
+    name_is_path_segment,
+    range_message,
+)
+from gateway.validation.objectmeta import validate_object_meta
+
+MAX_GROUP_PRIORITY, MAX_VERSION_PRIORITY = 20000, 1000
+
+
+def _name(obj: JsonObject) -> list[FieldError]:
+    """The name says version and group."""
+    name, spec = obj["metadata"].get("name", ""), obj.get("spec", {})
+    wanted = f"{spec.get('version', '')}.{spec.get('group', '')}"
+    if not name or name == wanted or is_path_segment_name(name):
+        return []
+    return [invalid("metadata.name", name, f'must be `spec.version+"."+spec.group`: {go_quote(wanted)}')]
+
+
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+    spec, found = obj.get("spec", {}), _name(obj)
+    group, version = spec.get("group", ""), spec.get("version", "")
+    if not group and version != "v1":
+        found.append(required("spec.group", "only v1 may have an empty group and it better be legacy kube"))
+    if group:
+        found += each("spec.group", group, is_dns1123_subdomain(group))
+    found += each("spec.version", version, is_dns1035_label(version))
+    for key, most in (("groupPriorityMinimum", MAX_GROUP_PRIORITY), ("versionPriority", MAX_VERSION_PRIORITY)):
+        priority = spec.get(key, 0)
+        if not 0 < priority <= most:
+            found.append(invalid(f"spec.{key}", priority, f"must be positive and less than {most}"))
+    return found + _service(spec)
+
+
+def _service(spec: JsonObject) -> list[FieldError]:
+    service, insecure, found = spec.get("service"), spec.get("insecureSkipTLSVerify", False), list[FieldError]()
+    bundle = base64.b64decode(spec.get("caBundle") or "")
+    if service is None:
+        if bundle:
+            shown = f"{len(bundle)} bytes"
+            found.append(invalid("spec.caBundle", shown, "local APIServices may not have a caBundle"))
+        if insecure:
+            message = "local APIServices may not have insecureSkipTLSVerify"
+            found.append(invalid("spec.insecureSkipTLSVerify", insecure, message))
+        return found
+    found += [required(f"spec.service.{key}") for key in ("namespace", "name") if not service.get(key)]
+    port = service.get("port", 0)
+    if not 1 <= port <= 65535:
+        found.append(invalid("spec.service.port", port, f"port is not valid: {range_message(1, 65535)}"))
+    if insecure and bundle:
+        found.append(invalid("spec.insecureSkipTLSVerify", insecure, "may not be true if caBundle is present"))
+    return found
+
+
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    found = validate_object_meta(obj["metadata"], False, name_is_path_segment, standard_finalizers=False)
+    return found + _validate(obj, attributes)
+
+
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    conditions, order = (obj.get("status") or {}).get("conditions") or (), ("True", "False", "Unknown")
+    statuses = [condition.get("status", "") for condition in conditions]
+    return [
+        error
+        for i, status in enumerate(statuses)
+        for error in known(f"status.conditions[{i}].status", status, order)
+        if status not in STATUSES
+    ]
+
+
+def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
+    obj["status"] = {}
+    if "service" not in obj.get("spec", {}):
+        local = {"type": "Available", "status": "True", "lastTransitionTime": attributes.now, "reason": "Local"}
+        obj["status"] = {"conditions": [{**local, "message": "Local APIServices are always available"}]}
+
+
+def _prepare_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+    keep_spec(obj, old, attributes)
+    for key in ("labels", "annotations", "finalizers", "ownerReferences"):
+        obj["metadata"].pop(key, None)
+        if key in old["metadata"]:
+            obj["metadata"][key] = old["metadata"][key]
+
+
+STRATEGIES = {
+    "": Strategy(
+        prepare_for_create=_prepare_for_create,
+        prepare_for_update=keep_status,
+        validate=_validate,
+        validate_update=_validate_update,
+        validate_name=name_is_path_segment,
+        allow_unconditional_update=False,
+        reset_fields=(("status",),),
+    ),
+    "status": Strategy(
+        prepare_for_update=_prepare_status,
+        validate_update=_validate_status,
+        allow_unconditional_update=False,
+        reset_fields=(("metadata",), ("spec",)),
+    ),
+}

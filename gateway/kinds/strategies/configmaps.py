@@ -1,0 +1,51 @@
+"""ConfigMaps: keys, size, immutability (page "ConfigMaps")."""
+
+from __future__ import annotations
+
+from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.strategy import Strategy
+from gateway.validation.checks import each
+from gateway.validation.field import FieldError, forbidden, invalid, too_long
+from gateway.validation.formats import is_config_map_key
+from gateway.validation.names import byte_length
+from gateway.validation.objectmeta import validate_object_meta
+
+MAX_SIZE = 1024 * 1024
+FROZEN = "field is immutable when `immutable` is set"
+
+
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+    data: dict[str, str] = obj.get("data") or {}
+    binary: dict[str, str] = obj.get("binaryData") or {}
+    found: list[FieldError] = []
+    for key in data:
+        found += each(f"data[{key}]", key, is_config_map_key(key))
+        if key in binary:
+            found.append(invalid(f"data[{key}]", key, "duplicate of key present in binaryData"))
+    for key in binary:
+        found += each(f"binaryData[{key}]", key, is_config_map_key(key))
+    if sum(map(byte_length, data.values())) + sum(map(decoded_length, binary.values())) > MAX_SIZE:
+        found.append(too_long("[]", MAX_SIZE))
+    return found
+
+
+def decoded_length(encoded: str) -> int:
+    """The number of bytes that a base64 string stands for."""
+    return len(encoded) * 3 // 4 - encoded.count("=", -2)
+
+
+def frozen(obj: JsonObject, old: JsonObject, keys: tuple[str, ...]) -> list[FieldError]:
+    """What may no longer change once `immutable` is set."""
+    if not old.get("immutable"):
+        return []
+    found = [] if obj.get("immutable") else [forbidden("immutable", FROZEN)]
+    return found + [forbidden(key, FROZEN) for key in keys if (obj.get(key) or {}) != (old.get(key) or {})]
+
+
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    found = frozen(obj, old, ("data", "binaryData"))
+    return found + validate_object_meta(obj["metadata"], True) + _validate(obj, attributes)
+
+
+STRATEGIES = {"": Strategy(validate=_validate, validate_update=_validate_update)}

@@ -1,0 +1,111 @@
+"""CronJobs (page "CronJob")."""
+
+from __future__ import annotations
+
+from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.strategies import templates
+from gateway.kinds.strategies.jobs import job_warnings
+from gateway.kinds.strategies.status import bump_generation, keep_status, with_status
+from gateway.kinds.strategy import Strategy
+from gateway.validation.cron import validate_schedule, validate_time_zone
+from gateway.validation.field import FieldError, invalid, not_supported, required
+from gateway.validation.internal_form import selector_json
+from gateway.validation.job_spec import validate_job_spec
+from gateway.validation.names import byte_length
+from gateway.validation.pod_options import PodOptions
+from gateway.validation.pod_template import template_options
+from gateway.validation.pod_warnings import name_warning
+from gateway.validation.workload import validate_counts
+
+_POLICIES = ("Allow", "Forbid", "Replace")
+_MAX_NAME = 52  # a Job's name is this and eleven characters more
+_ZONE_IN_SCHEDULE = (
+    "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see "
+    "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
+)
+
+
+def _job(obj: JsonObject) -> JsonObject:
+    spec: JsonObject = ((obj.get("spec") or {}).get("jobTemplate") or {}).get("spec") or {}
+    return spec
+
+
+def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
+    obj["status"] = {}
+    obj["metadata"]["generation"] = 1
+    templates.drop_template_fields(_job(obj).get("template") or {}, None)
+
+
+def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+    keep_status(obj, old, attributes)
+    templates.drop_template_fields(_job(obj).get("template") or {}, _job(old).get("template") or {})
+    if obj.get("spec") != old.get("spec"):
+        bump_generation(obj, old)
+
+
+def _spec(spec: JsonObject, before: JsonObject | None, errors: list[FieldError], options: PodOptions) -> None:
+    schedule, zone, policy = spec.get("schedule", ""), spec.get("timeZone"), spec.get("concurrencyPolicy", "")
+    if not schedule:
+        errors.append(required("spec.schedule"))
+    else:
+        allow_zone = "TZ" in (before or {}).get("schedule", "")
+        errors += validate_schedule(schedule, zone, "spec.schedule", allow_zone)
+    validate_counts(spec, ("startingDeadlineSeconds",), "spec", errors)
+    if zone is not None and (before is None or before.get("timeZone") != zone):
+        errors += validate_time_zone(zone, "spec.timeZone")
+    if policy not in _POLICIES:
+        at = "spec.concurrencyPolicy"
+        errors.append(not_supported(at, policy, _POLICIES) if policy else required(at))
+    job, path = (spec.get("jobTemplate") or {}).get("spec") or {}, "spec.jobTemplate.spec"
+    validate_job_spec(job, path, errors, options)
+    if "selector" in job:
+        errors.append(invalid(f"{path}.selector", selector_json(job["selector"]), "`selector` will be auto-generated"))
+    if job.get("manualSelector"):
+        errors.append(not_supported(f"{path}.manualSelector", True, ("nil", "false")))
+    validate_counts(spec, ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"), "spec", errors)
+
+
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+    errors: list[FieldError] = []
+    _spec(obj.get("spec") or {}, None, errors, template_options(None))
+    name = obj["metadata"].get("name", "")
+    if byte_length(name) > _MAX_NAME:
+        errors.append(invalid("metadata.name", name, f"must be no more than {_MAX_NAME} characters"))
+    return errors
+
+
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    if obj.get("spec") == old.get("spec"):
+        return []
+    errors: list[FieldError] = []
+    options = template_options(_job(old).get("template") or {})
+    _spec(obj.get("spec") or {}, old.get("spec") or {}, errors, options)
+    return errors
+
+
+def _warnings_on_create(obj: JsonObject, attributes: Attributes) -> list[str]:
+    name = name_warning(obj["metadata"].get("name", ""), templates.POD_NAMES)
+    return name + job_warnings(_job(obj), "spec.jobTemplate.spec")
+
+
+def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
+    found = []
+    if obj["metadata"].get("generation") != old["metadata"].get("generation"):
+        found = job_warnings(_job(obj), "spec.jobTemplate.spec")
+    if "TZ" in (obj.get("spec") or {}).get("schedule", ""):
+        found.append(_ZONE_IN_SCHEDULE)
+    return found
+
+
+STRATEGIES = with_status(
+    Strategy(
+        prepare_for_create=_prepare_for_create,
+        prepare_for_update=_prepare_for_update,
+        validate=_validate,
+        validate_update=_validate_update,
+        warnings_on_create=_warnings_on_create,
+        warnings_on_update=_warnings_on_update,
+    ),
+    rechecks_metadata=False,
+)

@@ -1,0 +1,117 @@
+"""CustomResourceDefinitions (page "Extend the Kubernetes API with CustomResourceDefinitions")."""
+
+from __future__ import annotations
+
+from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.strategies.status import counting, keep_spec
+from gateway.kinds.strategy import Strategy
+from gateway.validation.custom_resource_definition import validate_definition, validate_definition_status
+from gateway.validation.field import FieldError, go_quote, invalid
+from gateway.validation.structural_schema import every
+
+# those that are checked, without dashes
+_STRING_FORMATS = (
+    "bsonobjectid uri email hostname ipv4 ipv6 cidr mac uuid uuid3 uuid4 uuid5 isbn isbn10 isbn13 creditcard ssn "
+    "hexcolor rgbcolor byte password date duration datetime k8sshortname k8slongname"
+)
+STRING_FORMATS = frozenset(_STRING_FORMATS.split())
+_FORMATS = {"integer": ("int32", "int64"), "number": ("float", "double")}
+
+
+def _name(obj: JsonObject) -> list[FieldError]:
+    """The name says plural and group."""
+    meta, spec = obj["metadata"], obj.get("spec", {})
+    wanted = f"{spec.get('names', {}).get('plural', '')}.{spec.get('group', '')}"
+    message = 'must be spec.names.plural+"."+spec.group'
+    given = ((f"metadata.{key}", meta.get(key, "")) for key in ("generateName", "name"))
+    return [invalid(path, name, message) for path, name in given if name and name != wanted]
+
+
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+    return _name(obj) + validate_definition(obj, None)
+
+
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    return validate_definition(obj, old)
+
+
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    return validate_definition_status(obj)
+
+
+def _store(obj: JsonObject) -> None:
+    """Objects are stored in the storage version from now on."""
+    versions = obj.get("spec", {}).get("versions") or ()
+    name = next((version.get("name", "") for version in versions if version.get("storage")), None)
+    status = obj.setdefault("status", {})
+    if name is not None and name not in (status.get("storedVersions") or ()):
+        status["storedVersions"] = [*(status.get("storedVersions") or ()), name]
+
+
+def _drop_empty_webhook(obj: JsonObject) -> None:
+    """Storage has no place for a webhook that says nothing."""
+    conversion = obj.get("spec", {}).get("conversion") or {}
+    if not any(value is not None for value in (conversion.get("webhook") or {}).values()):
+        conversion.pop("webhook", None)
+
+
+def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
+    names = {"plural": "", "kind": ""}
+    obj["status"] = {"conditions": None, "acceptedNames": names, "storedVersions": None}
+    obj["metadata"]["generation"] = 1
+    _drop_empty_webhook(obj)
+    _store(obj)
+
+
+_count = counting()
+
+
+def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+    _drop_empty_webhook(obj)
+    _count(obj, old, attributes)
+    _store(obj)
+
+
+def _formats(obj: JsonObject) -> list[str]:
+    """The formats in schemas that nobody checks."""
+    found = list[str]()
+    for version in obj.get("spec", {}).get("versions") or ():
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        for one in every(schema) if schema else ():
+            kind, form = one.get("type", ""), one.get("format", "")
+            known = (
+                form.replace("-", "") in STRING_FORMATS if kind in ("", "string") else form in _FORMATS.get(kind, ())
+            )
+            if form and not known and form not in found:
+                found.append(form)
+    return found
+
+
+def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
+    return [f"unrecognized format {go_quote(form)}" for form in _formats(obj)]
+
+
+def _update_warnings(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
+    before = _formats(old)
+    return [f"unrecognized format {go_quote(form)}" for form in _formats(obj) if form not in before]
+
+
+STRATEGIES = {
+    "": Strategy(
+        prepare_for_create=_prepare_for_create,
+        prepare_for_update=_prepare_for_update,
+        validate=_validate,
+        validate_update=_validate_update,
+        warnings_on_create=_warnings,
+        warnings_on_update=_update_warnings,
+        allow_unconditional_update=False,
+        reset_fields=(("status",),),
+    ),
+    "status": Strategy(
+        prepare_for_update=keep_spec,
+        validate_update=_validate_status,
+        allow_unconditional_update=False,
+        reset_fields=(("spec",),),
+    ),
+}

@@ -1,0 +1,147 @@
+"""DaemonSets (page "DaemonSet")."""
+
+from __future__ import annotations
+
+from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.strategies import templates
+from gateway.kinds.strategies.status import bump_generation, keep_status, with_status
+from gateway.kinds.strategy import Strategy
+from gateway.validation.field import FieldError, invalid, not_supported, required
+from gateway.validation.int_or_percent import number_of, validate_at_most_100_percent, validate_int_or_percent
+from gateway.validation.internal_form import internal_json, selector_json
+from gateway.validation.labels import has_invalid_value, selector_is_empty, validate_label_selector
+from gateway.validation.pod_options import PodOptions
+from gateway.validation.pod_template import template_options, validate_pod_template
+from gateway.validation.workload import (
+    selector_is_usable,
+    validate_always_restarts,
+    validate_collision_count,
+    validate_counts,
+    validate_immutable_selector,
+    validate_match,
+)
+
+_TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+_STATUS_COUNTS = (
+    *("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady", "observedGeneration"),
+    *("updatedNumberScheduled", "numberAvailable", "numberUnavailable", "collisionCount"),
+)
+
+
+def _template_generation(obj: JsonObject) -> int:
+    """Kept in an annotation since the field is gone from the API."""
+    text = (obj["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION, "")
+    digits = text.removeprefix("-")
+    return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 19 else 0
+
+
+def _set_template_generation(obj: JsonObject, generation: int) -> None:
+    obj["metadata"].setdefault("annotations", {})[_TEMPLATE_GENERATION] = str(generation)
+
+
+_create = templates.creating("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
+
+
+def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
+    _create(obj, attributes)
+    _set_template_generation(obj, max(_template_generation(obj), 1))
+
+
+def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+    keep_status(obj, old, attributes)
+    template, before = templates.template_of(obj), templates.template_of(old)
+    templates.drop_template_fields(template, before)
+    changed = template != before
+    _set_template_generation(obj, _template_generation(old) + changed)
+    if changed or obj.get("spec") != old.get("spec"):
+        bump_generation(obj, old)
+
+
+def _update_strategy(strategy: JsonObject, path: str, errors: list[FieldError]) -> None:
+    kind, rolling = strategy.get("type", ""), strategy.get("rollingUpdate")
+    at = f"{path}.rollingUpdate"
+    if kind == "OnDelete":
+        return
+    if kind != "RollingUpdate":
+        shown = internal_json("DaemonSetUpdateStrategy", strategy)
+        errors.append(not_supported(path, shown, ("RollingUpdate", "OnDelete")))
+    elif rolling is None:
+        errors.append(required(at))
+    else:
+        _rolling_update(rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0), at, errors)
+
+
+def _rolling_update(unavailable: int | str, surge: int | str, path: str, errors: list[FieldError]) -> None:
+    for check in (validate_int_or_percent, validate_at_most_100_percent):
+        errors += check(unavailable, f"{path}.maxUnavailable")
+        errors += check(surge, f"{path}.maxSurge")
+    if number_of(unavailable) and number_of(surge):
+        errors.append(invalid(f"{path}.maxSurge", surge, "may not be set when maxUnavailable is non-zero"))
+    elif not number_of(unavailable) and not number_of(surge):
+        errors.append(required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
+
+
+def _spec(obj: JsonObject, errors: list[FieldError], options: PodOptions, any_values: bool) -> None:
+    spec = obj.get("spec") or {}
+    selector, template = spec.get("selector"), spec.get("template") or {}
+    errors += validate_label_selector(selector, "spec.selector", allow_invalid_values=any_values)
+    if selector_is_usable(selector):
+        validate_match(selector, template, "spec.template", errors)
+    if selector is not None and selector_is_empty(selector):
+        errors.append(invalid("spec.selector", selector_json(selector), "empty selector is invalid for daemonset"))
+    validate_pod_template(template, "spec.template", errors, options)
+    validate_always_restarts(template, "spec.template", errors, "DaemonSet")
+    validate_counts(spec, ("minReadySeconds",), "spec", errors)
+    validate_counts({"templateGeneration": _template_generation(obj)}, ("templateGeneration",), "spec", errors)
+    _update_strategy(spec.get("updateStrategy") or {}, "spec.updateStrategy", errors)
+    validate_counts(spec, ("revisionHistoryLimit",), "spec", errors)
+
+
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+    errors: list[FieldError] = []
+    _spec(obj, errors, template_options(None), any_values=False)
+    return errors
+
+
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    if obj.get("spec") == old.get("spec"):
+        return []
+    errors: list[FieldError] = []
+    before = old.get("spec") or {}
+    validate_immutable_selector(obj.get("spec") or {}, before, errors)
+    options = template_options(templates.template_of(old))
+    any_values = options.any_selector_values or has_invalid_value(before.get("selector"))
+    _spec(obj, errors, options, any_values)
+    return errors
+
+
+def _warnings_on_create(obj: JsonObject, attributes: Attributes) -> list[str]:
+    return templates.warnings_about(templates.template_of(obj))
+
+
+def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
+    if _template_generation(obj) == _template_generation(old):
+        return []
+    return templates.warnings_about(templates.template_of(obj))
+
+
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    errors: list[FieldError] = []
+    status = obj.get("status") or {}
+    validate_counts(status, _STATUS_COUNTS, "status", errors)
+    validate_collision_count(status, old.get("status") or {}, errors)
+    return errors
+
+
+STRATEGIES = with_status(
+    Strategy(
+        prepare_for_create=_prepare_for_create,
+        prepare_for_update=_prepare_for_update,
+        validate=_validate,
+        validate_update=_validate_update,
+        warnings_on_create=_warnings_on_create,
+        warnings_on_update=_warnings_on_update,
+    ),
+    _validate_status,
+)

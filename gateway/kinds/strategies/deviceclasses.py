@@ -1,0 +1,43 @@
+"""DeviceClasses: selectors and configuration."""
+
+from __future__ import annotations
+
+from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.strategies.status import counting, first_generation
+from gateway.kinds.strategy import Strategy
+from gateway.validation.devices import (
+    MAX_CONFIG,
+    MAX_SELECTORS,
+    validate_configuration,
+    validate_list,
+    validate_selector,
+)
+from gateway.validation.field import FieldError, invalid
+from gateway.validation.objectmeta import validate_object_meta
+from gateway.validation.resource_names import is_extended
+
+
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+    spec = obj.get("spec", {})
+    found = validate_list(spec.get("selectors") or [], MAX_SELECTORS, "spec.selectors", validate_selector)
+    found += validate_list(spec.get("config") or [], MAX_CONFIG, "spec.config", validate_configuration)
+    name = spec.get("extendedResourceName")
+    if name is not None and not is_extended(name):
+        found.append(invalid("spec.extendedResourceName", name, "must be a valid extended resource name"))
+    return found
+
+
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    return validate_object_meta(obj["metadata"], False) + _validate(obj, attributes)
+
+
+STRATEGIES = {
+    "": Strategy(
+        prepare_for_create=first_generation,
+        prepare_for_update=counting(status=False),
+        validate=_validate,
+        validate_update=_validate_update,
+        returns_deleted=True,
+    )
+}

@@ -1,0 +1,8 @@
+"""FlowSchemas: generation and status."""
+
+from __future__ import annotations
+
+from gateway.kinds.strategies.flow_control import flow_control
+from gateway.validation.flow_control import validate_flow_schema
+
+STRATEGIES = flow_control(validate_flow_schema)

@@ -1,0 +1,37 @@
+"""HorizontalPodAutoscalers: isolation of the status."""
+
+from __future__ import annotations
+
+from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.strategies.status import empty_status, keep_spec, keep_status
+from gateway.kinds.strategy import Strategy
+from gateway.validation.autoscaler import validate_autoscaler
+from gateway.validation.checks import not_negative
+from gateway.validation.field import FieldError
+
+
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+    return validate_autoscaler(obj, None)
+
+
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    return validate_autoscaler(obj, old)
+
+
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    status = obj.get("status") or {}
+    keys = ("currentReplicas", "desiredReplicas")
+    return [error for key in keys for error in not_negative(f"status.{key}", status.get(key, 0))]
+
+
+STRATEGIES = {
+    "": Strategy(
+        prepare_for_create=empty_status({"desiredReplicas": 0, "currentMetrics": None}),
+        prepare_for_update=keep_status,
+        validate=_validate,
+        validate_update=_validate_update,
+        reset_fields=(("status",),),
+    ),
+    "status": Strategy(prepare_for_update=keep_spec, validate_update=_validate_status, reset_fields=(("spec",),)),
+}

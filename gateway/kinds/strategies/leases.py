@@ -1,0 +1,55 @@
+"""Leases: durations and transitions (page "Leases")."""
+
+from __future__ import annotations
+
+from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.strategy import Strategy
+from gateway.validation.field import FieldError, forbidden, invalid, not_supported
+from gateway.validation.formats import NOT_NEGATIVE, validate_qualified_name
+
+_COORDINATED = ("strategy", "preferredHolder")  # fields of coordinated leader election, which is not enabled
+
+
+def _drop(obj: JsonObject, attributes: Attributes) -> None:
+    for key in _COORDINATED:
+        obj.get("spec", {}).pop(key, None)
+
+
+def _drop_on_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+    for key in _COORDINATED:
+        if key not in old.get("spec", {}):
+            obj.get("spec", {}).pop(key, None)
+
+
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+    spec, found = obj.get("spec", {}), list[FieldError]()
+    duration, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
+    if duration is not None and duration <= 0:
+        found.append(invalid("spec.leaseDurationSeconds", duration, "must be greater than 0"))
+    if transitions is not None and transitions < 0:
+        found.append(invalid("spec.leaseTransitions", transitions, NOT_NEGATIVE))
+    strategy = spec.get("strategy")
+    if strategy is not None and "/" in strategy:
+        found += validate_qualified_name("spec.strategy.strategy", strategy)
+    elif strategy is not None and strategy != "OldestEmulationVersion":
+        found.append(not_supported("spec.strategy.strategy", strategy, ("OldestEmulationVersion",)))
+    if spec.get("preferredHolder") and not strategy:
+        found.append(forbidden("spec.preferredHolder", "may only be specified if `strategy` is defined"))
+    return found
+
+
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    return _validate(obj, attributes)
+
+
+STRATEGIES = {
+    "": Strategy(
+        prepare_for_create=_drop,
+        prepare_for_update=_drop_on_update,
+        validate=_validate,
+        validate_update=_validate_update,
+        allow_create_on_update=True,
+        allow_unconditional_update=False,
+    )
+}

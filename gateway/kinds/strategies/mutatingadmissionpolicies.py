@@ -1,0 +1,8 @@
+"""MutatingAdmissionPolicies."""
+
+from __future__ import annotations
+
+from gateway.kinds.strategies.admission_objects import admission_strategy
+from gateway.validation.admission_policy import validate_mutating_policy
+
+STRATEGIES = {"": admission_strategy(validate_mutating_policy)}

@@ -1,0 +1,342 @@
+"""Pods (page "Pods"; API reference "Pod")."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+
+from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.strategies.status import bump_generation
+from gateway.kinds.strategy import Strategy
+from gateway.validation.addresses import ip_warnings
+from gateway.validation.containers import validate_image_spacing
+from gateway.validation.field import FieldError, forbidden
+from gateway.validation.names import name_is_dns_subdomain
+from gateway.validation.objectmeta import validate_object_meta
+from gateway.validation.pod_annotations import (
+    APP_ARMOR,
+    validate_annotations_match_fields,
+    validate_pod_annotations,
+    validate_pod_annotations_update,
+)
+from gateway.validation.pod_features import drop_disabled_fields, drop_disabled_status_fields
+from gateway.validation.pod_options import CREATE_POD, PodOptions, containers_of
+from gateway.validation.pod_relaxations import options_for_update
+from gateway.validation.pod_resize import validate_pod_resize
+from gateway.validation.pod_resources import MIRROR_ANNOTATION
+from gateway.validation.pod_spec import validate_pod_spec
+from gateway.validation.pod_status import validate_pod_status_update
+from gateway.validation.pod_update import validate_ephemeral_containers_update, validate_pod_update
+from gateway.validation.pod_warnings import app_armor_field, name_warning, pod_warnings
+from gateway.validation.qos import qos_class
+from gateway.validation.scheduling import PREFERRED_TERMS, REQUIRED_TERMS
+from gateway.validation.security_context import validate_app_armor_profile
+
+_GATED = "Scheduling is blocked due to non-empty scheduling gates"
+# what a subresource that is not about metadata leaves as it was
+_KEPT_METADATA = (
+    "deletionTimestamp",
+    "generation",
+    "selfLink",
+    "labels",
+    "annotations",
+    "finalizers",
+    "ownerReferences",
+)
+
+
+def _spec(pod: JsonObject) -> JsonObject:
+    spec: JsonObject = pod.setdefault("spec", {})
+    grace = spec.get("terminationGracePeriodSeconds")
+    if grace is not None and grace < 0:
+        spec["terminationGracePeriodSeconds"] = 1
+    return spec
+
+
+def _annotations(pod: JsonObject) -> dict[str, str]:
+    annotations: dict[str, str] = pod["metadata"].get("annotations") or {}
+    return annotations
+
+
+def _prepare_for_create(pod: JsonObject, attributes: Attributes) -> None:
+    spec, meta = _spec(pod), pod["metadata"]
+    meta["generation"] = 1
+    sent = (pod.get("status") or {}).get("qosClass")
+    status: JsonObject = {"phase": "Pending", "qosClass": sent or qos_class(spec)}
+    drop_disabled_fields(spec, None)
+    if spec.get("schedulingGates"):
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "lastProbeTime": None,
+            "lastTransitionTime": attributes.now,
+        }
+        status["conditions"] = [{**condition, "reason": "SchedulingGated", "message": _GATED}]
+    pod["status"] = status
+    labels = meta.get("labels") or {}
+    for term, operators in _label_key_terms(spec):
+        _merge_label_keys(term, labels, operators)
+    _app_armor(pod, spec, attributes)
+
+
+def _label_key_terms(spec: JsonObject) -> Iterator[tuple[JsonObject, dict[str, str]]]:
+    """Terms whose label keys join their selector, with the operator for each list of keys (KEP-3633)."""
+    operators = {"matchLabelKeys": "In", "mismatchLabelKeys": "NotIn"}
+    affinity = spec.get("affinity") or {}
+    for kind in ("podAffinity", "podAntiAffinity"):
+        terms = affinity.get(kind) or {}
+        for weighted in terms.get(PREFERRED_TERMS) or ():
+            yield weighted.get("podAffinityTerm") or {}, operators
+        for term in terms.get(REQUIRED_TERMS) or ():
+            yield term, operators
+    for constraint in spec.get("topologySpreadConstraints") or ():
+        yield constraint, {"matchLabelKeys": "In"}
+
+
+def _merge_label_keys(term: JsonObject, labels: dict[str, str], operators: dict[str, str]) -> None:
+    selector = term.get("labelSelector")
+    if selector is None:
+        return
+    for name, operator in operators.items():
+        for key in term.get(name) or ():
+            if key in labels:
+                requirement = {"key": key, "operator": operator, "values": [labels[key]]}
+                selector.setdefault("matchExpressions", []).append(requirement)
+
+
+def _app_armor(pod: JsonObject, spec: JsonObject, attributes: Attributes) -> None:
+    """AppArmor annotations become fields."""
+    annotations = _annotations(pod)
+    if not any(key.startswith(APP_ARMOR) for key in annotations) or (spec.get("os") or {}).get("name") == "windows":
+        return
+    pod_profile = (spec.get("securityContext") or {}).get("appArmorProfile")
+    for container in containers_of(spec):
+        key = f"{APP_ARMOR}{container.get('name', '')}"
+        if key not in annotations or "appArmorProfile" in (container.get("securityContext") or {}):
+            continue
+        profile, errors = app_armor_field(annotations[key]), list[FieldError]()
+        if profile is not None:
+            validate_app_armor_profile(profile, "", errors)
+        if errors or profile is None or profile != pod_profile:
+            if profile is not None and not errors:
+                container.setdefault("securityContext", {})["appArmorProfile"] = profile
+            text = 'deprecated since v1.30; use the "appArmorProfile" field instead'
+            attributes.warnings.append(f"metadata.annotations[{key}]: {text}")
+
+
+def _prepare_for_update(pod: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+    _keep(pod, old, "status")
+    drop_disabled_fields(_spec(pod), old.get("spec"))
+    _count_change(pod, old)
+
+
+def _keep(obj: JsonObject, old: JsonObject, key: str) -> None:
+    if key in old:
+        obj[key] = copy.deepcopy(old[key])
+    else:
+        obj.pop(key, None)
+
+
+def _count_change(pod: JsonObject, old: JsonObject) -> None:
+    if pod.get("spec") != old.get("spec"):
+        bump_generation(pod, old)
+
+
+def _metadata_and_spec(
+    pod: JsonObject, errors: list[FieldError], options: PodOptions, old: JsonObject | None = None
+) -> None:
+    """What is checked of a pod apart from its metadata as such; a specification that stays was valid before."""
+    spec, annotations = pod.get("spec") or {}, _annotations(pod)
+    if annotations:
+        validate_pod_annotations(annotations, spec, "metadata.annotations", errors, options)
+    if old is not None and spec == old.get("spec"):
+        return
+    validate_pod_spec(spec, pod["metadata"], "spec", errors, options)
+    if not spec.get("serviceAccountName"):
+        for i, volume in enumerate(spec.get("volumes") or ()):
+            for j, source in enumerate((volume.get("projected") or {}).get("sources") or ()):
+                if "serviceAccountToken" in source:
+                    at = f"spec.volumes[{i}].projected.sources[{j}].serviceAccountToken"
+                    errors.append(forbidden(at, "must not be specified when serviceAccountName is not set"))
+    for key in ("containers", "initContainers"):
+        for i, container in enumerate(spec.get(key) or ()):
+            validate_image_spacing(container, f"spec.{key}[{i}]", errors)
+
+
+def _validate(pod: JsonObject, attributes: Attributes) -> list[FieldError]:
+    errors: list[FieldError] = []
+    _metadata_and_spec(pod, errors, CREATE_POD)
+    spec, annotations = pod.get("spec") or {}, _annotations(pod)
+    if spec.get("ephemeralContainers"):
+        errors.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
+    if spec.get("nodeName") and spec.get("schedulingGates"):
+        errors.append(forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared"))
+    if annotations:
+        validate_annotations_match_fields(annotations, spec, "spec", errors)
+    return errors
+
+
+def _options(old: JsonObject) -> PodOptions:
+    return options_for_update(old.get("spec") or {}, old["metadata"].get("annotations"), is_pod=True)
+
+
+def _updated(pod: JsonObject, old: JsonObject, options: PodOptions) -> list[FieldError]:
+    errors = validate_object_meta(pod["metadata"], True, name_is_dns_subdomain)
+    _metadata_and_spec(pod, errors, options, old)
+    return errors
+
+
+def _annotation_changes(pod: JsonObject, old: JsonObject, errors: list[FieldError], options: PodOptions) -> None:
+    new, before, path = _annotations(pod), _annotations(old), "metadata.annotations"
+    validate_pod_annotations_update(new, before, path, errors)
+    validate_pod_annotations(new, pod.get("spec") or {}, path, errors, options)
+
+
+def _validate_update(pod: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    options = _options(old)
+    errors = _updated(pod, old, options)
+    _annotation_changes(pod, old, errors, options)
+    validate_pod_update(pod.get("spec") or {}, old.get("spec") or {}, errors, options)
+    return errors
+
+
+def _warnings(pod: JsonObject, attributes: Attributes) -> list[str]:
+    return name_warning(pod["metadata"].get("name", ""), "the Pod's hostname") + pod_warnings(pod)
+
+
+def _prepare_status(pod: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+    _keep(pod, old, "spec")
+    meta, status, before = pod["metadata"], pod.setdefault("status", {}), old.get("status") or {}
+    meta.pop("deletionTimestamp", None)
+    _keep(meta, old["metadata"], "ownerReferences")
+    if not status.get("qosClass") and before.get("qosClass"):
+        status["qosClass"] = before["qosClass"]
+    if not status.get("observedGeneration") and before.get("observedGeneration"):
+        status["observedGeneration"] = before["observedGeneration"]
+    generations: dict[str, list[int]] = {}
+    for condition in before.get("conditions") or ():
+        generations.setdefault(condition.get("type", ""), []).append(condition.get("observedGeneration", 0))
+    for condition in status.get("conditions") or ():
+        known = generations.get(condition.get("type", ""))
+        generation = known.pop(0) if known else 0
+        if not condition.get("observedGeneration") and generation:
+            condition["observedGeneration"] = generation
+    drop_disabled_status_fields(status, before)
+
+
+def _validate_status(pod: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    errors: list[FieldError] = []
+    _annotation_changes(pod, old, errors, _options(old))
+    validate_pod_status_update(pod, old, errors)
+    return errors
+
+
+def _status_warnings(pod: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
+    status = pod.get("status") or {}
+    return [
+        text
+        for key in ("podIPs", "hostIPs")
+        for i, address in enumerate(status.get(key) or ())
+        for text in ip_warnings(f"status.{key}[{i}].ip", address.get("ip", ""))
+    ]
+
+
+def _keep_metadata(pod: JsonObject, old: JsonObject) -> None:
+    for key in _KEPT_METADATA:
+        _keep(pod["metadata"], old["metadata"], key)
+
+
+def _prepare_ephemeral(pod: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+    containers = (pod.get("spec") or {}).get("ephemeralContainers")
+    _keep(pod, old, "spec")
+    _keep(pod, old, "status")
+    _keep_metadata(pod, old)
+    spec = pod.setdefault("spec", {})
+    if containers:
+        spec["ephemeralContainers"] = containers
+    else:
+        spec.pop("ephemeralContainers", None)
+    drop_disabled_fields(spec, old.get("spec"))
+    _count_change(pod, old)
+
+
+def _validate_ephemeral(pod: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    options = _options(old)
+    errors = _updated(pod, old, options)
+    _annotation_changes(pod, old, errors, options)
+    if MIRROR_ANNOTATION in _annotations(old):
+        return [forbidden("", "static pods do not support ephemeral containers")]
+    validate_ephemeral_containers_update(pod.get("spec") or {}, old.get("spec") or {}, errors)
+    return errors
+
+
+def _prepare_resize(pod: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+    new, before = pod.get("spec") or {}, old.get("spec") or {}
+    lists = [(key, new.get(key) or [], before.get(key) or []) for key in ("containers", "initContainers")]
+    if all(len(after) == len(kept) for _, after, kept in lists):
+        resources = new.get("resources")
+        merged = {key: _resized(after, kept) for key, after, kept in lists if after}
+        _keep(pod, old, "spec")
+        _keep(pod, old, "status")
+        _keep_metadata(pod, old)
+        spec = pod.setdefault("spec", {})
+        spec.update(merged)
+        if resources is None:
+            spec.pop("resources", None)
+        else:
+            spec["resources"] = resources
+    drop_disabled_fields(pod.get("spec") or {}, before)
+    _count_change(pod, old)
+
+
+def _resized(new: list[JsonObject], old: list[JsonObject]) -> list[JsonObject]:
+    """The old containers with the new resources, or the new ones if they are others."""
+    merged = []
+    for container, before in zip(new, old, strict=True):
+        if container.get("name") != before.get("name"):
+            return new
+        kept = copy.deepcopy(before)
+        for key in ("resources", "resizePolicy"):
+            _keep(kept, container, key)
+        merged.append(kept)
+    return merged
+
+
+def _validate_resize(pod: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    errors = _updated(pod, old, _options(old))
+    validate_pod_resize(pod, old, errors)
+    return errors
+
+
+def _grace_period(pod: JsonObject, asked: int | None) -> int:
+    """None for pods that no kubelet runs, else what is asked for or what the pod says itself."""
+    spec = pod.get("spec") or {}
+    if not spec.get("nodeName") or (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded"):
+        return 0
+    grace: int = asked if asked is not None else spec.get("terminationGracePeriodSeconds") or 0
+    return grace if grace >= 0 else 1
+
+
+_STATUS_RESET = (("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences"))
+
+STRATEGIES = {
+    "": Strategy(
+        prepare_for_create=_prepare_for_create,
+        prepare_for_update=_prepare_for_update,
+        validate=_validate,
+        validate_update=_validate_update,
+        warnings_on_create=_warnings,
+        reset_fields=(("status",),),
+        returns_deleted=True,
+        grace_period=_grace_period,
+    ),
+    "status": Strategy(
+        prepare_for_update=_prepare_status,
+        validate_update=_validate_status,
+        warnings_on_update=_status_warnings,
+        reset_fields=_STATUS_RESET,
+    ),
+    "ephemeralcontainers": Strategy(prepare_for_update=_prepare_ephemeral, validate_update=_validate_ephemeral),
+    "resize": Strategy(prepare_for_update=_prepare_resize, validate_update=_validate_resize),
+}

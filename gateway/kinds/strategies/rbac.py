@@ -1,0 +1,49 @@
+"""What roles and bindings have in common: names, and an update that is validated like a new object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.strategy import Strategy
+from gateway.validation.field import FieldError
+from gateway.validation.objectmeta import recheck_object_meta_update, validate_object_meta
+from gateway.validation.rbac import name_is_rbac, role_changed, validate_binding
+
+Errors = list[FieldError]
+
+
+def rbac(
+    namespaced: bool,
+    validate: Callable[[JsonObject], Errors],
+    validate_update: Callable[[JsonObject, JsonObject], Errors],
+    validate_change: Callable[[JsonObject, JsonObject], Errors] | None = None,
+) -> dict[str, Strategy]:
+    """The strategy of a kind. `validate_update` gets an object and the one before, `validate_change` comes last."""
+
+    def on_create(obj: JsonObject, attributes: Attributes) -> Errors:
+        return validate(obj)
+
+    def on_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> Errors:
+        found = validate_object_meta(obj["metadata"], namespaced, name_is_rbac) + validate_update(obj, old)
+        found += recheck_object_meta_update(obj["metadata"], old["metadata"])
+        return found if validate_change is None else found + validate_change(obj, old)
+
+    own = Strategy(
+        validate=on_create,
+        validate_update=on_update,
+        validate_name=name_is_rbac,
+        rechecks_metadata=False,
+        allow_create_on_update=True,
+    )
+    return {"": own}
+
+
+def binding(namespaced: bool) -> dict[str, Strategy]:
+    """The strategy of a binding: the role that is bound never changes."""
+
+    def validate(obj: JsonObject) -> Errors:
+        return validate_binding(obj, namespaced)
+
+    return rbac(namespaced, validate, lambda obj, old: validate(obj), role_changed)

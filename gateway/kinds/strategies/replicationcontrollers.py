@@ -1,0 +1,75 @@
+"""ReplicationControllers (page "ReplicationController")."""
+
+from __future__ import annotations
+
+from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.strategies import templates
+from gateway.kinds.strategies.replicasets import validate_replica_status
+from gateway.kinds.strategies.status import with_status
+from gateway.kinds.strategy import Dependents, Strategy
+from gateway.validation.field import FieldError, invalid, required
+from gateway.validation.internal_form import go_json
+from gateway.validation.names import name_is_declared_subdomain
+from gateway.validation.pod_options import PodOptions
+from gateway.validation.pod_template import template_options, validate_pod_template
+from gateway.validation.workload import NO_MATCH, template_labels, validate_always_restarts, validate_counts
+
+
+def _spec(spec: JsonObject, errors: list[FieldError], options: PodOptions) -> None:
+    selector, template = spec.get("selector") or {}, spec.get("template")
+    validate_counts(spec, ("minReadySeconds",), "spec", errors)
+    if not selector:
+        errors.append(required("spec.selector"))
+    if "replicas" not in spec:
+        errors.append(required("spec.replicas"))
+    validate_counts(spec, ("replicas",), "spec", errors)
+    if template is None:
+        errors.append(required("spec.template"))
+        return
+    labels = template_labels(template)
+    if any(labels.get(key) != value for key, value in selector.items()):
+        shown = go_json(dict(sorted(labels.items())) or None)
+        errors.append(invalid("spec.template.metadata.labels", shown, NO_MATCH))
+    validate_pod_template(template, "spec.template", errors, options)
+    validate_always_restarts(template, "spec.template", errors, "ReplicationController")
+
+
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+    errors: list[FieldError] = []
+    _spec(obj.get("spec") or {}, errors, template_options(None))
+    return errors
+
+
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    if obj.get("spec") == old.get("spec"):
+        return []
+    errors: list[FieldError] = []
+    _spec(obj.get("spec") or {}, errors, template_options(templates.template_of(old)))
+    return errors
+
+
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    return validate_replica_status(obj.get("status") or {})
+
+
+def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
+    # kube-apiserver looks at the template that is being replaced
+    if obj["metadata"].get("generation") == old["metadata"].get("generation"):
+        return []
+    return templates.warnings_about(templates.template_of(old))
+
+
+STRATEGIES = with_status(
+    Strategy(
+        prepare_for_create=templates.creating("replicas"),
+        prepare_for_update=templates.prepare_for_update,
+        validate=_validate,
+        validate_update=_validate_update,
+        warnings_on_create=templates.warnings_on_create,
+        warnings_on_update=_warnings_on_update,
+        validate_name=name_is_declared_subdomain,
+        dependents=Dependents.ORPHAN,
+    ),
+    _validate_status,
+)

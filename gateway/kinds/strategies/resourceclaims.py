@@ -1,0 +1,58 @@
+"""ResourceClaims: the specification never changes; the scheduler and drivers write the status."""
+
+from __future__ import annotations
+
+from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.strategies.status import empty_status, keep_spec_and_metadata, keep_status
+from gateway.kinds.strategy import Strategy
+from gateway.validation.checks import same
+from gateway.validation.devices import validate_claim_devices
+from gateway.validation.field import FieldError, invalid
+from gateway.validation.go_structs import verbatim
+from gateway.validation.objectmeta import IMMUTABLE, validate_object_meta
+from gateway.validation.resource_claim import allocated_devices, device_id, validate_claim_status
+
+
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+    return validate_claim_devices(obj.get("spec", {}).get("devices") or {}, "spec.devices")
+
+
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    found = validate_object_meta(obj["metadata"], True)
+    return (
+        found
+        if same(obj.get("spec"), old.get("spec"))
+        else [*found, invalid("spec", verbatim("io.k8s.api.resource.v1.ResourceClaimSpec", obj.get("spec")), IMMUTABLE)]
+    )
+
+
+def _prepare_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+    """Devices that are no longer allocated lose their status."""
+    keep_spec_and_metadata(obj, old, attributes)
+    gone = allocated_devices(old) - allocated_devices(obj)
+    status = obj.get("status") or {}
+    devices = [device for device in status.pop("devices", None) or () if device_id(device) not in gone]
+    if devices:
+        status["devices"] = devices
+
+
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    return validate_claim_status(obj, old)
+
+
+STRATEGIES = {
+    "": Strategy(
+        prepare_for_create=empty_status({}),
+        prepare_for_update=keep_status,
+        validate=_validate,
+        validate_update=_validate_update,
+        reset_fields=(("status",),),
+        returns_deleted=True,
+    ),
+    "status": Strategy(
+        prepare_for_update=_prepare_status,
+        validate_update=_validate_status,
+        reset_fields=(("metadata",), ("spec",)),
+    ),
+}

@@ -1,0 +1,42 @@
+"""ResourceClaimTemplates: the specification never changes."""
+
+from __future__ import annotations
+
+from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.strategy import Strategy
+from gateway.validation.checks import same
+from gateway.validation.devices import validate_claim_devices
+from gateway.validation.field import FieldError, invalid
+from gateway.validation.go_structs import verbatim
+from gateway.validation.objectmeta import IMMUTABLE, recheck_object_meta_update, validate_object_meta
+from gateway.validation.template_metadata import validate_template_metadata
+
+
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+    spec = obj.get("spec", {})
+    found = validate_template_metadata(spec.get("metadata") or {}, "spec.metadata")
+    return found + validate_claim_devices((spec.get("spec") or {}).get("devices") or {}, "spec.spec.devices")
+
+
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    found = validate_object_meta(obj["metadata"], True) + _validate(obj, attributes)
+    found += recheck_object_meta_update(obj["metadata"], old["metadata"])
+    return (
+        found
+        if same(obj.get("spec"), old.get("spec"))
+        else [
+            *found,
+            invalid("spec", verbatim("io.k8s.api.resource.v1.ResourceClaimTemplateSpec", obj.get("spec")), IMMUTABLE),
+        ]
+    )
+
+
+STRATEGIES = {
+    "": Strategy(
+        validate=_validate,
+        validate_update=_validate_update,
+        rechecks_metadata=False,
+        returns_deleted=True,
+    )
+}

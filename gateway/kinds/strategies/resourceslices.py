@@ -1,0 +1,79 @@
+"""ResourceSlices: what a driver offers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.strategies.status import bump_generation
+from gateway.kinds.strategy import Strategy
+from gateway.validation.checks import same
+from gateway.validation.field import FieldError, go_quote
+from gateway.validation.resource_slice import validate_slice
+
+_LISTS = ("bools", "ints", "strings", "versions")  # attributes with many values are not enabled
+_MAPPINGS = "nodeAllocatableResourceMappings"  # nor are these
+
+
+def _devices(obj: JsonObject) -> list[JsonObject]:
+    devices: list[JsonObject] = obj.get("spec", {}).get("devices") or []
+    return devices
+
+
+def _attributes(obj: JsonObject) -> Iterator[JsonObject]:
+    return (attribute for device in _devices(obj) for attribute in (device.get("attributes") or {}).values())
+
+
+def _drop(obj: JsonObject, old: JsonObject | None) -> None:
+    before = old or {}
+    if not any(device.get(_MAPPINGS) for device in _devices(before)):
+        for device in _devices(obj):
+            device.pop(_MAPPINGS, None)
+    if not any(key in attribute for attribute in _attributes(before) for key in _LISTS):
+        for attribute in _attributes(obj):
+            for key in _LISTS:
+                attribute.pop(key, None)
+
+
+def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
+    obj["metadata"]["generation"] = 1
+    _drop(obj, None)
+
+
+def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+    if not same(obj.get("spec"), old.get("spec")):
+        bump_generation(obj, old)
+    _drop(obj, old)
+
+
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+    return validate_slice(obj, None)
+
+
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    return validate_slice(obj, old)
+
+
+def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
+    driver = obj.get("spec", {}).get("driver", "")
+    if driver == driver.lower():
+        return []
+    return [f"spec.driver: driver names should be lowercase; {go_quote(driver)} contains uppercase characters"]
+
+
+def _update_warnings(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
+    return _warnings(obj, attributes)
+
+
+STRATEGIES = {
+    "": Strategy(
+        prepare_for_create=_prepare_for_create,
+        prepare_for_update=_prepare_for_update,
+        validate=_validate,
+        validate_update=_validate_update,
+        warnings_on_create=_warnings,
+        warnings_on_update=_update_warnings,
+        returns_deleted=True,
+    )
+}

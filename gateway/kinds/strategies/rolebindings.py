@@ -1,0 +1,7 @@
+"""RoleBindings: the role that is bound never changes."""
+
+from __future__ import annotations
+
+from gateway.kinds.strategies.rbac import binding
+
+STRATEGIES = binding(namespaced=True)

@@ -1,0 +1,70 @@
+"""RuntimeClasses: the handler never changes (page "Runtime Class")."""
+
+from __future__ import annotations
+
+from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.strategy import Strategy
+from gateway.validation.checks import immutable, text
+from gateway.validation.field import DUPLICATE, FieldError
+from gateway.validation.go_structs import verbatim
+from gateway.validation.labels import validate_labels
+from gateway.validation.names import is_dns1123_label
+from gateway.validation.node_labels import DEPRECATED
+from gateway.validation.objectmeta import recheck_object_meta_update, validate_object_meta
+from gateway.validation.pod_options import PodOptions
+from gateway.validation.resource_requirements import validate_resource_requirements
+from gateway.validation.scheduling import validate_tolerations
+
+_KEYS = ("key", "operator", "value", "effect")
+
+
+def _scheduling(scheduling: JsonObject) -> list[FieldError]:
+    found = validate_labels(scheduling.get("nodeSelector") or {}, "scheduling.nodeSelector")
+    tolerations: list[JsonObject] = scheduling.get("tolerations") or []
+    validate_tolerations(tolerations, "scheduling.tolerations", found, PodOptions())
+    seen: set[tuple[str, ...]] = set()
+    for i, toleration in enumerate(tolerations):
+        key = tuple(toleration.get(name, "") for name in _KEYS)
+        if key in seen:
+            shown = verbatim("Toleration", toleration)
+            found.append(FieldError(DUPLICATE[0], f"scheduling.tolerations[{i}]", f"{DUPLICATE[1]}: {shown}"))
+        seen.add(key)
+    return found
+
+
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+    found = text("handler", obj.get("handler"), is_dns1123_label)
+    if (overhead := obj.get("overhead")) is not None:
+        validate_resource_requirements({"limits": overhead.get("podFixed")}, "overhead", found)
+    if (scheduling := obj.get("scheduling")) is not None:
+        found += _scheduling(scheduling)
+    return found
+
+
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    found = validate_object_meta(obj["metadata"], False) + _validate(obj, attributes)
+    found += recheck_object_meta_update(obj["metadata"], old["metadata"])
+    return found + immutable("handler", obj.get("handler", ""), old.get("handler", ""))
+
+
+def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
+    selector = (obj.get("scheduling") or {}).get("nodeSelector") or ()
+    return [f"scheduling.nodeSelector: {DEPRECATED[key]}" for key in selector if key in DEPRECATED]
+
+
+def _update_warnings(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
+    return _warnings(obj, attributes)
+
+
+STRATEGIES = {
+    "": Strategy(
+        validate=_validate,
+        validate_update=_validate_update,
+        warnings_on_create=_warnings,
+        warnings_on_update=_update_warnings,
+        rechecks_metadata=False,
+        allow_create_on_update=True,
+        allow_unconditional_update=False,
+    )
+}

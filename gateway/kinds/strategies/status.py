@@ -1,0 +1,113 @@
+"""How specification and status are kept apart (API Conventions "Spec and Status"), and how generations count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import replace
+
+from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.strategy import Strategy
+from gateway.validation.checks import same
+from gateway.validation.field import FieldError
+
+OnCreate = Callable[[JsonObject, Attributes], None]
+OnUpdate = Callable[[JsonObject, JsonObject, Attributes], None]
+
+
+def empty_status(status: JsonObject | None = None, *, generation: bool = False) -> OnCreate:
+    """A prepare_for_create: the status starts as `status`, the generation (if kept) at 1."""
+
+    def prepare(obj: JsonObject, attributes: Attributes) -> None:
+        if status is None:
+            obj.pop("status", None)
+        else:
+            obj["status"] = deepcopy(status)
+        if generation:
+            obj["metadata"]["generation"] = 1
+
+    return prepare
+
+
+def _keep(obj: JsonObject, old: JsonObject, key: str) -> None:
+    if key in old:
+        obj[key] = deepcopy(old[key])
+    else:
+        obj.pop(key, None)
+
+
+def keep_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+    """A prepare_for_update of the resource itself: it leaves the status alone."""
+    _keep(obj, old, "status")
+
+
+def keep_spec(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+    """A prepare_for_update of a status subresource: it leaves the specification alone."""
+    _keep(obj, old, "spec")
+
+
+def keep_spec_and_metadata(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+    """As `keep_spec`, for kinds whose status subresource changes no metadata but managedFields and finalizers."""
+    _keep(obj, old, "spec")
+    meta, before = obj["metadata"], old["metadata"]
+    for key in (
+        "deletionTimestamp",
+        "generation",
+        "selfLink",
+        "labels",
+        "annotations",
+        "finalizers",
+        "ownerReferences",
+    ):
+        if key in before:
+            meta[key] = deepcopy(before[key])
+        else:
+            meta.pop(key, None)
+
+
+def keep_spec_and_all_metadata(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+    """As `keep_spec`, for kinds whose status subresource changes no metadata but managedFields."""
+    _keep(obj, old, "spec")
+    managed = obj["metadata"].get("managedFields")
+    obj["metadata"] = deepcopy(old["metadata"])
+    obj["metadata"].pop("managedFields", None)
+    if managed is not None:
+        obj["metadata"]["managedFields"] = managed
+
+
+def bump_generation(obj: JsonObject, old: JsonObject) -> None:
+    """The desired state has changed."""
+    obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+
+
+def first_generation(obj: JsonObject, attributes: Attributes) -> None:
+    """A prepare_for_create of kinds that count generations."""
+    obj["metadata"]["generation"] = 1
+
+
+def counting(keys: Sequence[str] = ("spec",), *, status: bool = True) -> OnUpdate:
+    """A prepare_for_update: keeps the status (if there is one), and counts a change of any of `keys`."""
+
+    def prepare(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+        if status:
+            _keep(obj, old, "status")
+        if any(not same(obj.get(key), old.get(key)) for key in keys):
+            bump_generation(obj, old)
+
+    return prepare
+
+
+def with_status(
+    own: Strategy,
+    validate_status: Callable[[JsonObject, JsonObject, Attributes], list[FieldError]] | None = None,
+    *,
+    prepare: OnUpdate = keep_spec,
+    rechecks_metadata: bool = True,
+    resets: tuple[tuple[str, ...], ...] = (("spec",),),
+) -> dict[str, Strategy]:
+    """The strategies of a kind whose own writers leave its status alone, and whose status has writers of its own."""
+    status = Strategy(prepare_for_update=prepare, rechecks_metadata=rechecks_metadata, reset_fields=resets)
+    if validate_status is not None:
+        status = replace(status, validate_update=validate_status)
+    return {"": replace(own, reset_fields=(("status",),)), "status": status}

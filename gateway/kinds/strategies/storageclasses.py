@@ -1,0 +1,90 @@
+"""StorageClasses (page "Storage Classes")."""
+
+from __future__ import annotations
+
+from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.strategy import Strategy
+from gateway.validation.checks import immutable, known
+from gateway.validation.field import FieldError, duplicate, required
+from gateway.validation.labels import validate_label_name
+from gateway.validation.node_labels import DEPRECATED
+from gateway.validation.objectmeta import recheck_object_meta_update, validate_object_meta
+from gateway.validation.parameters import validate_parameters, validate_provisioner
+
+RECLAIM_POLICIES, BINDING_MODES = ("Delete", "Retain"), ("Immediate", "WaitForFirstConsumer")
+
+
+def _term(term: JsonObject, path: str) -> tuple[dict[str, set[str]], list[FieldError]]:
+    """What a term selects (label -> values) and what is wrong with it."""
+    found, selected = list[FieldError](), dict[str, set[str]]()
+    for i, expression in enumerate(term.get("matchLabelExpressions") or ()):
+        at = f"{path}.matchLabelExpressions[{i}]"
+        key, values = expression.get("key", ""), expression.get("values") or []
+        if not values:
+            found.append(required(f"{at}.values"))
+        found += [duplicate(f"{at}.values[{j}]", value) for j, value in enumerate(values) if value in values[:j]]
+        found += validate_label_name(key, f"{at}.key")
+        if key in selected:
+            found.append(duplicate(f"{at}.key", key))
+        selected[key] = set(values)
+    return selected, found
+
+
+def _topologies(terms: list[JsonObject]) -> list[FieldError]:
+    found: list[FieldError] = []
+    seen: list[dict[str, set[str]]] = [{} for _ in terms]  # kube-apiserver compares with so many empty terms too
+    for i, term in enumerate(terms):
+        selected, errors = _term(term, f"allowedTopologies[{i}]")
+        found += errors
+        found += [duplicate(f"allowedTopologies[{i}].matchLabelExpressions", "") for other in seen if other == selected]
+        seen.append(selected)
+    return found
+
+
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+    found = validate_provisioner(obj.get("provisioner", ""), "provisioner")
+    found += validate_parameters(obj.get("parameters") or {}, "parameters", allow_empty=True)
+    if policy := obj.get("reclaimPolicy"):
+        found += known("reclaimPolicy", policy, RECLAIM_POLICIES)
+    mode = obj.get("volumeBindingMode")
+    found += [required("volumeBindingMode")] if mode is None else known("volumeBindingMode", mode, BINDING_MODES)
+    return found + _topologies(obj.get("allowedTopologies") or [])
+
+
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    found = validate_object_meta(obj["metadata"], False) + _validate(obj, attributes)
+    found += recheck_object_meta_update(obj["metadata"], old["metadata"])
+    for key, absent in (
+        ("parameters", None),
+        ("provisioner", ""),
+        ("reclaimPolicy", None),
+        ("volumeBindingMode", None),
+    ):
+        found += immutable(key, obj.get(key, absent), old.get(key, absent))
+    return found
+
+
+def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
+    found = []
+    for i, term in enumerate(obj.get("allowedTopologies") or ()):
+        for j, expression in enumerate(term.get("matchLabelExpressions") or ()):
+            if text := DEPRECATED.get(expression.get("key", "")):
+                found.append(f"allowedTopologies[{i}].matchLabelExpressions[{j}].key: {text}")
+    return found
+
+
+def _update_warnings(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
+    return _warnings(obj, attributes)
+
+
+STRATEGIES = {
+    "": Strategy(
+        validate=_validate,
+        validate_update=_validate_update,
+        warnings_on_create=_warnings,
+        warnings_on_update=_update_warnings,
+        rechecks_metadata=False,
+        returns_deleted=True,
+    )
+}

@@ -1,0 +1,62 @@
+"""ValidatingAdmissionPolicies: the status is the type checker's."""
+
+from __future__ import annotations
+
+from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.strategies.status import counting, empty_status, keep_spec_and_metadata
+from gateway.kinds.strategy import Strategy
+from gateway.validation.admission_policy import validate_validating_policy
+from gateway.validation.admission_rules import static_suffix_warnings
+from gateway.validation.conditions import validate_conditions
+from gateway.validation.field import FieldError, required
+from gateway.validation.objectmeta import validate_object_meta
+
+
+def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+    return validate_validating_policy(obj, None)
+
+
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    return validate_object_meta(obj["metadata"], False, standard_finalizers=False) + validate_validating_policy(
+        obj, old
+    )
+
+
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    status, found = obj.get("status") or {}, list[FieldError]()
+    for i, warning in enumerate((status.get("typeChecking") or {}).get("expressionWarnings") or ()):
+        path = f"status.typeChecking.expressionWarnings[{i}]"
+        found += [required(f"{path}.{key}") for key in ("warning", "fieldRef") if not warning.get(key, "").strip()]
+    return found + validate_conditions(status.get("conditions"), "status.conditions")
+
+
+def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
+    return static_suffix_warnings(obj)
+
+
+def _update_warnings(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
+    return static_suffix_warnings(obj)
+
+
+STRATEGIES = {
+    "": Strategy(
+        prepare_for_create=empty_status({}, generation=True),
+        prepare_for_update=counting(),
+        validate=_validate,
+        validate_update=_validate_update,
+        rechecks_metadata=False,
+        warnings_on_create=_warnings,
+        warnings_on_update=_update_warnings,
+        allow_unconditional_update=False,
+        reset_fields=(("status",),),
+    ),
+    "status": Strategy(
+        prepare_for_update=keep_spec_and_metadata,
+        validate_update=_validate_status,
+        rechecks_metadata=False,
+        warnings_on_update=_update_warnings,
+        allow_unconditional_update=False,
+        reset_fields=(("metadata",), ("spec",)),
+    ),
+}

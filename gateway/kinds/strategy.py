@@ -1,0 +1,96 @@
+"""The strategy of a kind: what its creates and updates do beyond the generic rules.
+
+As `rest.RESTCreateStrategy` and `rest.RESTUpdateStrategy`: a module in `gateway/kinds/strategies/` exports
+`STRATEGIES`, a dict from subresource name ("" for the resource itself, "status", "scale", …) to `Strategy`. Objects
+are decoded, defaulted dicts in the resource's *storage* version; functions change `obj` in place and never `old`.
+Object metadata is prepared and validated generically before these run (see `gateway.writing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
+from gateway.validation.field import FieldError
+
+
+def _nothing(obj: JsonObject, attributes: Attributes) -> None:
+    return None
+
+
+def _nothing_on_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+    return None
+
+
+def _valid(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+    return []
+
+
+def _valid_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    return []
+
+
+class Dependents(Enum):
+    """What becomes of an object's dependents when a delete leaves it to the kind (DefaultGarbageCollectionPolicy)."""
+
+    DELETE = "delete"
+    ORPHAN = "orphan"
+    NONE = "none"  # its deletions take no part in garbage collection at all
+
+
+class Allocation(Enum):
+    """What a kind takes from the cluster before it is written, and gives back after its deletion."""
+
+    SERVICE_ADDRESSES = "cluster IPs and node ports"
+
+
+@dataclass(frozen=True, slots=True)
+class Termination:
+    """How an object ends that has to be emptied before it can go, as a namespace does.
+
+    `begin` marks it, given the time; it goes when nobody holds it any more by `finalizers`, which are not those of its
+    metadata.
+    """
+
+    begin: Callable[[JsonObject, str], None]
+    finalizers: Callable[[JsonObject], Sequence[str]]
+
+
+def _deletable(name: str) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """The rules of one resource or subresource."""
+
+    prepare_for_create: Callable[[JsonObject, Attributes], None] = _nothing
+    prepare_for_update: Callable[[JsonObject, JsonObject, Attributes], None] = _nothing_on_update
+    validate: Callable[[JsonObject, Attributes], list[FieldError]] = _valid
+    validate_update: Callable[[JsonObject, JsonObject, Attributes], list[FieldError]] = _valid_update
+    warnings_on_create: Callable[[JsonObject, Attributes], list[str]] | None = None
+    warnings_on_update: Callable[[JsonObject, JsonObject, Attributes], list[str]] | None = None
+    canonicalize: Callable[[JsonObject], None] | None = None
+    # (name, whether it is a generateName) -> messages; None: a DNS subdomain
+    validate_name: Callable[[str, bool], Sequence[str]] | None = None
+    allow_create_on_update: bool = False
+    allow_unconditional_update: bool = True
+    reset_fields: tuple[tuple[str, ...], ...] = ()  # paths that this (sub)resource's writers never own: (("status",),)
+    rechecks_metadata: bool = True  # whether the kind checks the metadata of updates once more, and reports it twice
+
+    # creation
+    expires_after: int = 0  # seconds that an object lives after its last write; 0: until it is deleted
+    allocation: Allocation | None = None
+    in_its_own_namespace: bool = False  # whether requests for an object are in the namespace of its name
+
+    # deletion; only the resource's own strategy is asked
+    refuse_deletion: Callable[[str], str] = _deletable  # name -> why nobody may delete it, "" when there is no reason
+    # (object, seconds that the client asks for or None) -> seconds until it goes; None: objects go at once
+    grace_period: Callable[[JsonObject, int | None], int] | None = None
+    dependents: Dependents = Dependents.DELETE
+    warning_on_default_dependents: str = ""  # for a delete that leaves it to `dependents`
+    termination: Termination | None = None
+    returns_deleted: bool = False  # whether a delete answers the object that is gone, and not a Status

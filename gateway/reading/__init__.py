@@ -1,0 +1,1 @@
+"""The read side of endpoints: list options, pages, views, watch streams, older history."""

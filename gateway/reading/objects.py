@@ -1,0 +1,30 @@
+"""One object, as new as a request asks for ("Semantics for get and list")."""
+
+from __future__ import annotations
+
+from gateway.endpoints.endpoint import Endpoint
+from gateway.http.exchange import Request
+from gateway.http.status import not_found
+from gateway.reading.list_options import parse_resource_version
+from gateway.reading.too_large import too_large
+from storage.entry import Entry
+from storage.reads import TooLargeRevision
+
+
+async def read_entry(endpoint: Endpoint, request: Request) -> Entry:
+    """The object that a request names. Raises StatusError 404, 504 and 500 for a version that is no number."""
+    info, reads = request.info, endpoint.store.reads
+    key = endpoint.key(info.namespace, info.name)
+    version = request.parameter("resourceVersion") if request.query_string else ""
+    if not version:
+        entry = await reads.get(endpoint.cache, key)
+    else:
+        revision = parse_resource_version(version)
+        try:
+            cached = not revision or await reads.not_older_than(revision)
+        except TooLargeRevision as error:
+            raise too_large(error) from None
+        entry = endpoint.cache.get(key) if cached else await reads.get_direct(endpoint.cache, key)
+    if entry is None:
+        raise not_found(endpoint.resource.group, endpoint.resource.resource, info.name)
+    return endpoint.versions.of(entry)

@@ -1,0 +1,94 @@
+"""Pages of a collection: which state a list shows ("Semantics for get and list").
+
+It follows the table of resourceVersion, resourceVersionMatch, limit and continue:
+
+    continue                      the token's revision exactly, or the latest (-1)
+    Exact, or a version + limit   that version exactly
+    version (NotOlderThan)        the cache once it has reached it
+    0                             the cache as it is, the limit ignored
+    unset                         the cache once it is as new as etcd was when the request arrived
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gateway.endpoints.endpoint import Endpoint
+from gateway.http.status import bad_request, expired
+from gateway.reading.list_options import EXACT, NOT_OLDER_THAN, ListOptions, parse_resource_version
+from gateway.reading.too_large import too_large
+from storage import continuation
+from storage.errors import Compacted, FutureRevision
+from storage.reads import Page, Reads, TooLargeRevision
+
+_TOO_OLD = "The resourceVersion for the provided list is too old."
+_TOKEN_TOO_OLD = (
+    "The provided continue parameter is too old to display a consistent list result. "
+    "You can start a new list without the continue parameter, or use the continue token in this response to retrieve "
+    "the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that "
+    "were created, modified, or deleted between the time the first chunk was returned and now may show up in the list."
+)
+
+
+async def read_page(reads: Reads, endpoint: Endpoint, prefix: bytes, options: ListOptions) -> Page:
+    """The part of the collection that the options ask for. Raises StatusError 400, 410 and 504."""
+    try:
+        if options.continuation:
+            return await _continued(reads, endpoint, prefix, options)
+        if options.name and (prefix != endpoint.cache.spec.prefix or not endpoint.resource.namespaced):
+            return await _one(reads, endpoint, prefix + options.name.encode(), options)
+        return await _first(reads, endpoint, prefix, options)
+    except TooLargeRevision as error:
+        raise too_large(error) from None
+
+
+async def _first(reads: Reads, endpoint: Endpoint, prefix: bytes, options: ListOptions) -> Page:
+    revision = _revision(options.resource_version)
+    limit, match = max(options.limit, 0), options.match
+    exactly = options.resource_version_match == EXACT or (limit and options.resource_version_match != NOT_OLDER_THAN)
+    if revision and exactly:
+        try:
+            return await reads.page_at(endpoint.cache, prefix, prefix, limit, match, revision)
+        except Compacted:
+            raise expired(_TOO_OLD) from None
+        except FutureRevision:
+            raise TooLargeRevision(revision, reads.reached) from None
+    if revision:
+        cached = await reads.not_older_than(revision)
+    elif options.resource_version:
+        cached, limit = True, 0
+    else:
+        cached = await reads.fresh()
+    page = reads.page if cached else reads.page_direct
+    return await page(endpoint.cache, prefix, prefix, limit, match)
+
+
+async def _one(reads: Reads, endpoint: Endpoint, key: bytes, options: ListOptions) -> Page:
+    """A collection narrowed to one name: a limit means nothing to it, not even that the version is meant exactly."""
+    return await _first(reads, endpoint, key, replace(options, limit=0))
+
+
+async def _continued(reads: Reads, endpoint: Endpoint, prefix: bytes, options: ListOptions) -> Page:
+    try:
+        start, revision = continuation.decode(options.continuation, prefix)
+    except continuation.InvalidToken as error:
+        raise bad_request(f"invalid continue token: {error}") from None
+    if options.resource_version and options.resource_version != "0":
+        _revision(options.resource_version)
+        raise bad_request("specifying resource version is not allowed when using continue")
+    limit = max(options.limit, 0)
+    if revision < 0:
+        page = reads.page if await reads.fresh() else reads.page_direct
+        return await page(endpoint.cache, prefix, start, limit, options.match)
+    try:
+        return await reads.page_at(endpoint.cache, prefix, start, limit, options.match, revision)
+    except Compacted:
+        gone = expired(_TOKEN_TOO_OLD)
+        gone.continuation = continuation.encode(start, prefix, continuation.INCONSISTENT)
+        raise gone from None
+    except FutureRevision:
+        raise TooLargeRevision(revision, reads.reached) from None
+
+
+def _revision(text: str) -> int:
+    return parse_resource_version(text, "invalid resource version: ", 400, "BadRequest")

@@ -1,0 +1,93 @@
+"""What the watchers of one selection see: changes turned into event bytes, made once and shared by all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from storage.cache import ResourceCache
+from storage.entry import Change, ChangeType, Entry
+from storage.reads import Match
+
+MEMO = 64
+MEMO_BYTES = 2 << 20
+PART = 256  # changes that are made into events at once
+
+
+class View:
+    """The events of a resource under a prefix that a selector selects, in one representation.
+
+    "Efficient detection of changes": an object that starts to match appears as ADDED, one that stops as DELETED.
+    """
+
+    __slots__ = ("__weakref__", "_attributes_of", "_encode", "_match", "_memo", "_remembered", "_resource", "prefix")
+
+    def __init__(
+        self,
+        resource: ResourceCache,
+        prefix: bytes,
+        match: Match | None,
+        encode: Callable[[ChangeType, Entry], bytes],
+    ) -> None:
+        """`encode` gives the event of an object."""
+        self._resource, self.prefix, self._match, self._encode = resource, prefix, match, encode
+        self._attributes_of = resource.spec.attributes_of
+        self._memo: dict[tuple[int, int], bytes] = {}
+        self._remembered = 0  # bytes
+
+    def chunk(self, position: int) -> tuple[bytes, int]:
+        """The next events from a position of the history on, as sent, and the position after them. Raises Overrun.
+
+        Those who are behind go by the same steps, so that they share what is made for the first of them.
+        """
+        history = self._resource.history
+        end = min(history.end, position - position % PART + PART)
+        span = (position, end)
+        found = self._memo.get(span)
+        if found is None:
+            found = self.encode(history.between(position, end))
+            self._remember(span, found)
+        return found, end
+
+    def _remember(self, span: tuple[int, int], chunk: bytes) -> None:
+        self._remembered += len(chunk)
+        if len(self._memo) >= MEMO or self._remembered > MEMO_BYTES:
+            self._memo.clear()
+            self._remembered = len(chunk)
+        self._memo[span] = chunk
+
+    def encode(self, changes: Iterable[Change]) -> bytes:
+        """The events that some changes make for this view, one a line."""
+        prefix, match = self.prefix, self._match
+        out: list[bytes] = []
+        for change in changes:
+            if not change.entry.key.startswith(prefix):
+                continue
+            if change.corrupt:
+                readable = change.readable()
+                if readable is None:
+                    continue
+                change = readable
+            if match is None:
+                self._append(out, change.type, change.entry)
+            else:
+                self._select(out, change, match)
+        return b"".join(out)
+
+    def initial(self, entries: Iterable[Entry]) -> bytes:
+        """Synthetic ADDED events for what is there."""
+        out: list[bytes] = []
+        for entry in entries:
+            self._append(out, ChangeType.ADDED, entry)
+        return b"".join(out)
+
+    def _append(self, out: list[bytes], type_: ChangeType, entry: Entry) -> None:
+        out.append(self._encode(type_, entry))
+
+    def _select(self, out: list[bytes], change: Change, match: Match) -> None:
+        previous = change.previous
+        before = previous is not None and match(previous.attributes(self._attributes_of))
+        after = change.type is not ChangeType.DELETED and match(change.entry.attributes(self._attributes_of))
+        if after:
+            self._append(out, ChangeType.MODIFIED if before else ChangeType.ADDED, change.entry)
+        elif before and previous is not None:
+            self._append(out, ChangeType.DELETED, previous.at(change.revision))

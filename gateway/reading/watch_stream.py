@@ -1,0 +1,192 @@
+"""One watch under way: what was there, what came since, bookmarks, and its end.
+
+A watcher is a position in the resource's history and nothing else: no buffer of its own, so a slow one costs nothing
+until what it has not read is dropped; then its stream ends and the client resumes. What is older than the history
+comes from `older_history`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from gateway.encodings.encoder import Encoder
+from gateway.endpoints.endpoint import Endpoint
+from gateway.http.failures import as_status
+from gateway.http.status import StatusError, expired, service_unavailable
+from gateway.jsontypes import dumps
+from gateway.reading.list_options import ListOptions
+from gateway.reading.older_history import EtcdHistory
+from gateway.reading.too_large import too_large
+from gateway.reading.view import PART, View
+from storage.errors import Compacted, CorruptObject, StorageError
+from storage.history import Overrun
+from storage.reads import Page, TooLargeRevision
+
+MIN_TIMEOUT = 1800  # seconds; a watch without timeoutSeconds lasts between this and twice as long
+BOOKMARK_INTERVAL = 60.0
+BOOKMARK_BEFORE_END = 2.0
+_TOO_OLD = "The resourceVersion for the provided watch is too old."
+
+
+@dataclass(slots=True)
+class WatchStream:
+    """One watch under way."""
+
+    endpoint: Endpoint
+    encoder: Encoder
+    view: View
+    options: ListOptions
+    initial: bool  # whether it starts with the state
+    page: Page | None = None  # that state, where the cache does not have it
+    failure: StatusError | None = None
+    position: int = -1  # in the history: what comes next; -1 until it is known
+    deadline: float = 0.0
+    next_bookmark: float = 0.0
+
+    async def prepare(self, revision: int) -> None:
+        """Brings the cache to where the stream may start from its state, or reads that state from etcd where the cache
+        can't get there; a version that does not exist becomes the stream's first event.
+        """
+        reads, view = self.endpoint.store.reads, self.view
+        try:
+            current = await (reads.not_older_than(revision) if revision else reads.fresh())
+        except TooLargeRevision as error:
+            self.failure = too_large(error)
+            return
+        if not current:
+            self.page = await reads.page_direct(self.endpoint.cache, view.prefix, view.prefix, 0, self.options.match)
+
+    async def run(self, revision: int) -> AsyncIterator[bytes]:
+        """The stream's chunks, each of whole events, until the timeout, the shutdown or an error."""
+        self._start_clock()
+        if self.failure is not None:
+            yield self._error(self.failure)
+            return
+        try:
+            async for chunk in self._chunks(revision):
+                yield chunk
+        except Overrun:
+            return
+        except Compacted:
+            yield self._error(expired(_TOO_OLD))
+        except CorruptObject as error:
+            yield self._error(as_status(error))
+        except StorageError as error:
+            yield self._error(service_unavailable(str(error)))
+
+    def _error(self, error: StatusError) -> bytes:
+        return self.encoder.error(dumps(error.status()))
+
+    async def _chunks(self, revision: int) -> AsyncIterator[bytes]:
+        cache, page = self.endpoint.cache, self.page
+        if page is None and (self.initial or not revision):
+            page = Page(cache.slice(*cache.bounds(self.view.prefix)), self.endpoint.store.cache.reached)
+            self.position = cache.history.end
+        if page is not None:
+            revision = page.revision
+            if self.initial:
+                async for chunk in self._initial(page):
+                    yield chunk
+        if self.position < 0:
+            async for chunk in self._resume(revision):
+                yield chunk
+        if self.position >= 0:
+            async for chunk in self._follow():
+                yield chunk
+
+    def _start_clock(self) -> None:
+        asked = self.options.timeout_seconds
+        timeout = float(asked) if asked and asked > 0 else MIN_TIMEOUT * (1 + random.random())
+        now = time.monotonic()
+        self.deadline = now + timeout
+        self.next_bookmark = min(now + BOOKMARK_INTERVAL, max(now, self.deadline - BOOKMARK_BEFORE_END))
+        if not self.options.allow_bookmarks or timeout <= BOOKMARK_BEFORE_END:
+            self.next_bookmark = self.deadline + 1
+
+    async def _initial(self, page: Page) -> AsyncIterator[bytes]:
+        """Synthetic ADDED events for a state, and the annotated bookmark."""
+        match, attributes_of = self.options.match, self.endpoint.cache.spec.attributes_of
+        entries = page.entries
+        for start in range(0, len(entries), PART):
+            part = entries[start : start + PART]
+            if match is not None:
+                part = [entry for entry in part if match(entry.attributes(attributes_of))]
+            if part:
+                yield self.view.initial(part)
+            await asyncio.sleep(0)
+        if self.options.send_initial_events and self.options.allow_bookmarks:
+            yield self.encoder.bookmark(page.revision, initial_events_end=True)
+
+    async def _follow(self) -> AsyncIterator[bytes]:
+        endpoint, view = self.endpoint, self.view
+        stopping, history = endpoint.services.stopping, endpoint.cache.history
+        while not stopping.is_set() and not endpoint.retired:
+            if self.position < history.end:
+                chunk, self.position = view.chunk(self.position)
+                if chunk:
+                    yield chunk
+                if self.position < history.end:
+                    await asyncio.sleep(0)
+                continue
+            now = time.monotonic()
+            if now >= self.deadline:
+                return
+            if now >= self.next_bookmark:
+                self._schedule_bookmark(now)
+                yield self.encoder.bookmark(self.endpoint.store.cache.reached)
+                continue
+            await self._changed(min(self.deadline, self.next_bookmark) - now)
+
+    async def _changed(self, seconds: float) -> None:
+        """Waits for a change, some seconds at most."""
+        cache = self.endpoint.cache
+        waiter = cache.changes()
+        timer = asyncio.get_running_loop().call_later(seconds, _expire, waiter)
+        try:
+            await waiter
+        finally:
+            timer.cancel()
+            cache.forget(waiter)
+
+    def _schedule_bookmark(self, now: float) -> None:
+        last = self.deadline - BOOKMARK_BEFORE_END
+        self.next_bookmark = min(now + BOOKMARK_INTERVAL, last) if now < last else self.deadline + 1
+
+    async def _resume(self, revision: int) -> AsyncIterator[bytes]:
+        """What came after a revision and is no longer in the cache's history; sets the position to follow from."""
+        history = self.endpoint.cache.history
+        if revision > self.endpoint.store.cache.reached and not await self._reached(revision):
+            return
+        while True:
+            try:
+                self.position = history.position_after(revision)
+                return
+            except Overrun:
+                older = EtcdHistory(self.endpoint, self.view, revision, self.deadline)
+            async for chunk in older.chunks():
+                yield chunk
+            if older.over:
+                return
+            revision = older.revision
+
+    async def _reached(self, revision: int) -> bool:
+        """Waits for a future revision; False when the time is over or the server stops."""
+        await self.endpoint.services.feed.request_progress()
+        reach = self.endpoint.store.cache.reach(revision)
+        stop = asyncio.ensure_future(self.endpoint.services.stopping.wait())
+        try:
+            seconds = max(0.0, self.deadline - time.monotonic())
+            await asyncio.wait((reach, stop), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            return reach.done()
+        finally:
+            reach.cancel()
+            stop.cancel()
+
+
+def _expire(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)

@@ -1,8 +1,0 @@
-"""MutatingAdmissionPolicies."""
-
-from __future__ import annotations
-
-from gateway.resources.strategies.admission_objects import admission_strategy
-from gateway.validation.admission_policy import validate_mutating_policy
-
-STRATEGIES = {"": admission_strategy(validate_mutating_policy)}

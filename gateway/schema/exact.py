@@ -1,0 +1,34 @@
+"""JSON as it was written: with repeated members, and numbers as their texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class PairsObject(dict[str, Any]):
+    """An object with all its members in the order written, repeated keys too; as a dict it has the last of each."""
+
+    __slots__ = ("pairs",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pairs: list[tuple[str, Any]] = []
+
+    def append(self, key: str, value: Any) -> None:
+        self.pairs.append((key, value))
+        self[key] = value
+
+
+class Number:
+    """A number that is not a plain integer, as it was written."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __float__(self) -> float:
+        return float(self.text)

@@ -1,0 +1,75 @@
+"""Reading values by a structural schema: they stay as they came, but for what the schema does not know.
+
+As pruning of custom resources in kube-apiserver ("Field pruning" of "Extend the Kubernetes API with
+CustomResourceDefinitions"): values are not checked, as validation does that later, and nulls wait for the defaults.
+Metadata, the object's and that of embedded resources, is read as every other's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from gateway.schema.types import Kind, Type
+
+Reader = Callable[[Any, list[None]], Any]  # a value, marks left where a member was unknown -> the value without it
+
+
+def reader(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
+    """The reader of a structural type; `reader_of` finds those of its parts."""
+    if type_.kind is Kind.STRUCT:
+        return _members(type_, reader_of)
+    if type_.kind is Kind.LIST and type_.elem is not None:
+        elem = type_.elem
+        if type_.preserves and elem.structural and not elem.preserves:  # hands it down to its items alone
+            elem = replace(elem, preserves=True)
+        return _items(reader_of(elem))
+    return settled
+
+
+def settled(value: Any, marks: list[None]) -> Any:
+    """JSON that nothing is said of, with numbers as Go writes them."""
+    if type(value) is float and value.is_integer() and abs(value) < 1e21:
+        return int(value)
+    if isinstance(value, dict):
+        return {key: settled(item, marks) for key, item in value.items()}
+    if type(value) is list:
+        return [settled(item, marks) for item in value]
+    return value
+
+
+def _members(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
+    readers = {field.name: (reader_of(field.type), not field.type.structural) for field in type_.fields.values()}
+    others: Reader | None = settled if type_.preserves else None
+    if type_.elem is not None:
+        others = reader_of(type_.elem)
+
+    def read(value: Any, marks: list[None]) -> Any:
+        if not isinstance(value, dict):
+            return settled(value, marks)
+        out: dict[str, Any] = {}
+        for key, item in value.items():
+            found = readers.get(key)
+            if found is not None:
+                read_member, drops_null = found
+                if item is not None:
+                    out[key] = read_member(item, marks)
+                elif not drops_null:
+                    out[key] = None
+            elif others is not None:
+                out[key] = others(item, marks)
+            else:
+                marks.append(None)
+        return out
+
+    return read
+
+
+def _items(read_item: Reader) -> Reader:
+    def read(value: Any, marks: list[None]) -> Any:
+        if type(value) is not list:
+            return settled(value, marks)
+        return [read_item(item, marks) for item in value]
+
+    return read

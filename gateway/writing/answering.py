@@ -1,0 +1,28 @@
+"""The answer that shows what was written."""
+
+from __future__ import annotations
+
+from gateway.http.exchange import Response
+from gateway.jsontypes import loads
+from gateway.schema.encode import encode_answer
+from gateway.writing.write import Write, Written
+from storage.entry import with_version
+
+
+def respond(write: Write, written: Written) -> Response:
+    """The answer that shows what was written: 201 for what is new, else 200."""
+    return Response(201 if written.created else 200, body_of(write, written))
+
+
+def body_of(write: Write, written: Written) -> bytes:
+    """The object as JSON in the served version, with its resourceVersion."""
+    endpoint = write.endpoint
+    if endpoint.from_storage is None and not written.given and not written.link:
+        return with_version(written.value, written.revision)
+    obj = endpoint.served(loads(written.value))
+    version = str(written.revision) if written.revision else written.given
+    if version:
+        obj["metadata"]["resourceVersion"] = version
+    if written.link:
+        obj["metadata"]["selfLink"] = written.link
+    return encode_answer(obj, endpoint.resource.kind, endpoint.resource.api_version)

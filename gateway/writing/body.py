@@ -1,0 +1,227 @@
+"""Reads the object in a request's body: media type, kind and version, types, unknown and duplicate fields.
+
+API Concepts, "Field validation"; the checks and their wording are those of apiserver's create and update handlers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.defaults import apply_defaults
+from gateway.http.exchange import Request
+from gateway.http.negotiation import body_media_type
+from gateway.http.status import bad_request
+from gateway.jsontypes import JsonObject
+from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
+from gateway.schema.problems import json_kind
+from gateway.schema.types import Type
+from gateway.writing.offload import YAML, offloaded
+
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+SCHEME = 'in scheme "pkg/runtime/scheme.go:111"'
+_SUMMARY_LENGTH = 30
+_GROUP_PACKAGES = {
+    "": "core",
+    "admissionregistration.k8s.io": "admissionregistration",
+    "events.k8s.io": "core",
+    "internal.apiserver.k8s.io": "apiserverinternal",
+}
+META_STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+
+
+async def read_object(request: Request, type_: Type, api_version: str, kind: str, validation: str) -> JsonObject:
+    """The object that the body holds, decoded as `type_` and defaulted, with kind and apiVersion set.
+
+    `validation` is the fieldValidation directive; with "Warn" the request gets warnings. Raises StatusError 400, 413
+    and 415.
+    """
+    media_type = body_media_type(request.headers.get(b"content-type", b""))
+    data = await request.body()
+    reader = _Reader(type_, api_version, kind, validation, request.warnings)
+    size = len(data) * YAML if media_type == "application/yaml" else len(data)
+    return await offloaded(size, lambda: reader.read(data, media_type))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Turns the bytes of a body into an object."""
+
+    type: Type
+    api_version: str
+    kind: str
+    validation: str
+    warnings: list[str]
+
+    def read(self, data: bytes, media_type: str) -> JsonObject:
+        type_, api_version, kind, validation = self.type, self.api_version, self.kind, self.validation
+        strict: list[str] = []
+        if media_type == PROTOBUF:
+            value = parse_protobuf(data, type_, api_version, kind)
+        else:
+            value = parse_document(data, media_type, kind, strict, strictly=validation != "Ignore")
+        version, named = type_meta(value, data, api_version, kind)
+        if version != api_version or named != kind:
+            raise _other_kind(value, version, named, api_version, kind)
+        report = DecodeReport()
+        try:
+            obj = decode(type_, value, report)
+        except DecodeError as error:
+            raise _cannot_handle(named, version, kind, str(error)) from None
+        if validation != "Ignore" and (report.problems or strict):
+            problems = [*strict, *report.problems]
+            if validation == "Strict":
+                raise _cannot_handle(named, version, kind, f"strict decoding error: {', '.join(problems)}")
+            self.warnings.extend(warning_lines(problems))
+        return complete(obj, value, api_version, kind)
+
+
+def complete(obj: JsonObject, sent: Any, api_version: str, kind: str) -> JsonObject:
+    """Defaults a decoded object, in place.
+
+    Decoding drops empty lists, but managedFields sent as one asks for them to be cleared.
+    """
+    obj["kind"], obj["apiVersion"] = kind, api_version
+    meta = obj.setdefault("metadata", {})
+    if isinstance(sent, dict) and (sent.get("metadata") or {}).get("managedFields") == []:
+        meta["managedFields"] = []
+    apply_defaults(api_version, kind, obj)
+    return obj
+
+
+def parse_document(data: bytes, media_type: str, kind: str, strict: list[str], *, strictly: bool) -> Any:
+    """The JSON value of a body; duplicate keys of YAML are added to `strict`. Raises StatusError 400."""
+    try:
+        if media_type == "application/yaml":
+            from gateway.writing.yaml_body import YamlError, parse_yaml
+
+            try:
+                value, duplicates = parse_yaml(data)
+            except YamlError as error:
+                raise _unrecognized(kind, str(error), data) from None
+            if duplicates and strictly:
+                lines = "".join(f"\n  {text}" for text in duplicates)
+                strict.append(f"yaml: unmarshal errors:{lines}")
+            return value
+        return parse_body(data)[0]
+    except DecodeError as error:
+        text = f"couldn't get version/kind; json parse error: {error}"
+        raise _unrecognized(kind, text, data) from None
+
+
+def parse_protobuf(data: bytes, type_: Type, api_version: str, kind: str) -> JsonObject:
+    """The JSON form of a body in protobuf; of another kind, its kind and apiVersion alone. Raises StatusError 400."""
+    from gateway.schema.protobuf import ProtobufError, read_envelope, read_message
+
+    try:
+        envelope = read_envelope(data)
+    except ProtobufError as error:
+        raise _unrecognized(kind, str(error), data) from None
+    version, named = envelope.api_version or api_version, envelope.kind or kind
+    type_named = {"kind": named, "apiVersion": version}
+    if (version, named) != (api_version, kind):
+        return type_named
+    try:
+        return {**type_named, **read_message(type_, envelope.raw)}
+    except ProtobufError as error:
+        raise _cannot_handle(named, version, kind, str(error)) from None
+
+
+def type_meta(value: Any, data: bytes, api_version: str, kind: str) -> tuple[str, str]:
+    """The apiVersion and kind of a body, those of the URL where it leaves them out. Raises StatusError 400."""
+    if not isinstance(value, dict):
+        if value is None:
+            return api_version, kind
+        raise _no_meta(kind, f"{json_kind(value)} into Go value of type {META_STRUCT}", data)
+    try:
+        version, named = version_and_kind(value)
+    except DecodeError as error:
+        raise _unrecognized(kind, str(error), data) from None
+    if version and version.count("/") > 1:
+        raise _unrecognized(kind, f"unexpected GroupVersion string: {version}", data)
+    if version and version.startswith("/"):
+        version = version[1:]
+    if version == "/":
+        version = ""
+    group, slash, number = version.rpartition("/")
+    if slash and not number and group == api_version.rpartition("/")[0]:
+        version = api_version
+    return version or api_version, named or kind
+
+
+def version_and_kind(value: JsonObject) -> tuple[str, str]:
+    """The apiVersion and kind that a JSON object gives, whatever the case of their names; raises DecodeError."""
+    found = {"apiversion": "", "kind": ""}
+    for key, given in value.items():
+        name = key.lower()
+        if name in found and given is not None:
+            if not isinstance(given, str):
+                field = "apiVersion" if name == "apiversion" else name
+                problem = f"{json_kind(given)} into Go struct field .{field} of type string"
+                raise DecodeError(f"couldn't get version/kind; json parse error: json: cannot unmarshal {problem}")
+            found[name] = given
+    return found["apiversion"], found["kind"]
+
+
+def _other_kind(value: Any, version: str, named: str, api_version: str, kind: str) -> Exception:
+    """What a body of another kind or version than the URL's is answered with."""
+    from gateway.schema.catalog import type_for
+
+    group, _, number = version.rpartition("/")
+    base = named.removesuffix("List")
+    registered: Type | None
+    try:
+        registered = type_for(group, number, base)
+    except KeyError:
+        registered = None
+    if registered is None:
+        return _cannot_handle(named, version, kind, f'no kind "{named}" is registered for version "{version}" {SCHEME}')
+    if named == kind and group == api_version.rpartition("/")[0]:
+        try:
+            decode(registered, value, DecodeReport())
+        except DecodeError as error:
+            return _cannot_handle(named, version, kind, str(error))
+        expected = f"does not match the expected API version ({api_version})"
+        return bad_request(f"the API version in the data ({version}) {expected}")
+    package = internal_package(api_version.rpartition("/")[0])
+    problem = f"converting ({number}.{named}) to ({package}.{kind}): unknown conversion"
+    return _cannot_handle(named, version, kind, problem)
+
+
+def internal_package(group: str) -> str:
+    """The Go package that holds a group's internal types, as conversion errors name it."""
+    return _GROUP_PACKAGES.get(group) or group.partition(".")[0]
+
+
+def warning_lines(problems: list[str]) -> list[str]:
+    """Strict decoding problems as warnings: those of YAML one by one."""
+    lines: list[str] = []
+    for problem in problems:
+        text = problem.removeprefix("error converting YAML to JSON: ")
+        if text.startswith("yaml: unmarshal errors:\n"):
+            lines += [line.strip() for line in text.split("\n")[1:]]
+        else:
+            lines.append(problem)
+    return lines
+
+
+def _no_meta(kind: str, problem: str, data: bytes) -> Exception:
+    return _unrecognized(kind, f"couldn't get version/kind; json parse error: json: cannot unmarshal {problem}", data)
+
+
+def _unrecognized(kind: str, problem: str, data: bytes) -> Exception:
+    text = f"the object provided is unrecognized (must be of type {kind}): {problem} ({_summary(data)})"
+    return bad_request(text)
+
+
+def _cannot_handle(named: str, version: str, kind: str, problem: str) -> Exception:
+    number = version.rpartition("/")[2]
+    return bad_request(f'{named} in version "{number}" cannot be handled as a {kind}: {problem}')
+
+
+def _summary(data: bytes) -> str:
+    if not data:
+        return "<empty>"
+    more = " ..." if len(data) > _SUMMARY_LENGTH else ""
+    start = data[:_SUMMARY_LENGTH]
+    return (start.decode("utf-8", "replace") if data[:1] == b"{" else start.hex()) + more

@@ -1,0 +1,93 @@
+"""Storing a new object: admission, metadata, the strategy's turn, validation, the transaction."""
+
+from __future__ import annotations
+
+from gateway.http.status import StatusError
+from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.kinds import metadata
+from gateway.kinds.attributes import Operation
+from gateway.validation.objectmeta import validate_object_meta
+from gateway.writing.allocating import Allocating
+from gateway.writing.conflicts import already_there
+from gateway.writing.offload import offloaded
+from gateway.writing.write import Write, Written, encoded, invalid, lease_of, mutate, validate
+from storage.change import Put, write_once
+from storage.errors import KeyExists
+
+GENERATED_NAME_ATTEMPTS = 8
+
+
+async def create_object(write: Write, obj: JsonObject) -> Written:
+    """Stores a new object (served version); raises StatusError 409 AlreadyExists, 422, 403…"""
+    obj = await admit_new(write, obj)
+    meta = obj["metadata"]
+    if meta.get("name") or not meta.get("generateName"):
+        return await _store_new(write, obj)
+    pristine = dumps(obj)
+    for attempt in range(1, GENERATED_NAME_ATTEMPTS + 1):
+        try:
+            return await _store_new(write, obj if attempt == 1 else loads(pristine))
+        except StatusError as error:
+            if error.reason != "AlreadyExists" or attempt == GENERATED_NAME_ATTEMPTS:
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+async def admit_new(write: Write, obj: JsonObject) -> JsonObject:
+    """The mutating half of admission for an object to be created (served version); what it becomes, as it is stored."""
+    to_storage = write.endpoint.to_storage
+    admitted = await mutate(write, Operation.CREATE, obj if to_storage is None else to_storage(obj), None)
+    assert admitted is not None
+    metadata.drop_duplicate_owners(admitted["metadata"], write.attributes.warnings, after_admission=True)
+    return admitted
+
+
+async def _store_new(write: Write, obj: JsonObject) -> Written:
+    meta = obj["metadata"]
+    metadata.fill_system_fields(meta, write.attributes.now)
+    async with Allocating(write.endpoint.hooks, write.attributes, obj, None) as allocating:
+        await prepare_new(write, obj)
+        if not write.options.dry_run and metadata.carries_version(meta):
+            raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
+        value = await encoded(write, obj)
+        key = write.endpoint.key(write.attributes.namespace, meta["name"])
+        if write.options.dry_run:
+            return await _as_if_stored(write, key, value, obj)
+        put = allocating.decided(Put(value, await lease_of(write), allocating.finish))
+    try:
+        revision = (await write_once(write.endpoint.store, key, None, put)).revision
+    except KeyExists as error:
+        raise already_there(write, obj, error.current) from None
+    return Written(value, revision, created=True)
+
+
+async def _as_if_stored(write: Write, key: bytes, value: bytes, obj: JsonObject) -> Written:
+    """What stands for the transaction in a dry run."""
+    present = await write.endpoint.store.get(key)
+    if present is not None:
+        raise already_there(write, obj, present)
+    meta = obj["metadata"]
+    return Written(value, 0, created=True, given=meta.get("resourceVersion", ""), link=meta.get("selfLink", ""))
+
+
+async def prepare_new(write: Write, obj: JsonObject) -> None:
+    """Fills in metadata, then the strategy's turn, validation and the validating half of admission."""
+    await offloaded(write.size, lambda: _prepare_new(write, obj))
+    await validate(write, Operation.CREATE, obj, None)
+
+
+def _prepare_new(write: Write, obj: JsonObject) -> None:
+    resource, strategy, attributes = write.resource, write.endpoint.strategy, write.attributes
+    meta = obj["metadata"]
+    metadata.match_namespace(meta, metadata.expected_namespace(resource, attributes.namespace))
+    attributes.name = meta.get("name", "")
+    strategy.prepare_for_create(obj, attributes)
+    attributes.name = meta.get("name", "")
+    errors = validate_object_meta(meta, resource.namespaced, strategy.validate_name)
+    errors += strategy.validate(obj, attributes)
+    if errors:
+        raise invalid(write, errors)
+    if strategy.warnings_on_create is not None:
+        attributes.warnings += strategy.warnings_on_create(obj, attributes)
+    if strategy.canonicalize is not None:
+        strategy.canonicalize(obj)

@@ -1,0 +1,131 @@
+"""Deleting a stored object, or marking it as being deleted (API Concepts, "Resource deletion")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gateway.http import status
+from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Operation
+from gateway.schema.encode import encode_stored
+from gateway.writing.deletion import Step, plan
+from gateway.writing.options import DeleteOptions
+from gateway.writing.write import Write, Written, mutate, validate
+from storage.change import KEEP, Changed, Decision, Delete, Finish, Outcome, Put, change, write_once
+from storage.errors import Conflict, StoredObject
+
+# Propagation policies put finalizers on objects that only a garbage collector takes away again.
+GARBAGE_COLLECTED = False
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What a delete did: the object as it is or was last, and whether it is gone."""
+
+    obj: JsonObject
+    written: Written
+    gone: bool
+
+
+async def delete_object(write: Write, options: DeleteOptions) -> Deleted:
+    """Deletes the object that `write` names; repeats when it changes meanwhile. Raises StatusError."""
+    endpoint, attributes = write.endpoint, write.attributes
+    key = endpoint.key(attributes.namespace, attributes.name)
+    while True:
+        deletion = _Deletion(write, options)
+        changed = await change(endpoint.store, key, deletion.decide)
+        deleted = deletion.deleted(changed)
+        if deletion.step is not Step.MARK_AND_REMOVE or options.dry_run:
+            return deleted
+        assert changed.after is not None  # it is marked now; watchers see that before it goes
+        try:
+            done = await write_once(endpoint.store, key, changed.after, Delete(_released(write, deletion.obj)))
+        except Conflict:
+            continue  # somebody has changed the marked object: it is looked at anew
+        return replace(deleted, written=replace(deleted.written, revision=done.revision)) if deleted.gone else deleted
+
+
+class _Deletion:
+    """A deletion under way: what is decided of the present version, and what is to be shown then."""
+
+    def __init__(self, write: Write, options: DeleteOptions) -> None:
+        self._write, self._options = write, options
+        self.obj: JsonObject = {}
+        self.step = Step.NOTHING
+        self._shown = Written(b"", 0)
+
+    async def decide(self, current: StoredObject | None) -> Decision:
+        """What becomes of the present version: marked, deleted or kept."""
+        write, resource = self._write, self._write.resource
+        if current is None:
+            raise status.not_found(resource.group, resource.resource, write.attributes.name)
+        obj = self.obj = write.endpoint.parse(current.value)
+        _check_preconditions(write, obj["metadata"], current.revision, self._options)
+        await mutate(write, Operation.DELETE, None, obj)
+        await validate(write, Operation.DELETE, None, obj)
+        self.step = self._planned(obj)
+        self._shown = Written(current.value, current.revision, unchanged=self.step is Step.NOTHING)
+        match self.step:
+            case Step.NOTHING:
+                return KEEP
+            case Step.REMOVE:
+                return KEEP if self._options.dry_run else Delete(_released(write, obj))
+            case Step.MARK | Step.MARK_AND_REMOVE:
+                return self._marked(current, obj)
+
+    def deleted(self, changed: Changed) -> Deleted:
+        """What the client is shown of it. An object that terminates is shown as it is marked, however soon it goes."""
+        terminates = self._write.endpoint.strategy.termination is not None
+        gone = self.step in (Step.REMOVE, Step.MARK_AND_REMOVE) and not terminates
+        if changed.outcome is Outcome.UNCHANGED:
+            return Deleted(self.obj, self._shown, gone)
+        return Deleted(self.obj, replace(self._shown, revision=changed.revision), gone)
+
+    def _planned(self, obj: JsonObject) -> Step:
+        strategy = self._write.endpoint.strategy
+        if strategy.termination is None:
+            return plan(strategy, obj, self._options, collected=GARBAGE_COLLECTED).step
+        # what it holds is for its controller to remove; there is none yet, so what nobody else finalizes goes at once
+        strategy.termination.begin(obj, self._write.attributes.now)
+        others = [name for name in strategy.termination.finalizers(obj) if name != "kubernetes"]
+        return Step.MARK if others or obj["metadata"].get("finalizers") else Step.MARK_AND_REMOVE
+
+    def _marked(self, current: StoredObject, obj: JsonObject) -> Decision:
+        resource = self._write.resource
+        value = encode_stored(obj, resource.kind, resource.storage_version)
+        if value == current.value:
+            self._shown = Written(current.value, current.revision, unchanged=True)
+            return KEEP
+        self._shown = Written(value, current.revision)
+        return KEEP if self._options.dry_run else Put(value)
+
+
+def _released(write: Write, obj: JsonObject) -> Finish | None:
+    """Gives back what the object has allocated, once it is gone."""
+    hooks = write.endpoint.object_hooks
+    if hooks is None:
+        return None
+
+    async def release(done: bool) -> None:
+        if done:
+            await hooks.after_delete(obj, write.attributes)
+
+    return release
+
+
+def _check_preconditions(write: Write, meta: JsonObject, revision: int, options: DeleteOptions) -> None:
+    """Raises StatusError 409 when the object is not the one, or the version, that the client wants gone."""
+    name, uid = write.attributes.name, meta.get("uid", "")
+    for what, wanted, actual, guess in (
+        ("UID", options.uid, uid, "deleted and then recreated"),
+        ("ResourceVersion", options.resource_version, str(revision), "modified"),
+    ):
+        if wanted is None or wanted == actual:
+            continue
+        if write.endpoint.strategy.termination is not None:
+            cause = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {actual}"
+            raise status.conflict(write.resource.group, write.resource.resource, name, cause)
+        cause = f"the {what} in the precondition ({wanted}) does not match the {what} in record ({actual}). "
+        raise status.conflict(
+            write.endpoint.kind_group, write.resource.kind, name, f"{cause}The object might have been {guess}"
+        )

@@ -1,0 +1,135 @@
+"""What deleting an object means: when it is only marked, and when it goes (API Concepts, "Resource deletion").
+
+The rules are those of apiserver's `rest.BeforeDelete` and of its generic registry store, pure functions of the object
+and the options.
+"""
+
+from __future__ import annotations
+
+import time
+from calendar import timegm
+from dataclasses import dataclass
+from enum import Enum
+
+from gateway.jsontypes import JsonObject
+from gateway.kinds.metadata import time_text
+from gateway.kinds.strategy import Dependents, Strategy
+from gateway.writing.options import DeleteOptions
+
+ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
+
+
+class Step(Enum):
+    """What a delete does to the stored object."""
+
+    NOTHING = "nothing"  # it is on its way already
+    MARK = "mark"  # it stays, marked
+    MARK_AND_REMOVE = "mark and remove"  # watchers see the mark first
+    REMOVE = "remove"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The step to take; `obj` is the marked object."""
+
+    step: Step
+    obj: JsonObject
+
+
+def plan(strategy: Strategy, obj: JsonObject, options: DeleteOptions, *, collected: bool) -> Plan:
+    """Decides on the deletion of `obj`, which is changed in place when it is to be marked.
+
+    `collected` tells whether a garbage collector is there to take away the finalizers that propagation policies set.
+    """
+    meta = obj["metadata"]
+    grace = options.grace_period if options.grace_period is None or options.grace_period >= 0 else 1
+    graceful = False
+    if strategy.grace_period is not None:
+        if meta.get("deletionTimestamp"):
+            if meta.get("deletionGracePeriodSeconds"):
+                if grace is None or grace >= meta["deletionGracePeriodSeconds"]:
+                    return Plan(Step.NOTHING, obj)
+                grace = _shorten(meta, grace)
+                graceful = True
+        else:
+            grace = strategy.grace_period(obj, grace)
+            _mark(meta, grace)
+            graceful = True
+    if collected:
+        _set_finalizers(meta, _finalizers(strategy.dependents, meta, options))
+    if meta.get("finalizers"):
+        if not graceful:
+            _mark_finalizing(meta)
+        return Plan(Step.MARK, obj)
+    if not graceful:
+        return Plan(Step.REMOVE, obj)
+    return Plan(Step.MARK if grace else Step.MARK_AND_REMOVE, obj)
+
+
+def _mark(meta: JsonObject, grace: int) -> None:
+    meta["deletionTimestamp"] = time_text(int(time.time()) + grace)
+    meta["deletionGracePeriodSeconds"] = grace
+    if meta.get("generation"):
+        meta["generation"] += 1
+
+
+def _shorten(meta: JsonObject, grace: int) -> int:
+    """Brings the deletion nearer, but not into the past; returns the grace period that is left."""
+    now = int(time.time())
+    moment = _seconds(meta["deletionTimestamp"]) - meta["deletionGracePeriodSeconds"] + grace
+    if moment < now:
+        moment = now
+        grace = 1 if grace else 0
+    meta["deletionTimestamp"] = time_text(moment)
+    meta["deletionGracePeriodSeconds"] = grace
+    return grace
+
+
+def _mark_finalizing(meta: JsonObject) -> None:
+    """Marks an object that only waits for its finalizers."""
+    now = int(time.time())
+    marked = meta.get("deletionTimestamp")
+    if not marked and meta.get("generation"):
+        meta["generation"] += 1
+    if not marked or _seconds(marked) > now:
+        meta["deletionTimestamp"] = time_text(now)
+    meta["deletionGracePeriodSeconds"] = 0
+
+
+def _finalizers(dependents: Dependents, meta: JsonObject, options: DeleteOptions) -> list[str]:
+    """The finalizers that the object should have, given the propagation asked for."""
+    present: list[str] = meta.get("finalizers") or []
+    wanted = [name for name in present if name not in (ORPHAN, FOREGROUND)]
+    if dependents is Dependents.NONE:
+        return wanted
+    if options.orphan_dependents is not None:
+        policy = ORPHAN if options.orphan_dependents else ""
+    elif options.propagation is not None:
+        policy = {"Orphan": ORPHAN, "Foreground": FOREGROUND}.get(options.propagation, "")
+    else:
+        policy = next((name for name in present if name in (ORPHAN, FOREGROUND)), "")
+        if not policy and dependents is Dependents.ORPHAN:
+            policy = ORPHAN
+    return [*wanted, policy] if policy else wanted
+
+
+def _set_finalizers(meta: JsonObject, wanted: list[str]) -> None:
+    if set(wanted) == set(meta.get("finalizers") or ()):
+        return
+    if wanted:
+        meta["finalizers"] = wanted
+    else:
+        meta.pop("finalizers", None)
+
+
+def finalized(strategy: Strategy, obj: JsonObject, old: JsonObject) -> bool:
+    """Whether an update of an object being deleted completes its deletion (API Concepts, "Resource deletion")."""
+    meta, old_meta = obj["metadata"], old["metadata"]
+    if strategy.termination is not None and strategy.termination.finalizers(obj):
+        return False
+    waits = meta.get("finalizers") or old_meta.get("deletionGracePeriodSeconds")
+    return bool(old_meta.get("deletionTimestamp")) and not waits
+
+
+def _seconds(text: str) -> int:
+    return timegm(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S"))

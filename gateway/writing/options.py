@@ -1,0 +1,158 @@
+"""The options of a write: CreateOptions, UpdateOptions, PatchOptions and DeleteOptions (meta/v1).
+
+They come as query parameters (DeleteOptions also as a body) and are validated before anything else is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gateway.http.status import bad_request, invalid
+from gateway.jsontypes import JsonObject
+from gateway.schema.integers import LEAST, MOST, clamped, is_integer
+from gateway.validation import field
+from gateway.validation.field import FieldError
+from gateway.validation.objectmeta import validate_field_manager
+
+Query = Mapping[str, Sequence[str]]
+
+MANAGER_MAX_LENGTH = 128
+META_GROUP = "meta.k8s.io"
+_FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
+UNSAFE_DELETE = "ignoreStoreReadErrorWithClusterBreakingPotential"
+_PROPAGATION = ("Foreground", "Background", "Orphan")
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """What create, update and patch take. `validation` is the field validation directive, "Warn" when not given."""
+
+    manager: str = ""
+    validation: str = "Warn"
+    dry_run: bool = False
+    force: bool | None = None
+    dry_run_values: int = 0  # how often the query says dryRun=All
+
+
+@dataclass(slots=True)
+class DeleteOptions:
+    """What delete and deletecollection take; None where the client said nothing."""
+
+    grace_period: int | None = None
+    propagation: str | None = None
+    orphan_dependents: bool | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    dry_run: bool = False
+    unsafe: bool = False  # whether an object that can't be read may be deleted
+
+
+_DEFAULT = WriteOptions()
+
+
+def write_options(query: Query, kind: str, *, apply: bool = False) -> WriteOptions:
+    """Reads CreateOptions or UpdateOptions or PatchOptions (`kind` says which) from a query.
+
+    Raises StatusError 422 for values that are not allowed. `apply` makes a fieldManager obligatory; `force` is
+    looked at for PatchOptions only.
+    """
+    if not query and not apply:
+        return _DEFAULT
+    errors: list[FieldError] = []
+    manager = _first(query, "fieldManager")
+    force = _bool(query, "force") if kind == "PatchOptions" else None
+    if apply and not manager:
+        errors.append(field.required("fieldManager", "is required for apply patch"))
+    if force is not None and not apply:
+        errors.append(field.forbidden("force", "may not be specified for non-apply patch"))
+    dry_run = query.get("dryRun", ())
+    validation = _first(query, "fieldValidation")
+    if manager:
+        errors += validate_field_manager(manager, "fieldManager")
+    errors += _dry_run_errors(dry_run)
+    if validation not in _FIELD_VALIDATION:
+        errors.append(field.not_supported("fieldValidation", validation, _FIELD_VALIDATION))
+    if errors:
+        raise invalid(META_GROUP, kind, "", errors)
+    return WriteOptions(manager, validation or "Warn", bool(dry_run), force, len(dry_run))
+
+
+def delete_options_of_query(query: Query) -> DeleteOptions:
+    """Reads DeleteOptions from a query; raises StatusError 400 for a number that is none, 422 for other values."""
+    if not query:
+        return DeleteOptions()
+    values: JsonObject = {"dryRun": list(query.get("dryRun", ()))}
+    if query.get("gracePeriodSeconds"):
+        values["gracePeriodSeconds"] = parse_int64(_first(query, "gracePeriodSeconds"))
+    if query.get("propagationPolicy"):
+        values["propagationPolicy"] = _first(query, "propagationPolicy")
+    values["orphanDependents"] = _bool(query, "orphanDependents")
+    values[UNSAFE_DELETE] = _bool(query, UNSAFE_DELETE)
+    return validated_delete_options(values)
+
+
+def validated_delete_options(values: JsonObject) -> DeleteOptions:
+    """DeleteOptions of their JSON form (decoded); raises StatusError 422."""
+    propagation: str | None = values.get("propagationPolicy")
+    orphan: bool | None = values.get("orphanDependents")
+    dry_run: list[str] = values.get("dryRun") or []
+    errors: list[FieldError] = []
+    if orphan is not None and propagation is not None:
+        text = "orphanDependents and deletionPropagation cannot be both set"
+        errors.append(field.invalid("propagationPolicy", propagation, text))
+    if propagation is not None and propagation not in _PROPAGATION:
+        errors.append(field.not_supported("propagationPolicy", propagation, (*_PROPAGATION, "nil")))
+    errors += _dry_run_errors(dry_run)
+    if errors:
+        raise invalid(META_GROUP, "DeleteOptions", "", errors)
+    preconditions = values.get("preconditions") or {}
+    return DeleteOptions(
+        values.get("gracePeriodSeconds"),
+        propagation,
+        orphan,
+        preconditions.get("uid"),
+        preconditions.get("resourceVersion"),
+        bool(dry_run),
+        bool(values.get(UNSAFE_DELETE)),
+    )
+
+
+def parse_int64(text: str) -> int:
+    """A decimal number of 64 bits; raises StatusError 400 in Go's words when `text` is none."""
+    if not is_integer(text):
+        raise bad_request(f"strconv.ParseInt: parsing {field.go_quote(text)}: invalid syntax")
+    value = clamped(text)
+    if not LEAST <= value <= MOST:
+        raise bad_request(f"strconv.ParseInt: parsing {field.go_quote(text)}: value out of range")
+    return value
+
+
+def manager_of(option: str, user_agent: bytes) -> str:
+    """The field manager of a request: the option, else the part of the User-Agent before "/", else "unknown"."""
+    if option:
+        return option
+    prefix = user_agent.partition(b"/")[0].decode("utf-8", "replace")
+    if len(prefix) > MANAGER_MAX_LENGTH or not prefix.isprintable():
+        printable = "".join(char for char in prefix if char.isprintable())
+        prefix = printable.encode()[:MANAGER_MAX_LENGTH].decode("utf-8", "ignore")
+    return prefix or "unknown"
+
+
+def _dry_run_errors(values: Sequence[str]) -> list[FieldError]:
+    if all(value == "All" for value in values):
+        return []
+    return [field.not_supported("dryRun", list(values), ("All",))]
+
+
+def _first(query: Query, name: str) -> str:
+    values = query.get(name)
+    return values[0] if values else ""
+
+
+def _bool(query: Query, name: str) -> bool | None:
+    """A boolean parameter as Kubernetes converts it: whatever is not false or 0 is true, an empty one too."""
+    values = query.get(name)
+    if not values:
+        return None
+    return values[0].lower() not in ("false", "0")

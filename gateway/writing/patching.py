@@ -1,0 +1,270 @@
+"""The four kinds of patches, told apart by their content type: what makes the patched object of the present one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gateway.http import status
+from gateway.http.exchange import Request
+from gateway.jsontypes import JsonObject
+from gateway.kinds import metadata
+from gateway.kinds.resource import Resource
+from gateway.patches.unstructured import converted, mismatch
+from gateway.schema.decode import DecodeError, DecodeReport, decode
+from gateway.schema.empty_lists import null_empty_lists
+from gateway.schema.problems import json_kind
+from gateway.schema.types import Type
+from gateway.writing.body import SCHEME, complete, version_and_kind, warning_lines
+from gateway.writing.offload import BIG, YAML
+from gateway.writing.options import WriteOptions, write_options
+from gateway.writing.tracking import track_fields
+from gateway.writing.updating import MakeObject
+from gateway.writing.write import Write
+
+JSON_PATCH = b"application/json-patch+json"
+MERGE_PATCH = b"application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = b"application/strategic-merge-patch+json"
+APPLY = b"application/apply-patch+yaml"
+
+Read = Callable[[Type, Any, DecodeReport], JsonObject]
+Fail = Callable[[str, bool], status.StatusError]  # (message, whether it is about unknown or duplicate fields)
+
+
+async def read_patch(request: Request) -> tuple[bytes, bytes, WriteOptions]:
+    """The media type, the body and the options of a patch; raises StatusError 413, 415, 422."""
+    media_type = request.headers.get(b"content-type", b"").partition(b";")[0]
+    if media_type not in _MAKERS:
+        raise status.StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+    body = await request.body()
+    return media_type, body, write_options(request.query, "PatchOptions", apply=media_type == APPLY)
+
+
+def maker_of(write: Write, media_type: bytes, body: bytes) -> MakeObject:
+    """What makes the patched object of the present one; it raises StatusError."""
+    write.size = len(body) * YAML if media_type == APPLY else len(body)
+    if media_type == JSON_PATCH and (b"copy" in body or b"\\u" in body):
+        write.size += BIG  # whose result may be much larger than the patch
+    return _checked(write, _MAKERS[media_type](write, body))
+
+
+def _checked(write: Write, make: MakeObject) -> MakeObject:
+    """`make`, with what has to hold of a patch's result whatever its kind: name, namespace, uid."""
+    attributes, resource = write.attributes, write.resource
+    namespace = metadata.expected_namespace(resource, attributes.namespace)
+
+    def checked(old: JsonObject | None) -> JsonObject:
+        new = make(old)
+        if new is old:
+            return new
+        meta = new["metadata"]
+        if old is None and meta.get("uid"):
+            cause = f"uid mismatch: the provided object specified uid {meta['uid']}, and no existing object was found"
+            raise status.conflict(resource.group, resource.resource, attributes.name, cause)
+        metadata.match_namespace(meta, namespace)
+        metadata.match_name(meta, attributes.name)
+        return new
+
+    return checked
+
+
+def _by_json(write: Write, body: bytes, module: Any) -> MakeObject:
+    """JSON patches and merge patches: the result is read like a body."""
+    endpoint, options = write.endpoint, write.options
+    parse = _once(lambda: module.parse(body, options.validation != "Ignore"))
+
+    def make(old: JsonObject | None) -> JsonObject:
+        from gateway.patches.outcome import undecodable
+
+        assert old is not None  # a missing object is 404 before any patch is looked at
+        document, strict = parse()
+        result = module.apply(old, document, endpoint.type)
+
+        def fail(message: str, strict: bool) -> status.StatusError:
+            return undecodable(old, result, endpoint.type, message)
+
+        return _decoded(write, result, old, strict, fail)
+
+    return make
+
+
+def _by_strategic_merge(write: Write, body: bytes) -> MakeObject:
+    endpoint, options = write.endpoint, write.options
+
+    def parsed() -> tuple[Any, list[str]]:
+        from gateway.patches import strategic_merge_patch
+
+        return strategic_merge_patch.parse(body, options.validation != "Ignore")
+
+    parse = _once(parsed)
+
+    def make(old: JsonObject | None) -> JsonObject:
+        from gateway.patches import strategic_merge_patch
+        from gateway.patches.outcome import unconvertible
+
+        assert old is not None
+        document, strict = parse()
+        result = strategic_merge_patch.apply(old, document, endpoint.type)
+
+        def fail(message: str, strict: bool) -> status.StatusError:
+            return unconvertible(old, document, endpoint.type, message, strict)
+
+        return _decoded(write, result, old, strict, fail, converted)
+
+    return make
+
+
+def _by_apply(write: Write, body: bytes) -> MakeObject:
+    """Server-side apply: the configuration is merged by field ownership."""
+    endpoint, resource, attributes = write.endpoint, write.resource, write.attributes
+
+    def parsed() -> tuple[Any, list[str]]:
+        from gateway.writing.yaml_body import YamlError, parse_yaml
+
+        try:
+            config, duplicates = parse_yaml(body)
+        except YamlError as error:
+            raise status.bad_request(f"error decoding YAML: {error}") from None
+        if config is None:
+            raise status.bad_request("invalid object type: /, Kind=")
+        if not isinstance(config, dict):
+            raise status.bad_request(
+                "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
+                f"{json_kind(config)} into Go value of type map[string]interface {{}}"
+            )
+        return config, duplicates
+
+    parse = _once(parsed)
+
+    def make(old: JsonObject | None) -> JsonObject:
+        from gateway.apply import server_side_apply
+
+        config, duplicates = parse()
+        merged = server_side_apply(
+            old,
+            config,
+            endpoint.type,
+            manager=write.options.manager,
+            force=bool(write.options.force),
+            api_version=resource.api_version,
+            subresource=resource.subresource,
+            now=attributes.now,
+            reset=endpoint.strategy.reset_fields,
+            convert=endpoint.convert,
+        )
+        _report_duplicates(write, duplicates)
+        if merged is old:
+            return merged
+        try:
+            new = converted(endpoint.type, merged, DecodeReport())
+        except DecodeError as error:
+            raise _unconvertible(resource, merged, mismatch(merged, endpoint.type) or str(error)) from None
+        null_empty_lists(endpoint.type, new)
+        return complete(new, None, resource.api_version, resource.kind)
+
+    return make
+
+
+def _unconvertible(resource: Resource, merged: JsonObject, message: str) -> status.StatusError:
+    """400 for a configuration whose values the schema lets pass and the type does not; kube-apiserver says 500."""
+    meta, kind = merged.get("metadata") or {}, f"{resource.kind_group}/{resource.kind_version}, Kind={resource.kind}"
+    place = f"{meta.get('namespace', '')}/{meta.get('name', '')}"
+    return status.bad_request(
+        f"failed to convert new object ({place}; {kind}) to proper version: "
+        f"unable to convert unstructured object to {kind}: {message}"
+    )
+
+
+def _report_duplicates(write: Write, duplicates: list[str]) -> None:
+    """Keys given twice in an applied configuration."""
+    if not duplicates or write.options.validation == "Ignore":
+        return
+    lines = "".join(f"\n  {text}" for text in duplicates)
+    problem = f"error converting YAML to JSON: yaml: unmarshal errors:{lines}"
+    if write.options.validation == "Strict":
+        raise status.bad_request(f"error strict decoding YAML: {problem}")
+    write.attributes.warnings += warning_lines([problem])
+
+
+def _decoded(
+    write: Write, result: Any, old: JsonObject, strict: list[str], fail: Fail, read: Read = decode
+) -> JsonObject:
+    """Reads a patch's result: kind, types, unknown fields; then defaults and managed fields.
+
+    A strategic merge patch's, which is not read like a body, may say what it wants of kind and version.
+    """
+    resource, options = write.resource, write.options
+    report = DecodeReport()
+    try:
+        if read is decode:
+            check_type_meta(result, resource)
+            _check_version_named(write, result, strict, fail)
+        new = read(write.endpoint.type, result, report)
+    except DecodeError as error:
+        raise fail(str(error), False) from None
+    _strictness(write, options, [*strict, *report.problems], fail)
+    complete(new, result, resource.api_version, resource.kind)
+    track_fields(write, new, old)
+    return new
+
+
+def _strictness(write: Write, options: WriteOptions, problems: list[str], fail: Fail) -> None:
+    if not problems or options.validation == "Ignore":
+        return
+    if options.validation == "Strict":
+        raise fail(f"strict decoding error: {', '.join(problems)}", True)
+    write.attributes.warnings += problems
+
+
+def check_type_meta(result: Any, resource: Resource) -> None:
+    """Raises DecodeError when a patch's result says to be of another kind or version than it was."""
+    if not isinstance(result, dict):
+        return
+    version, kind = version_and_kind(result)
+    version, kind = version or resource.api_version, kind or resource.kind
+    if kind != resource.kind or version != resource.api_version:
+        raise DecodeError(f'no kind "{kind}" is registered for version "{version}" {SCHEME}')
+
+
+def _check_version_named(write: Write, result: Any, strict: list[str], fail: Fail) -> None:
+    """Without an apiVersion a patch's result is read as if it had Go's own field names: nothing in it is known.
+
+    Raises StatusError 400, or 422 with fieldValidation Strict, as kube-apiserver does.
+    """
+    if not isinstance(result, dict) or result.get("apiVersion"):
+        return
+    unknown = [f'unknown field "{key}"' for key in sorted(result) if key not in ("apiVersion", "kind")]
+    _strictness(write, write.options, [*strict, *unknown], fail)
+    metadata.match_name({}, write.attributes.name)
+
+
+def _once(parse: Callable[[], tuple[Any, list[str]]]) -> Callable[[], tuple[Any, list[str]]]:
+    """Parses when first needed and remembers: a patch of a missing object is not even looked at."""
+    found: list[tuple[Any, list[str]]] = []
+
+    def parsed() -> tuple[Any, list[str]]:
+        if not found:
+            found.append(parse())
+        return found[0]
+
+    return parsed
+
+
+def _json_patch(write: Write, body: bytes) -> MakeObject:
+    from gateway.patches import json_patch
+
+    return _by_json(write, body, json_patch)
+
+
+def _merge_patch(write: Write, body: bytes) -> MakeObject:
+    from gateway.patches import merge_patch
+
+    return _by_json(write, body, merge_patch)
+
+
+_MAKERS: dict[bytes, Callable[[Write, bytes], MakeObject]] = {
+    JSON_PATCH: _json_patch,
+    MERGE_PATCH: _merge_patch,
+    STRATEGIC_MERGE_PATCH: _by_strategic_merge,
+    APPLY: _by_apply,
+}

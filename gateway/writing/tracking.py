@@ -1,0 +1,39 @@
+"""Managed fields of an ordinary write: what it changes belongs to its manager ("Server-Side Apply")."""
+
+from __future__ import annotations
+
+from gateway.apply import update_managed
+from gateway.endpoints.endpoint import Endpoint
+from gateway.jsontypes import JsonObject
+from gateway.schema.empty_lists import null_empty_lists
+from gateway.writing.write import Write
+
+
+def track_fields(write: Write, new: JsonObject, old: JsonObject | None) -> None:
+    """Records in `new`'s managedFields what this write changes; both objects are in the served version.
+
+    Whatever depends on `new` as it was sent is then settled: its empty lists become what storage makes of them.
+    """
+    resource, endpoint = write.resource, write.endpoint
+    if endpoint.to_storage is not None:
+        _show_as_stored(endpoint, new)
+    update_managed(
+        new,
+        old,
+        endpoint.type,
+        manager=write.attributes.manager,
+        api_version=resource.api_version,
+        subresource=resource.subresource,
+        now=write.attributes.now,
+        reset=endpoint.strategy.reset_fields,
+        convert=endpoint.convert,
+    )
+    null_empty_lists(endpoint.type, new)
+
+
+def _show_as_stored(endpoint: Endpoint, new: JsonObject) -> None:
+    """Adds, in place, what the trip to the storage version and back adds: annotations for what has no field."""
+    assert endpoint.to_storage is not None
+    annotations = endpoint.served(endpoint.to_storage(new))["metadata"].get("annotations")
+    if annotations:
+        new["metadata"]["annotations"] = annotations

@@ -1,0 +1,175 @@
+"""Changing a stored object: until nobody else is faster, from the version that the cache has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from gateway.access.authorization import forbidden
+from gateway.apply import keep_timestamps
+from gateway.http import status
+from gateway.jsontypes import JsonObject
+from gateway.kinds import metadata
+from gateway.kinds.attributes import Attributes, Operation
+from gateway.validation.names import name_is_path_segment
+from gateway.validation.objectmeta import validate_object_meta, validate_object_meta_update
+from gateway.writing.allocating import Allocating
+from gateway.writing.conflicts import check_uid, check_version
+from gateway.writing.creating import admit_new, prepare_new
+from gateway.writing.deletion import finalized
+from gateway.writing.offload import offloaded
+from gateway.writing.write import Write, Written, encoded, invalid, lease_of, mutate, validate
+from storage.change import KEEP, Changed, Decision, Delete, Finish, Outcome, Put, change
+from storage.errors import StoredObject
+
+# Makes the new object (served version, managed fields set) of the present one (with its resourceVersion), None if none
+MakeObject = Callable[[JsonObject | None], JsonObject]
+
+
+async def update_object(write: Write, make: MakeObject, *, uid: str = "", allow_create: bool = False) -> Written:
+    """Makes the new object of the present one and stores it; repeats when somebody else was faster.
+
+    `uid` is a precondition. With `allow_create` a missing object is created. Raises StatusError.
+    """
+    endpoint, attributes = write.endpoint, write.attributes
+    key = endpoint.key(attributes.namespace, attributes.name)
+    update = _Update(write, make, key, uid, allow_create)
+    changed = await change(endpoint.store, key, update.decide)
+    return update.written(changed)
+
+
+class _Update:
+    """An update under way: what is decided of the present version, and what is to be shown then."""
+
+    def __init__(self, write: Write, make: MakeObject, key: bytes, uid: str, allow_create: bool) -> None:
+        self._write, self._make, self._key, self._uid, self._allow_create = write, make, key, uid, allow_create
+        self._warned = len(write.attributes.warnings)
+        self._shown = Written(b"", 0)
+
+    async def decide(self, current: StoredObject | None) -> Decision:
+        """What becomes of the present version."""
+        del self._write.attributes.warnings[self._warned :]
+        return await (self._create() if current is None else self._update(current))
+
+    def written(self, changed: Changed) -> Written:
+        """What the client is shown of it."""
+        match changed.outcome:
+            case Outcome.CREATED:
+                return replace(self._shown, revision=changed.revision, created=True)
+            case Outcome.UPDATED:
+                return replace(self._shown, revision=changed.revision)
+            case _:
+                return self._shown
+
+    async def _update(self, current: StoredObject) -> Decision:
+        write, endpoint = self._write, self._write.endpoint
+        write.size = max(write.size, len(current.value))
+        old, new = await offloaded(write.size, lambda: self._made(current))
+        if new is None:
+            self._shown = Written(current.value, current.revision, unchanged=True)
+            return KEEP
+        obj = await mutate(write, Operation.UPDATE, new, old)
+        assert obj is not None
+        metadata.drop_duplicate_owners(obj["metadata"], write.attributes.warnings, after_admission=True)
+        check_version(write, obj["metadata"], current.revision)
+        async with Allocating(endpoint.hooks, write.attributes, obj, old) as allocating:
+            await prepare_update(write, obj, old)
+            return allocating.decided(await self._replace(current, obj, old, allocating.finish))
+
+    def _made(self, current: StoredObject) -> tuple[JsonObject, JsonObject | None]:
+        """The old object and the new one, both as stored; None for one that is not changed at all."""
+        endpoint = self._write.endpoint
+        old = endpoint.parse(current.value)
+        old["metadata"]["resourceVersion"] = str(current.revision)
+        check_uid(self._write, self._key, self._uid, old["metadata"].get("uid", ""))
+        served = endpoint.served(old)
+        new = self._make(served)
+        if new is served:
+            return old, None
+        return old, new if endpoint.to_storage is None else endpoint.to_storage(new)
+
+    async def _replace(
+        self, current: StoredObject, obj: JsonObject, old: JsonObject, finish: Finish | None
+    ) -> Decision:
+        """Nothing when nothing changed, a deletion when the last finalizer went."""
+        write, dry_run = self._write, self._write.options.dry_run
+        link = obj["metadata"].pop("selfLink", "")
+        if finalized(write.endpoint.object_strategy, obj, old):
+            self._shown = Written(await encoded(write, obj), current.revision)
+            return KEEP if dry_run else Delete(_then_released(write, old, finish))
+        if obj == old:
+            self._shown = Written(current.value, current.revision, unchanged=True, link=link if dry_run else "")
+            return KEEP
+        value = await encoded(write, obj)
+        self._shown = Written(value, current.revision, link=link if dry_run else "")
+        return KEEP if dry_run else Put(value, await lease_of(write), finish)
+
+    async def _create(self) -> Decision:
+        """An update or apply of what does not exist: a create where that is allowed, else StatusError 404."""
+        write, attributes, resource = self._write, self._write.attributes, self._write.resource
+        if not self._allow_create:
+            raise status.not_found(resource.group, resource.resource, attributes.name)
+        check_uid(write, self._key, self._uid, "")
+        obj = await admit_new(write, await offloaded(write.size, lambda: self._make(None)))
+        meta = obj["metadata"]
+        metadata.resource_version(meta)
+        metadata.fill_system_fields(meta, attributes.now)
+        async with Allocating(write.endpoint.hooks, attributes, obj, None) as allocating:
+            await prepare_new(write, obj)
+            _authorize_create(write)
+            value = await encoded(write, obj)
+            shown = Written(value, 0, created=True)
+            if write.options.dry_run:
+                given, link = meta.get("resourceVersion", ""), meta.get("selfLink", "")
+                self._shown = replace(shown, given=given, link=link)
+                return KEEP
+            self._shown = shown
+            return allocating.decided(Put(value, await lease_of(write), allocating.finish))
+
+
+def _then_released(write: Write, old: JsonObject, finish: Finish | None) -> Finish | None:
+    """What an object has allocated is given back once it is gone."""
+    hooks = write.endpoint.object_hooks
+    if hooks is None:
+        return finish
+
+    async def release(done: bool) -> None:
+        if finish is not None:
+            await finish(done)
+        if done:
+            await hooks.after_delete(old, write.attributes)
+
+    return release
+
+
+async def prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None:
+    """Fills in metadata, then the strategy's turn, validation and the validating half of admission."""
+    await offloaded(write.size, lambda: _prepare_update(write, obj, old))
+    await validate(write, Operation.UPDATE, obj, old)
+
+
+def _prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None:
+    resource, strategy, attributes = write.resource, write.endpoint.strategy, write.attributes
+    meta, old_meta = obj["metadata"], old["metadata"]
+    metadata.match_namespace(meta, metadata.expected_namespace(resource, attributes.namespace))
+    metadata.keep_generation(meta, old_meta)
+    strategy.prepare_for_update(obj, old, attributes)
+    metadata.carry_over(meta, old_meta)
+    errors = validate_object_meta(meta, resource.namespaced, name_is_path_segment, standard_finalizers=False)
+    errors += validate_object_meta_update(meta, old_meta, built_in=strategy.rechecks_metadata)
+    errors += strategy.validate_update(obj, old, attributes)
+    if errors:
+        raise invalid(write, errors)
+    if strategy.warnings_on_update is not None:
+        attributes.warnings += strategy.warnings_on_update(obj, old, attributes)
+    if strategy.canonicalize is not None:
+        strategy.canonicalize(obj)
+    keep_timestamps(obj, old)
+
+
+def _authorize_create(write: Write) -> None:
+    """Who creates by an update or an apply must be allowed to create too. Raises StatusError 403."""
+    attributes = Attributes(write.attributes.user, replace(write.attributes.info, verb="create"))
+    reason = write.endpoint.services.authorizer.authorize(attributes)
+    if reason is not None:
+        raise forbidden(attributes, reason)

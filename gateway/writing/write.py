@@ -1,0 +1,129 @@
+"""The way of a write: what create, update, patch and apply share, whoever asks for it.
+
+The order is kube-apiserver's: decode (with defaults) → managed fields → admission (mutating) → strategy prepares →
+validation → admission (validating) → transaction. Managed fields come first: what admission changes has no owner.
+Every stage is a function in a module beside this one; verbs, subresources and controllers put them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gateway.endpoints.endpoint import Endpoint
+from gateway.http import status
+from gateway.http.exchange import Request
+from gateway.http.request_info import RequestInfo
+from gateway.http.status import StatusError
+from gateway.http.user import User
+from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes, Operation
+from gateway.kinds.metadata import now_text
+from gateway.kinds.resource import Resource
+from gateway.schema.encode import encode_stored
+from gateway.validation.field import FieldError
+from gateway.writing.offload import offloaded
+from gateway.writing.options import WriteOptions, manager_of
+
+
+@dataclass(slots=True)
+class Write:
+    """One write on its way."""
+
+    endpoint: Endpoint
+    options: WriteOptions
+    attributes: Attributes
+    size: int = 0  # bytes of the body, or of what it changes if that is more
+
+    @property
+    def resource(self) -> Resource:
+        """What is written to."""
+        return self.endpoint.resource
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What came of a write: the value and its revision (0 for a new object in a dry run).
+
+    `unchanged` tells that nothing was written because there was nothing to change.
+    """
+
+    value: bytes
+    revision: int
+    created: bool = False
+    unchanged: bool = False
+    given: str = ""  # the resourceVersion that a dry run was given for a new object: it shows it
+    link: str = ""  # the selfLink that a dry run was given: only storage drops it
+
+
+def begin(endpoint: Endpoint, request: Request, options: WriteOptions) -> Write:
+    """Begins the write that a request asks for."""
+    info = request.info
+    attributes = Attributes(request.user, info).begin(
+        endpoint.resource,
+        namespace=info.namespace,
+        name=info.name,
+        manager=manager_of(options.manager, request.headers.get(b"user-agent", b"")),
+        now=now_text(),
+        dry_run=options.dry_run,
+        warnings=request.warnings,
+    )
+    return Write(endpoint, options, attributes)
+
+
+def begin_as(endpoint: Endpoint, user: User, verb: str, namespace: str, name: str, manager: str = "") -> Write:
+    """Begins a write that no request asked for, such as a controller's, in the name of `user`.
+
+    `verb` is what access would be asked for ("create", "update", "delete"); `manager` the field manager, the user's
+    name where there is none.
+    """
+    resource = endpoint.resource
+    info = RequestInfo(
+        verb,
+        "",
+        is_resource=True,
+        group=resource.group,
+        version=resource.version,
+        resource=resource.resource,
+        subresource=resource.subresource,
+        namespace=namespace,
+        name=name,
+    )
+    attributes = Attributes(user, info).begin(
+        resource, namespace=namespace, name=name, manager=manager or user.name, now=now_text()
+    )
+    return Write(endpoint, WriteOptions(manager=manager, validation="Strict"), attributes)
+
+
+async def mutate(
+    write: Write, operation: Operation, obj: JsonObject | None, old: JsonObject | None
+) -> JsonObject | None:
+    """The mutating half of admission; the object that comes of it. Raises the first refusal."""
+    attributes = write.attributes
+    attributes.operation, attributes.obj, attributes.old = operation, obj, old
+    await write.endpoint.chain.mutate(attributes)
+    return attributes.obj
+
+
+async def validate(write: Write, operation: Operation, obj: JsonObject | None, old: JsonObject | None) -> None:
+    """The validating half of admission. Raises the first refusal."""
+    attributes = write.attributes
+    attributes.operation, attributes.obj, attributes.old = operation, obj, old
+    await write.endpoint.chain.validate(attributes)
+
+
+def invalid(write: Write, errors: Sequence[FieldError]) -> StatusError:
+    """422 with the field errors of a write."""
+    return status.invalid(write.endpoint.kind_group, write.resource.kind, write.attributes.name, errors)
+
+
+async def encoded(write: Write, obj: JsonObject) -> bytes:
+    """An object of the storage version as etcd holds it."""
+    resource = write.resource
+    return await offloaded(write.size, lambda: encode_stored(obj, resource.kind, resource.storage_version))
+
+
+async def lease_of(write: Write) -> int:
+    """The lease that the object lives under, 0 for those that stay."""
+    expiry = write.endpoint.expiry
+    return 0 if expiry is None else await expiry.lease()

@@ -1,0 +1,88 @@
+"""Resources that come and go while the feed runs: a cache for a new one, out of what the feed has kept for it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from storage.cache import ResourceCache, ResourceSpec, WatchCache
+from storage.entry import Entry
+from storage.errors import Compacted, Unavailable
+from storage.etcd import EtcdClient
+from storage.unowned import Taking, Value, Values
+
+PAGE = 500  # keys asked of etcd at once
+SLICE = 0.005  # seconds that values are worked on before others get their turn
+ATTEMPTS = 20
+RETRY = 0.1  # seconds
+
+
+async def register(cache: WatchCache, client: EtcdClient, spec: ResourceSpec) -> ResourceCache:
+    """The cache of a resource, complete as of the revision that all caches have reached; its history starts there.
+
+    Where its values were too much to keep for it they are loaded from etcd. Raises Unavailable, and is safe to cancel.
+    """
+    async with cache.adopting:
+        for _ in range(ATTEMPTS):
+            if not cache.reached or cache.has(spec.prefix):
+                return cache.register(spec)
+            taking = cache.unowned.take(spec.prefix)
+            try:
+                values = taking.values
+                if values is None:
+                    values = await _loaded(client, spec.prefix, cache.reached)
+                resource = await _adopt(cache, spec, taking, values)
+            except Compacted:  # the feed will find that out too, and load anew
+                resource = None
+                await asyncio.sleep(RETRY)
+            finally:
+                cache.unowned.give_back(taking)
+            if resource is not None:
+                return resource
+    raise Unavailable("the objects could not be loaded: etcd forgets its past faster than it is read")
+
+
+def unregister(cache: WatchCache, resource: ResourceCache) -> None:
+    """Ends a resource's cache: who follows it is overrun. Its values are kept for whom they will belong to."""
+    entries = resource.slice(0, len(resource))
+    cache.remove(resource)
+    for entry in entries:
+        cache.unowned.put(entry.key, entry, entry.revision)
+
+
+async def _loaded(client: EtcdClient, prefix: bytes, revision: int) -> Values:
+    values: Values = {}
+    key, end = prefix, prefix[:-1] + bytes([prefix[-1] + 1])
+    while True:
+        answer = await client.range(key, end, limit=PAGE, revision=revision)
+        values.update((kv.key, (kv.value, kv.mod_revision)) for kv in answer.kvs)
+        if not answer.more:
+            return values
+        key = answer.kvs[-1].key + b"\0"
+
+
+async def _adopt(cache: WatchCache, spec: ResourceSpec, taking: Taking, values: Values) -> ResourceCache | None:
+    """Registers a cache of some values and of what has changed since; None when all is void meanwhile."""
+    resource = ResourceCache(spec)
+    entries: dict[bytes, Entry] = {}
+    pause = time.monotonic() + SLICE
+    for key, (value, revision) in values.items():
+        entries[key] = resource.entry(key, _raw(value), revision)
+        if time.monotonic() > pause:
+            await asyncio.sleep(0)
+            pause = time.monotonic() + SLICE
+    if taking.void:
+        return None
+    for key, change in taking.changes.items():
+        if change is None:
+            entries.pop(key, None)
+        else:
+            entries[key] = resource.entry(key, _raw(change[0]), change[1])
+    cache.unowned.finish(taking)
+    resource.take(entries)
+    cache.add(resource)
+    return resource
+
+
+def _raw(value: Value) -> bytes:
+    return value if isinstance(value, bytes) else value.stored().raw

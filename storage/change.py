@@ -1,0 +1,137 @@
+"""Changing one object by compare-and-swap, however often others are faster: the one loop that does it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from storage.errors import REFUSALS, Conflict, CorruptObject, KeyExists, StorageError, StoredObject
+from storage.protocol import Store
+
+Finish = Callable[[bool], Awaitable[None]]  # told whether the write was made
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Stores a value, under a lease if one is given. `finish` is awaited once it is known whether that was done."""
+
+    value: bytes
+    lease: int = 0
+    finish: Finish | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Deletes the object. `finish` is awaited once it is known whether that was done."""
+
+    finish: Finish | None = None
+
+
+class Keep:
+    """Leaves everything as it is."""
+
+
+KEEP = Keep()
+Decision = Put | Delete | Keep
+Make = Callable[[StoredObject | None], Awaitable[Decision]]
+
+
+async def removed(current: StoredObject | None) -> Decision:
+    """A `Make` that has the object gone, whatever it is."""
+    return KEEP if current is None else Delete()
+
+
+class Outcome(Enum):
+    """What became of an object."""
+
+    CREATED = auto()
+    UPDATED = auto()
+    DELETED = auto()
+    UNCHANGED = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What `change` did. `before` is the version that the decision was made from, None if there was none."""
+
+    outcome: Outcome
+    before: StoredObject | None
+    after: StoredObject | None  # None if there is none any more, or still none
+    revision: int  # of the write; unchanged, that of the object, or 0 for none
+
+
+async def change(store: Store, key: bytes, make: Make, *, start: StoredObject | None = None) -> Changed:
+    """Does with an object what `make` decides of its present version (None: there is none).
+
+    The first version that `make` sees is `start`, else the cached one; both may be stale. When the write loses against
+    another one, it goes on with what is there now. Before an error of `make` is raised, and before KEEP is taken for an
+    answer, the most recent version is read, unless it was just read anyway: `make` is asked again if that is another
+    one. So `make` may be called several times; each call has to undo what the last one did besides deciding.
+
+    A `finish` is awaited with True after a write, with False after one that was certainly not made, and not at all when
+    that is not known. Raises what `make` raises, Unavailable, TooLarge, NoSpace; and CorruptObject where `make` looks
+    at a value that can't be read.
+    """
+    current = start or store.cached(key)
+    fresh = current is None
+    if current is None:
+        current = await store.get(key)
+    while True:
+        failure: Exception | None = None
+        decision: Decision = KEEP
+        try:
+            decision = await make(current)
+        except Exception as error:
+            if fresh or (isinstance(error, StorageError) and not isinstance(error, CorruptObject)):
+                raise
+            failure = error
+        if not isinstance(decision, Keep):
+            try:
+                return await write_once(store, key, current, decision)
+            except (Conflict, KeyExists) as lost:
+                current, fresh = lost.current, True
+                continue
+        if not fresh:
+            latest, fresh = await store.latest(key), True
+            if _revision(latest) != _revision(current):
+                current = latest
+                continue
+        if failure is not None:
+            raise failure
+        return Changed(Outcome.UNCHANGED, current, current, _revision(current))
+
+
+async def write_once(store: Store, key: bytes, current: StoredObject | None, decision: Put | Delete) -> Changed:
+    """Does what was decided of the version `current` (None: there is none) if that is the present one.
+
+    Raises Conflict or KeyExists with what is there instead, Unavailable, TooLarge, NoSpace; `finish` is told.
+    """
+    try:
+        done = await _write(store, key, current, decision)
+    except REFUSALS:
+        if decision.finish is not None:
+            await decision.finish(False)
+        raise
+    if decision.finish is not None:
+        await decision.finish(True)
+    return done
+
+
+async def _write(store: Store, key: bytes, current: StoredObject | None, decision: Put | Delete) -> Changed:
+    match decision:
+        case Put(value, lease):
+            if current is None:
+                outcome, revision = Outcome.CREATED, await store.create(key, value, lease)
+            else:
+                outcome, revision = Outcome.UPDATED, await store.update(key, value, current.revision, lease)
+            return Changed(outcome, current, StoredObject(key, value, revision), revision)
+        case Delete():
+            if current is None:
+                return Changed(Outcome.UNCHANGED, None, None, 0)
+            revision = await store.delete(key, current.revision)
+            return Changed(Outcome.DELETED, current, None, revision)
+
+
+def _revision(stored: StoredObject | None) -> int:
+    return 0 if stored is None else stored.revision

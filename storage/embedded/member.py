@@ -1,0 +1,325 @@
+"""One etcd member as a child process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import weakref
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+from storage.embedded.binary import binary_version, find_binary
+from storage.embedded.directory import can_hold_sockets, lock, private_directory, temporary_directory
+from storage.embedded.errors import EmbeddedEtcdError, PortTaken
+from storage.embedded.words import last_words
+
+# The shell is etcd's parent and ours its own. It holds the reading end of a pipe whose only writing end is ours: when
+# we are gone, however that came about, the pipe is at its end and etcd is killed. Unlike a parent-death signal this
+# does not depend on the thread that started it, and there is no moment at which etcd runs unguarded. The pid is
+# etcd's; the exit status of the shell too. $1 is a log file, $2 a directory to remove when we died, or empty.
+_GUARD: Final = """
+log=$1 doomed=$2; shift 2
+exec 3<&0
+"$@" </dev/null >>"$log" 2>&1 3<&- &
+etcd=$!
+( read -r _ <&3; trap '' TERM; kill -KILL $etcd; exit 7 ) >/dev/null &
+guard=$!
+echo $etcd
+exec >/dev/null 3<&-
+wait $etcd; status=$?
+kill $guard; wait $guard
+[ $? -eq 7 ] && [ -n "$doomed" ] && rm -rf -- "$doomed"
+exit $status
+"""
+
+
+class EmbeddedEtcd:
+    """One etcd member. A context manager, sync or async: entering starts it, leaving stops it.
+
+    It listens on unix sockets in its data directory, which only its user can enter: `etcd:2379` is for clients. Without
+    `data_dir` it has a temporary one, which goes with it, and does not sync its writes to the disk. With `loopback` it
+    listens on loopback ports instead, where every user of the machine may read and write. `arguments` are added to the
+    command line. It dies with this process, even when that is killed. Raises EmbeddedEtcdError for a directory that
+    can't be used.
+    """
+
+    def __init__(
+        self,
+        data_dir: Path | None = None,
+        *,
+        binary: Path | None = None,
+        arguments: Sequence[str] = (),
+        loopback: bool = False,
+    ) -> None:
+        self.binary = find_binary() if binary is None else binary.absolute()
+        self.temporary = data_dir is None
+        self.data_dir = temporary_directory() if data_dir is None else private_directory(data_dir)
+        self.pid = 0
+        self._loopback, self._arguments = loopback, tuple(arguments)
+        self._sockets = self.data_dir if can_hold_sockets(self.data_dir) else temporary_directory()
+        self._ports: tuple[int, int] | None = None if loopback else (2379, 2380)
+        self._lock: int | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        _instances.add(self)
+
+    @property
+    def endpoint(self) -> str:
+        """The client URL, as `etcdctl --endpoints` takes it. It stays the same when etcd is started again."""
+        assert self._ports is not None, "not started"
+        if not self._loopback:
+            return f"unix://{self._sockets}/etcd:2379"
+        scheme = "https" if any(argument.startswith("--cert-file") for argument in self._arguments) else "http"
+        return f"{scheme}://127.0.0.1:{self._ports[0]}"
+
+    def start(self, timeout: float = 15.0) -> None:
+        """Start it and wait until it serves. Raises EmbeddedEtcdError."""
+        chosen = self._ports is not None
+        for last in (chosen, chosen, True):
+            if not chosen:
+                self._ports = free_ports()
+            try:
+                return self._start(time.monotonic() + timeout)
+            except PortTaken as error:
+                if last:
+                    raise EmbeddedEtcdError(str(error)) from None
+
+    def stop(self) -> None:
+        """Stop it; what it has acknowledged is on disk, and `start` goes on from there."""
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        self._end(signal.SIGKILL)
+
+    def pause(self) -> None:
+        """Have it hang: connections stay open, nothing is answered. Returns when (on Linux) no thread runs any more."""
+        os.kill(self.pid, signal.SIGSTOP)
+        threads = Path(f"/proc/{self.pid}/task")
+        while not all(map(_is_stopped, threads.glob("*/stat"))):
+            time.sleep(0.001)
+
+    def resume(self) -> None:
+        """Go on after `pause`."""
+        os.kill(self.pid, signal.SIGCONT)
+
+    def close(self) -> None:
+        """Stop it for good and remove its temporary directory."""
+        self._end(signal.SIGKILL if self.temporary else signal.SIGTERM)
+        self._unlock()
+        if doomed := self._doomed():
+            shutil.rmtree(doomed, ignore_errors=True)
+
+    def wait(self) -> int:
+        """Waits until it has ended; returns its exit status."""
+        process = self._process
+        return 0 if process is None else process.wait()
+
+    def has_data(self) -> bool:
+        """Whether what it has stored is still there."""
+        return (self.data_dir / "member").is_dir()
+
+    def last_words(self) -> str:
+        """What it logged last, in a line."""
+        try:
+            with self._log.open("rb") as log:
+                log.seek(max(0, log.seek(0, os.SEEK_END) - 16_384))
+                return last_words(log.read().decode(errors="replace"))
+        except OSError as error:
+            return str(error)
+
+    def _doomed(self) -> Path | str:
+        """The directory that goes with it, if any."""
+        return self._sockets if self.temporary or self._sockets != self.data_dir else ""
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    @property
+    def _log(self) -> Path:
+        return self.data_dir / "etcd.log"
+
+    def _command(self) -> list[str]:
+        assert self._ports is not None
+        tick = 5 if self.temporary else 15
+        client, peer = self.endpoint, f"http://127.0.0.1:{self._ports[1]}"
+        if not self._loopback:
+            client, peer = "unix://etcd:2379", "unix://etcd:2380"  # relative to the working directory
+        command = [
+            str(self.binary),
+            "--name=embedded",
+            f"--data-dir={self.data_dir}",
+            f"--listen-client-urls={client}",
+            f"--advertise-client-urls={client}",
+            f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster=embedded={peer}",
+            # A single member elects itself: the sooner it may, the sooner it serves, for more work when idle.
+            f"--heartbeat-interval={tick}",
+            f"--election-timeout={10 * tick}",
+            "--logger=zap",
+            "--log-outputs=stderr",
+            "--log-level=warn",
+        ]
+        if self.temporary and binary_version(self.binary) >= (3, 5, 0):
+            command.append("--unsafe-no-fsync")
+        return [*command, *self._arguments]
+
+    def _start(self, deadline: float) -> None:
+        private_directory(self.data_dir)
+        if not self.temporary and self._lock is None:
+            self._lock = lock(self.data_dir)
+        logged = self._log.stat().st_size if self._log.exists() else 0
+        with _notify_socket() as (listener, address):
+            self._process = subprocess.Popen(
+                [
+                    "/bin/sh",
+                    "-c",
+                    _GUARD,
+                    "etcd-guard",
+                    self._log,
+                    self._doomed(),
+                    *self._command(),
+                ],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, "NOTIFY_SOCKET": address},
+                cwd=self._sockets,
+                start_new_session=True,
+            )
+            assert self._process.stdout is not None
+            with self._process.stdout as output:
+                self.pid = int(output.readline())
+            while not _notified(listener) and not self._is_healthy():
+                if self._process.poll() is not None or time.monotonic() > deadline:
+                    self.kill()
+                    said = self._log.read_bytes()[logged:].decode(errors="replace")
+                    kind = PortTaken if "address already in use" in said else EmbeddedEtcdError
+                    kept = "" if self.temporary else f" (more in {self._log})"
+                    raise kind(f"{self.binary} did not start: {last_words(said)}{kept}")
+
+    def _is_healthy(self) -> bool:
+        # etcd 3.4 tells only a systemd when it is ready.
+        if binary_version(self.binary) >= (3, 5, 0) or self.endpoint.startswith("https"):
+            return False
+        connection = _LocalConnection(self.endpoint)
+        try:
+            connection.request("GET", "/health")
+            return b"true" in connection.getresponse().read()
+        except OSError:
+            return False
+        finally:
+            connection.close()
+
+    def _end(self, how: signal.Signals) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        for sent in (how, signal.SIGKILL):
+            if process.poll() is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self.pid, sent)
+                    os.kill(self.pid, signal.SIGCONT)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(10)
+        assert process.stdin is not None
+        process.stdin.close()
+
+    def __enter__(self) -> EmbeddedEtcd:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> EmbeddedEtcd:
+        return await asyncio.to_thread(self.__enter__)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self.close)
+
+
+def _is_stopped(stat: Path) -> bool:
+    try:
+        return stat.read_text().rpartition(") ")[2].startswith("T")
+    except OSError:
+        return True
+
+
+def free_ports() -> tuple[int, int]:
+    """Two loopback ports that nobody listens on now."""
+    with socket.socket() as one, socket.socket() as other:
+        one.bind(("127.0.0.1", 0))
+        other.bind(("127.0.0.1", 0))
+        return one.getsockname()[1], other.getsockname()[1]
+
+
+class _LocalConnection(http.client.HTTPConnection):
+    """HTTP to an endpoint on this machine, unix sockets included."""
+
+    def __init__(self, endpoint: str) -> None:
+        scheme, _, self._target = endpoint.partition("://")
+        super().__init__("localhost" if scheme == "unix" else self._target, timeout=1)
+        self._unix = scheme == "unix"
+
+    def connect(self) -> None:
+        if not self._unix:
+            return super().connect()
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._target)
+
+
+@contextlib.contextmanager
+def _notify_socket() -> Iterator[tuple[socket.socket, str]]:
+    """Where etcd says that it is ready, as services of systemd do (sd_notify)."""
+    with (
+        tempfile.TemporaryDirectory(prefix="etcd-") as directory,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener,
+    ):
+        address = f"{directory}/notify"
+        listener.bind(address)
+        listener.settimeout(0.05)
+        yield listener, address
+
+
+def _notified(listener: socket.socket) -> bool:
+    try:
+        return b"READY=1" in listener.recv(256)
+    except TimeoutError:
+        return False
+
+
+_instances: weakref.WeakSet[EmbeddedEtcd] = weakref.WeakSet()
+
+
+def _forget_pipes() -> None:
+    """A forked child must not keep etcd alive by holding the pipe open."""
+    for instance in _instances:
+        instance._unlock()
+        if instance._process is not None and instance._process.stdin is not None:
+            os.close(instance._process.stdin.fileno())
+            instance._process = None
+
+
+os.register_at_fork(after_in_child=_forget_pipes)

@@ -1,0 +1,74 @@
+"""What was made of an object version at some cost, so that it is made once: converted, encoded, parsed.
+
+It hangs on the entry and is never asked for again once that has been replaced. All of it together is bounded by bytes:
+what was not asked for longest goes first, and is made again when somebody asks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+LIMIT = 64 << 20  # bytes, in a process
+OVERHEAD = 200  # bytes that remembering one thing takes
+
+T = TypeVar("T")
+
+
+class Memo:
+    """What is remembered of one object version."""
+
+    __slots__ = ("making", "size", "values")
+
+    def __init__(self) -> None:
+        self.values: dict[object, object] = {}
+        self.making: dict[object, asyncio.Future[Any]] = {}
+        self.size = 0
+
+
+class Memos:
+    """Bounds what all memos hold together."""
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self.limit, self.size = limit, 0
+        self._by_use: OrderedDict[Memo, None] = OrderedDict()
+
+    def find(self, memo: Memo, key: object) -> object | None:
+        """What is remembered under a key, None if nothing is."""
+        found = memo.values.get(key)
+        if found is not None:
+            self._by_use.move_to_end(memo)
+        return found
+
+    def keep(self, memo: Memo, key: object, value: object, size: int) -> None:
+        """Remembers a value of about `size` bytes, but for one that took more than a tenth of the room there is."""
+        size += OVERHEAD
+        if size * 10 > self.limit or key in memo.values:
+            return
+        memo.values[key] = value
+        memo.size += size
+        self.size += size
+        self._by_use[memo] = None
+        self._by_use.move_to_end(memo)
+        while self.size > self.limit:
+            self._drop(self._by_use.popitem(last=False)[0])
+
+    def _drop(self, memo: Memo) -> None:
+        self.size -= memo.size
+        memo.values.clear()
+        memo.size = 0
+
+
+async def made_once(memo: Memo, key: object, make: Callable[[], Awaitable[T]]) -> T:
+    """What `make` gives; those who ask while it is being made wait for the same. Raises what it raises, to all of them.
+
+    Whoever is cancelled meanwhile leaves the others waiting for it.
+    """
+    making = memo.making.get(key)
+    if making is None:
+        making = memo.making[key] = asyncio.ensure_future(make())
+        making.add_done_callback(lambda _: memo.making.pop(key, None))
+    made: T = await asyncio.shield(making)
+    return made

@@ -1,0 +1,66 @@
+"""What a store of objects promises. Whatever writes objects takes a `Store`, and relies on nothing but this."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from storage.entry import Entry
+from storage.errors import StoredObject
+
+
+class Store(Protocol):
+    """Objects by key. Keys are whole etcd keys; values are canonical JSON without a resourceVersion.
+
+    A revision is that of the whole store: every write gives it a greater one, and it becomes the object's
+    resourceVersion. What is written is seen by every read that starts after the write has returned, but for `cached`.
+    A value that can't be read is handed out as a `StoredObject` that is `corrupt`: its `value` raises CorruptObject,
+    its revision is good for a comparison.
+
+    Everything that waits may raise Unavailable: a read has not been answered then, and of a write nobody knows whether
+    it was made. After one of REFUSALS it was certainly not.
+    """
+
+    def cached(self, key: bytes) -> StoredObject | None:
+        """A version that was the most recent one some time ago, at once. None tells nothing at all."""
+        ...
+
+    def cached_entry(self, key: bytes) -> Entry | None:
+        """As `cached`, with what is remembered of this version: for those who read an object often."""
+        ...
+
+    def cached_entries(self, prefix: bytes) -> list[Entry]:
+        """All objects under a prefix that ends in "/" as `cached` has them, at once, in key order."""
+        ...
+
+    async def get(self, key: bytes) -> StoredObject | None:
+        """The most recent version, asked of where it is kept; None if there is none."""
+        ...
+
+    async def latest(self, key: bytes) -> StoredObject | None:
+        """As `get`, out of the cache where that can be known to be up to date: cheaper among many."""
+        ...
+
+    async def list(self, prefix: bytes) -> list[StoredObject]:
+        """All objects under a prefix that ends in "/", most recent, in key order."""
+        ...
+
+    async def create(self, key: bytes, value: bytes, lease: int = 0) -> int:
+        """Puts a key that is not there; its revision.
+
+        The object lives as long as the lease, if one is given. Raises KeyExists with what is there, TooLarge, NoSpace.
+        """
+        ...
+
+    async def update(self, key: bytes, value: bytes, expected: int, lease: int = 0) -> int:
+        """Replaces the version of the revision `expected`, under the lease or (0) none; the new revision.
+
+        Raises Conflict with what is there instead, TooLarge, NoSpace.
+        """
+        ...
+
+    async def delete(self, key: bytes, expected: int) -> int:
+        """Deletes the version of the revision `expected`; the deletion's revision.
+
+        Raises Conflict with what is there instead.
+        """
+        ...

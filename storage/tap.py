@@ -1,0 +1,149 @@
+"""One ordered stream of changes of some resources, for those who keep something up to date from them.
+
+It starts from a state and tells every change after it in the order of revisions, whichever of the resources it is of.
+A consumer is a position in each history and nothing else: a slow one holds up nobody. When it has fallen behind what
+the histories keep, or the cache had to start over, it gets a state again. Versions that can't be read are not shown:
+what was readable last stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+
+from storage.cache import ResourceCache, WatchCache
+from storage.entry import Change, Entry
+from storage.history import Overrun
+
+PART = 512  # changes of one resource that are told at once
+
+_revision_of = attrgetter("change.revision")
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """All objects of each resource, in key order, as of a revision. What was told before is void."""
+
+    revision: int
+    entries: dict[ResourceCache, list[Entry]]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A change, and of what."""
+
+    resource: ResourceCache
+    change: Change
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Changes in order, at least one. Everything up to a revision has been told with them."""
+
+    revision: int
+    told: list[Told]
+
+
+Batch = State | Changes
+
+
+async def tap(cache: WatchCache, resources: Sequence[ResourceCache]) -> AsyncIterator[Batch]:
+    """The state of some resources, once the cache has one, and what changes. Ends when one of them is unregistered."""
+    await cache.reach(1)
+    positions: list[int] | None = None
+    while not any(resource.closed for resource in resources):
+        if positions is None:
+            positions = [resource.history.end for resource in resources]
+            yield _state(cache, resources)
+        try:
+            bound, told = _next(cache, resources, positions)
+        except Overrun:
+            positions = None
+            continue
+        if told:
+            yield Changes(bound, told)
+        elif all(map(_is_at_end, resources, positions)):
+            await _changed(resources)
+
+
+def listen(cache: WatchCache, resources: Sequence[ResourceCache], tell: Callable[[Batch], None]) -> Callable[[], None]:
+    """Tells the same, but at once: first the state, which is empty where there is none yet, then each change in the
+    turn of the loop in which it is applied, so that what this process has written is told before its writer goes on.
+
+    Gives a function that ends it. `tell` must be quick. It may find the caches in the midst of being changed: what it
+    was told is what it may go by.
+    """
+    known: list[int] = []
+
+    def tell_state() -> None:
+        generations = [resource.generation for resource in resources]
+        if generations != known:
+            known[:] = generations
+            tell(_state(cache, resources))
+
+    def told_by(resource: ResourceCache) -> Callable[[Change | None], None]:
+        def told(change: Change | None) -> None:
+            if change is None:
+                tell_state()
+                return
+            readable = change.readable() if change.corrupt else change
+            if readable is not None:
+                tell(Changes(change.revision, [Told(resource, readable)]))
+
+        return told
+
+    ends = [resource.listen(told_by(resource)) for resource in resources]
+    tell_state()
+
+    def end() -> None:
+        for each in ends:
+            each()
+
+    return end
+
+
+def _state(cache: WatchCache, resources: Sequence[ResourceCache]) -> State:
+    return State(cache.reached, {resource: _readable(resource) for resource in resources})
+
+
+def _readable(resource: ResourceCache) -> list[Entry]:
+    entries = [entry.readable for entry in resource.slice(0, len(resource))]
+    return [entry for entry in entries if entry is not None]
+
+
+def _next(cache: WatchCache, resources: Sequence[ResourceCache], positions: list[int]) -> tuple[int, list[Told]]:
+    """The next changes of all resources up to one revision, and that; moves the positions. Raises Overrun."""
+    bound, found = cache.reached, []
+    for resource, position in zip(resources, positions, strict=True):
+        end = resource.history.end
+        part = resource.history.between(position, min(end, position + PART))
+        if len(part) < end - position:
+            bound = min(bound, part[-1].revision)
+        found.append(part)
+    told: list[Told] = []
+    for index, (resource, part) in enumerate(zip(resources, found, strict=True)):
+        for change in part:
+            if change.revision > bound:
+                break
+            positions[index] += 1
+            readable = change.readable() if change.corrupt else change
+            if readable is not None:
+                told.append(Told(resource, readable))
+    told.sort(key=_revision_of)
+    return bound, told
+
+
+def _is_at_end(resource: ResourceCache, position: int) -> bool:
+    return position >= resource.history.end
+
+
+async def _changed(resources: Sequence[ResourceCache]) -> None:
+    """Waits until one of the resources has changed."""
+    waiters = [resource.changes() for resource in resources]
+    try:
+        await asyncio.wait(waiters, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for resource, waiter in zip(resources, waiters, strict=True):
+            resource.forget(waiter)

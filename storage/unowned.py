@@ -1,0 +1,133 @@
+"""What lies under the root and belongs to no registered resource, kept for the resource that it will belong to.
+
+So a definition of custom resources finds its objects at once when it appears, and leaves them behind when it goes. The
+bytes are bounded: when they exceed the limit the largest part is dropped, and what registers there is loaded from etcd.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+
+from storage.entry import Entry
+
+log = logging.getLogger(__name__)
+
+LIMIT = 64 << 20  # bytes, in a process
+
+Value = bytes | Entry  # as etcd has it, or as the resource had it that it belonged to
+Values = dict[bytes, tuple[Value, int]]  # key -> value, mod revision
+
+
+@dataclass(slots=True)
+class Taking:
+    """What is taken from under a prefix: how it was, and what has changed there since.
+
+    `values` are None where they were dropped; `void` tells that nothing is to be given back: everything was loaded anew
+    meanwhile, or it has found its owner.
+    """
+
+    prefix: bytes
+    values: Values | None
+    changes: dict[bytes, tuple[Value, int] | None] = field(default_factory=dict)
+    void: bool = False
+
+
+class Unowned:
+    """Values by the first segment of their keys under the root."""
+
+    def __init__(self, root: bytes, limit: int = LIMIT) -> None:
+        self._root, self._limit = root, limit
+        self.size = 0  # bytes
+        self.dropped: set[bytes] = set()  # segments whose values were too much
+        self._segments: dict[bytes, Values] = {}
+        self._sizes: dict[bytes, int] = {}
+        self._takings: list[Taking] = []
+
+    def put(self, key: bytes, value: Value, revision: int) -> None:
+        """A key was written."""
+        taking = self._taking(key)
+        if taking is not None:
+            taking.changes[key] = value, revision
+            return
+        segment = self._segment(key)
+        if segment in self.dropped:
+            return
+        values = self._segments.setdefault(segment, {})
+        before = values.get(key)
+        values[key] = value, revision
+        self._count(segment, _size(key, value) - (_size(key, before[0]) if before else 0))
+        while self.size > self._limit:
+            self._drop(max(self._sizes, key=lambda each: self._sizes[each]))
+
+    def remove(self, key: bytes) -> None:
+        """A key was deleted."""
+        taking = self._taking(key)
+        if taking is not None:
+            taking.changes[key] = None
+            return
+        segment = self._segment(key)
+        before = self._segments.get(segment, {}).pop(key, None)
+        if before is not None:
+            self._count(segment, -_size(key, before[0]))
+
+    def start_over(self) -> None:
+        """Forgets everything, as everything is about to be loaded anew."""
+        self._segments.clear()
+        self._sizes.clear()
+        self.dropped.clear()
+        self.size = 0
+        for taking in self._takings:
+            taking.void = True
+        self._takings.clear()
+
+    def take(self, prefix: bytes) -> Taking:
+        """Takes what lies under a prefix; changes there go to the `Taking` from now on, until it is `finish`ed."""
+        segment = self._segment(prefix)
+        taking = Taking(prefix, None if segment in self.dropped else {})
+        if taking.values is not None:
+            for key in [key for key in self._segments.get(segment, ()) if key.startswith(prefix)]:
+                taking.values[key] = found = self._segments[segment].pop(key)
+                self._count(segment, -_size(key, found[0]))
+        self._takings.append(taking)
+        return taking
+
+    def finish(self, taking: Taking) -> None:
+        """What was taken has found its owner."""
+        taking.void = True
+        self._takings.remove(taking)
+
+    def give_back(self, taking: Taking) -> None:
+        """Keeps what was taken and has found no owner."""
+        if taking.void:
+            return
+        self.finish(taking)
+        for key, each in {**(taking.values or {}), **taking.changes}.items():
+            if each is not None:
+                self.put(key, *each)
+
+    def _taking(self, key: bytes) -> Taking | None:
+        return next((each for each in self._takings if key.startswith(each.prefix)), None)
+
+    def _segment(self, key: bytes) -> bytes:
+        return key[len(self._root) :].partition(b"/")[0]
+
+    def _count(self, segment: bytes, size: int) -> None:
+        self.size += size
+        self._sizes[segment] = left = self._sizes.get(segment, 0) + size
+        if not left:
+            del self._sizes[segment], self._segments[segment]
+
+    def _drop(self, segment: bytes) -> None:
+        size = self._sizes.pop(segment)
+        log.warning(
+            "values that belong to no resource are too much to keep",
+            extra={"prefix": (self._root + segment).decode(errors="replace"), "bytes": size, "limit": self._limit},
+        )
+        self.size -= size
+        del self._segments[segment]
+        self.dropped.add(segment)
+
+
+def _size(key: bytes, value: Value) -> int:
+    return 200 + len(key) + (len(value) if isinstance(value, bytes) else value.size)

@@ -1,0 +1,279 @@
+"""Structural types, as definitions of custom resources have them: pruning, nulls, defaults, order, field sets."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.apply import server_side_apply, update_managed
+from gateway.apply.comparison import compare
+from gateway.apply.merging import merged
+from gateway.apply.nonconformity import nonconformity
+from gateway.apply.removal import without
+from gateway.apply.walks import applied_paths, every_path
+from gateway.defaults.structural import apply_structural_defaults
+from gateway.schema.body import parse_body
+from gateway.schema.catalog import META, type_of
+from gateway.schema.decode import DecodeReport, decode
+from gateway.schema.order import in_go_order
+from gateway.schema.types import Field, Kind, Omit, Type
+
+STRING = Type(Kind.STRING, "string", structural=True)
+NUMBER = Type(Kind.INT64, "integer", structural=True)
+INT_OR_STRING = Type(Kind.INT_OR_STRING, "int-or-string", structural=True)
+FREE = Type(Kind.ANY, "object", structural=True, preserves=True)
+
+
+def struct(fields: dict[str, Type] | None = None, **facts: Any) -> Type:
+    made = {name: Field(name, name, type_, Omit.NIL, default=type_.default) for name, type_ in (fields or {}).items()}
+    return Type(Kind.STRUCT, "object", fields=made, structural=True, **facts)
+
+
+def items(elem: Type, **facts: Any) -> Type:
+    return Type(Kind.LIST, "array", elem=elem, structural=True, **facts)
+
+
+def defaulted(kind: Kind, default: Any, **facts: Any) -> Type:
+    return Type(kind, kind.value, structural=True, default=default, **facts)
+
+
+def resource(fields: dict[str, Type], **facts: Any) -> Type:
+    own = {"apiVersion": STRING, "kind": STRING, "metadata": type_of(META + "ObjectMeta")}
+    return struct({**own, **fields}, embedded=True, **facts)
+
+
+def read(type_: Type, value: Any) -> tuple[Any, list[str]]:
+    report = DecodeReport()
+    body, _ = parse_body(json.dumps(value).encode())
+    return decode(type_, body, report), report.problems
+
+
+def test_what_the_schema_does_not_know_is_pruned_and_told_sorted_by_path() -> None:
+    type_ = struct({"a": STRING, "l": items(struct({"x": NUMBER})), "m": struct(elem=struct({"y": STRING}))})
+    value = {"z": 1, "m": {"k": {"y": "", "no": 1}}, "l": [{"x": 1}, {"no": None, "x": 2}], "b": {"c": 1}}
+    result, problems = read(type_, value)
+    assert result == {"m": {"k": {"y": ""}}, "l": [{"x": 1}, {"x": 2}]}
+    assert problems == [f'unknown field "{path}"' for path in ("b", "l[1].no", "m.k.no", "z")]
+
+
+def test_duplicates_are_told_before_unknown_fields_and_the_last_one_counts() -> None:
+    body, _ = parse_body(b'{"no":1,"s":{"a":"1","a":"2"},"s":{"b":{"c":1,"c":2}}}')
+    report = DecodeReport()
+    type_ = struct({"s": struct({"a": STRING, "b": FREE})})
+    assert decode(type_, body, report) == {"s": {"b": {"c": 2}}}
+    assert report.problems == [
+        'duplicate field "s.a"', 'duplicate field "s"', 'duplicate field "s.b.c"', 'unknown field "no"',
+    ]  # fmt: skip
+
+
+def test_unknown_fields_are_preserved_where_that_is_said_but_not_below_what_is_specified() -> None:
+    type_ = struct({"known": struct({"a": STRING})}, preserves=True)
+    value = {"known": {"a": "", "no": 1}, "other": {"b": [{"c": None}]}}
+    assert read(type_, value) == (
+        {"known": {"a": ""}, "other": {"b": [{"c": None}]}},
+        ['unknown field "known.no"'],
+    )
+    in_list = items(struct({"known": struct({"a": STRING})}), preserves=True)
+    value = {"l": [{"other": 1, "known": {"no": 1}}]}
+    assert read(struct({"l": in_list}), value)[0] == {"l": [{"other": 1, "known": {}}]}
+
+
+def test_properties_and_additional_properties_stand_side_by_side() -> None:
+    type_ = struct({"a": struct({"x": STRING})}, elem=struct({"y": STRING}))
+    value = {"a": {"x": "", "y": ""}, "b": {"x": "", "y": ""}}
+    assert read(type_, value)[0] == {"a": {"x": ""}, "b": {"y": ""}}
+
+
+def test_json_types_are_for_validation_to_judge() -> None:
+    type_ = struct({"s": STRING, "n": NUMBER, "o": struct({"a": STRING}), "l": items(NUMBER), "i": INT_OR_STRING})
+    value = {"s": 1, "n": "x", "o": [1], "l": {"a": 1}, "i": True}
+    assert read(type_, value) == (value, [])
+
+
+def test_an_embedded_resource_has_metadata_like_any_object() -> None:
+    type_ = struct({"template": resource({"spec": struct({"a": STRING})})})
+    metadata = {"name": "x", "labels": None, "no": 1, "creationTimestamp": None, "finalizers": []}
+    value = {"template": {"kind": "K", "apiVersion": "v1", "metadata": metadata, "spec": {"a": "", "no": 1}, "no": 1}}
+    result, problems = read(type_, value)
+    assert result == {"template": {"kind": "K", "apiVersion": "v1", "metadata": {"name": "x"}, "spec": {"a": ""}}}
+    assert problems == [f'unknown field "template.{path}"' for path in ("metadata.no", "no", "spec.no")]
+
+
+def settled(type_: Type, value: Any) -> Any:
+    apply_structural_defaults(type_, value)
+    return value
+
+
+def test_nulls_stay_where_they_are_nullable_and_else_go_or_become_the_default() -> None:
+    type_ = struct(
+        {
+            "plain": STRING,
+            "nullable": Type(Kind.STRING, "string", structural=True, nullable=True),
+            "defaulted": defaulted(Kind.STRING, "d"),
+            "both": defaulted(Kind.STRING, "d", nullable=True),
+            "list": items(STRING),
+            "map": struct(elem=STRING),
+            "free": FREE,
+        }
+    )
+    nulls = {"plain": None, "nullable": None, "defaulted": None, "both": None, "free": {"a": None}}
+    assert read(type_, nulls)[0] == nulls
+    assert settled(type_, {**nulls, "list": [None], "map": {"a": None, "b": ""}}) == {
+        "nullable": None, "defaulted": "d", "both": None, "free": {"a": None}, "list": [None], "map": {"b": ""},
+    }  # fmt: skip
+
+
+def test_defaults_reach_what_defaults_have_made_and_are_not_shared() -> None:
+    inner = struct({"a": defaulted(Kind.LIST, [{}], elem=struct({"b": defaulted(Kind.INT64, 1)}))}, default={})
+    type_ = struct({"s": inner, "l": items(defaulted(Kind.INT64, 7))}, elem=defaulted(Kind.STRING, "x"))
+    one, other = settled(type_, {"l": [None, 1], "more": None}), settled(type_, {})
+    assert one == {"l": [7, 1], "more": "x", "s": {"a": [{"b": 1}]}}
+    one["s"]["a"].append(2)
+    assert other == {"s": {"a": [{"b": 1}]}}
+
+
+def test_members_are_sorted_as_those_of_go_maps() -> None:
+    type_ = struct({"z": struct({"b": STRING, "a": STRING}), "a": FREE}, elem=FREE)
+    value = {"z": {"b": "", "a": ""}, "x": {"d": [{"f": 1, "e": 1}], "c": 1}, "a": {"h": 1, "g": 1}}
+    assert json.dumps(in_go_order(type_, value)) == json.dumps(value, sort_keys=True)
+
+
+LEAF: dict[str, Any] = {}
+
+
+def test_field_sets_see_what_properties_and_additional_properties_say() -> None:
+    atomic = struct({"a": STRING}, atomic=True)
+    keyed = items(struct({"id": STRING}), list_type="map", list_map_keys=("id",))
+    type_ = struct({"s": struct({"a": STRING}), "at": atomic, "i": INT_OR_STRING}, elem=keyed)
+    value = {"s": {"a": "1"}, "at": {"a": "1"}, "i": 1, "more": [{"id": "x"}]}
+    every, applied = every_path(type_), applied_paths(type_)
+    assert every and applied
+    assert every(value) == {
+        ".": LEAF,
+        "f:at": LEAF,
+        "f:i": LEAF,
+        "f:more": {".": LEAF, 'k:{"id":"x"}': {".": LEAF, "f:id": LEAF}},
+        "f:s": {".": LEAF, "f:a": LEAF},
+    }
+    assert applied(value) == {
+        "f:s": {"f:a": LEAF},
+        "f:at": LEAF,
+        "f:i": LEAF,
+        "f:more": {".": LEAF, 'k:{"id":"x"}': {".": LEAF, "f:id": LEAF}},
+    }
+    assert without(value, {"f:more": {'k:{"id":"x"}': LEAF}}, type_) == {**value, "more": None}
+    assert merged({"more": [{"id": "y"}]}, {"more": [{"id": "x"}]}, type_) == {"more": [{"id": "y"}, {"id": "x"}]}
+    assert compare({"more": [{"id": "y"}]}, {"more": []}, type_).removed == {
+        "f:more": {'k:{"id":"y"}': {".": LEAF, "f:id": LEAF}}
+    }
+
+
+@pytest.mark.parametrize("facts", [{"preserves": True}, {"lenient": True}, {"elem": FREE}])
+def test_an_apply_may_name_unknown_members_only_where_the_schema_is_open(facts: dict[str, Any]) -> None:
+    closed, opened = struct({"a": STRING}), struct({"a": STRING}, **facts)
+    assert nonconformity({"b": {"c": 1}}, closed) == ".b: field not declared in schema"
+    assert nonconformity({"b": {"c": 1}, "a": "x"}, opened) is None
+    assert nonconformity({"b": {"c": 1}, "a": {}}, opened) is not None
+    assert nonconformity({"b": 1}, struct(elem=STRING)) is not None
+
+
+SCALARS = st.one_of(st.integers(2, 5), st.sampled_from(["", "x"]), st.booleans(), st.none())
+NAMES = st.sampled_from(["a", "b", "c"])
+JSON = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner, max_size=3), max_leaves=8
+)
+DEFAULTS = st.none() | st.sampled_from(["x", 1])
+LEAVES = st.builds(
+    lambda kind, nullable, default: Type(kind, kind.value, structural=True, nullable=nullable, default=default),
+    st.sampled_from([Kind.STRING, Kind.INT64, Kind.INT_OR_STRING, Kind.ANY]), st.booleans(), DEFAULTS,
+)  # fmt: skip
+
+
+def containers(inner: st.SearchStrategy[Type]) -> st.SearchStrategy[Type]:
+    structs = st.builds(
+        lambda fields, elem, preserves, nullable: struct(fields, elem=elem, preserves=preserves, nullable=nullable),
+        st.dictionaries(NAMES, inner, max_size=3), st.none() | inner, st.booleans(), st.booleans(),
+    )  # fmt: skip
+    return structs | st.builds(items, inner)
+
+
+TYPES = st.builds(
+    lambda fields, elem, preserves: struct(fields, elem=elem, preserves=preserves),
+    st.dictionaries(NAMES, st.recursive(LEAVES, containers, max_leaves=5), min_size=1, max_size=3),
+    st.none() | LEAVES,
+    st.booleans(),
+)
+OBJECTS = st.dictionaries(NAMES, JSON, max_size=3)
+
+
+def pruned(type_: Type, value: Any) -> Any:
+    """Pruning as the documentation tells it, by walking type and value together."""
+    if type_.kind is Kind.LIST and isinstance(value, list) and type_.elem:
+        return [pruned(type_.elem, item) for item in value]
+    if type_.kind is not Kind.STRUCT or not isinstance(value, dict):
+        return value
+    found = {}
+    for name, member in value.items():
+        known = type_.fields[name].type if name in type_.fields else type_.elem
+        if known is not None or type_.preserves:
+            found[name] = member if known is None else pruned(known, member)
+    return found
+
+
+@given(TYPES, OBJECTS)
+def test_reading_is_pruning_and_tells_when_it_took_something(type_: Type, value: dict[str, Any]) -> None:
+    before = deepcopy(value)
+    result, problems = read(type_, value)
+    assert result == pruned(type_, value)
+    assert bool(problems) == (result != value)
+    assert value == before
+    assert read(type_, result) == (result, [])
+
+
+@given(TYPES, OBJECTS)
+def test_defaulting_twice_changes_nothing_and_leaves_no_forbidden_null(type_: Type, value: dict[str, Any]) -> None:
+    once = settled(type_, read(type_, value)[0])
+    assert settled(type_, deepcopy(once)) == once
+    for name, field in type_.fields.items():
+        if field.type.default is not None:
+            assert name in once
+        if not field.type.nullable:
+            assert once.get(name, "") is not None
+    assert in_go_order(type_, once) == once
+
+
+@given(TYPES, OBJECTS, OBJECTS)
+def test_nothing_differs_in_equal_values_alone(type_: Type, one: dict[str, Any], other: dict[str, Any]) -> None:
+    one, other = read(type_, one)[0], read(type_, other)[0]
+    if nonconformity(one, type_) or nonconformity(other, type_):
+        return
+    found = compare(one, other, type_)
+    assert bool(found.changed or found.removed) == (one != other)
+
+
+@given(TYPES, OBJECTS, OBJECTS)
+def test_what_is_applied_is_there_owned_and_applied_again_changes_nothing(
+    type_: Type, live: dict[str, Any], config: dict[str, Any]
+) -> None:
+    live, config = read(type_, live)[0], read(type_, config)[0]
+    root = resource({name: field.type for name, field in type_.fields.items()}, elem=type_.elem, preserves=True)
+    if nonconformity(live, root) or nonconformity(config, root):
+        return
+    head = {"apiVersion": "e.com/v1", "kind": "W"}
+    stored = {**head, "metadata": {"name": "w"}, **live}
+    update_managed(stored, None, root, manager="m", api_version="e.com/v1", now="2024-01-01T00:00:00Z")
+
+    def applied(to: dict[str, Any]) -> dict[str, Any]:
+        sent = {**head, "metadata": {"name": "w"}, **deepcopy(config)}
+        return server_side_apply(
+            to, sent, root, manager="a", force=True, api_version="e.com/v1", kind="W", now="2024-01-02T00:00:00Z"
+        )  # fmt: skip
+
+    once = applied(stored)
+    assert merged(once, {**head, **config}, root) is once
+    assert applied(once) is once

@@ -1,0 +1,77 @@
+"""What is compiled from a type lives on it, and goes with it."""
+
+import gc
+import weakref
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from gateway.apply.comparison import compare
+from gateway.apply.merging import merged
+from gateway.apply.nonconformity import nonconformity
+from gateway.apply.walks import applied_paths, every_path
+from gateway.schema.catalog import type_of
+from gateway.schema.decode import DecodeReport, decode
+from gateway.schema.empty_lists import null_empty_lists
+from gateway.schema.order import in_go_order
+from gateway.schema.protobuf import read_message
+from gateway.schema.types import Field, Kind, Omit, Type, compiled
+
+USES: dict[str, Callable[[Type, dict[str, Any]], object]] = {
+    "decode": lambda type_, value: decode(type_, value, DecodeReport()),
+    "order": in_go_order,
+    "empty lists": null_empty_lists,
+    "protobuf": lambda type_, value: read_message(type_, b""),
+    "comparison": lambda type_, value: compare(value, {**value, "more": 1}, type_),
+    "merge": lambda type_, value: merged(value, {**value, "more": 1}, type_),
+    "conformity": lambda type_, value: nonconformity(value, type_),
+    "paths": lambda type_, value: (every_path(type_) or str)(value),
+    "applied paths": lambda type_, value: (applied_paths(type_) or str)(value),
+}
+
+
+def custom_type() -> Type:
+    """A kind that refers to itself and, in its metadata, to a type of the catalog."""
+    string = Type(Kind.STRING, "string")
+    root = Type(Kind.STRUCT, "v1.Tree")
+    items = Type(Kind.LIST, "[]v1.Tree", elem=root, list_type="map", list_map_keys=("name",))
+    for name, type_, number in (
+        ("metadata", type_of("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"), 1),
+        ("name", string, 2),
+        ("more", Type(Kind.INT32, "int32"), 3),
+        ("items", items, 4),
+    ):
+        root.fields[name] = Field(name, name, type_, Omit.EMPTY, number=number)
+    return root
+
+
+def test_a_type_that_nobody_holds_is_collected_with_all_that_was_compiled_from_it() -> None:
+    type_ = custom_type()
+    value = {"metadata": {"name": "x", "labels": {"a": "b"}}, "name": "n", "items": [{"name": "m", "items": []}]}
+    for use in USES.values():
+        use(type_, value)
+    assert type_.compiled
+    gone = weakref.ref(type_)
+    del type_
+    gc.collect()
+    assert gone() is None
+
+
+def test_what_is_compiled_is_made_once_a_type_and_none_counts_as_made() -> None:
+    made: list[Type] = []
+
+    @compiled
+    def thing(type_: Type) -> None:
+        made.append(type_)
+
+    one, other = Type(Kind.STRING, "one"), Type(Kind.STRING, "other")
+    for type_ in (one, other, one):
+        thing(type_)
+    assert made == [one, other]
+
+
+def test_a_variant_of_a_type_shares_nothing_compiled_with_it() -> None:
+    type_ = custom_type()
+    every_path(type_)
+    assert not replace(type_, atomic=True).compiled
+    assert every_path(replace(type_, atomic=True)) is None

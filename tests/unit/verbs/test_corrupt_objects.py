@@ -1,0 +1,96 @@
+"""What can't be read is neither shown nor written back, and goes only when that is asked for in so many words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gateway.http.failures import as_status
+from gateway.http.status import StatusError
+from gateway.kinds.attributes import Attributes
+from storage.errors import CorruptObject
+from tests.unit.verbs.conftest import Api
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+KEY = b"/registry/configmaps/default/a"
+UNSAFE = "ignoreStoreReadErrorWithClusterBreakingPotential"
+OBJECT = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": "b"}}
+
+
+@pytest.fixture
+def corrupt(api: Api) -> Api:
+    api.store.spoil(KEY, b"?")
+    return api
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "media_type"),
+    [
+        ("PUT", OBJECT, "application/json"),
+        ("PATCH", {"data": {"x": "y"}}, "application/merge-patch+json"),
+        ("PATCH", [{"op": "add", "path": "/data", "value": {}}], "application/json-patch+json"),
+        ("PATCH", OBJECT, "application/apply-patch+yaml"),
+        ("DELETE", None, ""),
+        ("DELETE", {"kind": "DeleteOptions", "apiVersion": "v1", UNSAFE: False}, "application/json"),
+    ],
+)
+async def test_a_write_to_it_is_answered_500_and_changes_nothing(
+    corrupt: Api, method: str, body: Any, media_type: str
+) -> None:
+    query = "fieldManager=m" if "apply" in media_type else ""
+    before = corrupt.store.objects[KEY]
+    with pytest.raises(CorruptObject) as refused:
+        await corrupt.send(method, f"{MAPS}/a", body, media_type, query)
+    answer = as_status(refused.value)
+    assert (answer.code, answer.message) == (500, "the test says so")
+    assert corrupt.store.objects[KEY] == before
+
+
+async def test_its_name_is_taken(corrupt: Api) -> None:
+    with pytest.raises(StatusError) as refused:
+        await corrupt.send("POST", MAPS, OBJECT)
+    assert refused.value.reason == "AlreadyExists"
+
+
+async def test_it_goes_when_that_is_asked_for(corrupt: Api) -> None:
+    code, answer = await corrupt.send("DELETE", f"{MAPS}/a", query=f"{UNSAFE}=true")
+    assert (code, answer["status"], answer["details"]) == (200, "Success", {"name": "a", "kind": "ConfigMap"})
+    assert KEY not in corrupt.store.objects
+
+
+@pytest.mark.parametrize(
+    ("options", "refused"),
+    [
+        ({"dryRun": ["All"]}, ["dryRun"]),
+        ({"gracePeriodSeconds": 0, "propagationPolicy": "Orphan"}, ["propagationPolicy", "gracePeriodSeconds"]),
+        ({"orphanDependents": False, "preconditions": {"uid": "u"}}, ["orphanDependents", "preconditions"]),
+    ],
+)
+async def test_no_other_option_goes_with_it(corrupt: Api, options: dict[str, Any], refused: list[str]) -> None:
+    with pytest.raises(StatusError) as error:
+        await corrupt.send("DELETE", f"{MAPS}/a", {**options, UNSAFE: True})
+    assert error.value.code == 422
+    texts = [cause["message"] for cause in (error.value.details or {})["causes"]]
+    assert texts == [f"Invalid value: true: cannot be set together with .{name}" for name in refused]
+    assert KEY in corrupt.store.objects
+
+
+async def test_not_everybody_may(corrupt: Api) -> None:
+    class Nobody:
+        def authorize(self, attributes: Attributes) -> str | None:
+            return "no" if attributes.info.verb == "unsafe-delete-ignore-read-errors" else None
+
+    corrupt.endpoints.services.authorizer = Nobody()
+    with pytest.raises(StatusError) as refused:
+        await corrupt.send("DELETE", f"{MAPS}/a", query=f"{UNSAFE}=true")
+    assert refused.value.code == 403
+    assert KEY in corrupt.store.objects
+
+
+async def test_the_option_says_nothing_where_the_object_can_be_read(api: Api) -> None:
+    await api.send("POST", MAPS, OBJECT)
+    code, answer = await api.send("DELETE", f"{MAPS}/a", query=f"{UNSAFE}=true&dryRun=All")
+    assert (code, answer["status"]) == (200, "Success")
+    code, _ = await api.send("DELETE", f"{MAPS}/a", query=f"{UNSAFE}=true&gracePeriodSeconds=0")
+    assert code == 200 and KEY not in api.store.objects
