@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.config import Settings
 from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS, bootstrap, bootstrap_descriptions
+from gateway.controllers.running import Controllers
 from gateway.discovery.serving import Discovery
 from gateway.handler import Handler
 from gateway.openapi.routes import openapi
@@ -61,7 +62,9 @@ class App(FastAPI):
             await _loaded(gateway)
             await _warn_of_etcd(gateway)
             await bootstrap(gateway.endpoints)
+            gateway.controllers = Controllers(gateway.endpoints, gateway.stopping)
             tasks += _controllers(gateway)
+            tasks.append(asyncio.create_task(gateway.controllers.run(), name="controllers"))
             address = f"{self.settings.advertise_address or '127.0.0.1'}:{self.settings.secure_port}"
             discovery = Discovery(gateway.registry, address)
             self.include_router(operations(gateway, discovery.paths, list(BOOTSTRAP_HOOKS)))

@@ -46,6 +46,8 @@ class Settings:
     allow_privileged: bool = True
     enable_admission_plugins: frozenset[str] = frozenset()
     disable_admission_plugins: frozenset[str] = frozenset()
+    enable_garbage_collector: bool = True
+    controllers: tuple[str, ...] = ("*",)
     kubeconfig_out: Path | None = None
     workers: int = 1
     log_format: str = "text"

@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from gateway.certificates import Certificates, ensure_certificates, server_context
-from gateway.config import Settings
+from gateway.config import InvalidSettings, Settings
 from gateway.kubeconfig import write_kubeconfig
 from gateway.observability import logs
 
@@ -44,6 +44,7 @@ def launch(settings: Settings, control: int | None = None) -> int:
     server stops when the other end is closed.
     """
     logs.configure(settings.log_format)
+    _check_controllers(settings)
     if control is not None:
         threading.Thread(target=_stop_with, args=(control,), name="control", daemon=True).start()
     with ExitStack() as stack:
@@ -54,6 +55,15 @@ def launch(settings: Settings, control: int | None = None) -> int:
 
             return serve(settings, context, listener, ready)
         return _supervise(settings, context, ready)
+
+
+def _check_controllers(settings: Settings) -> None:
+    from gateway.controllers.table import wanted
+
+    try:
+        wanted(settings.controllers)
+    except InvalidSettings as error:
+        raise LaunchError(str(error)) from None
 
 
 def _prepared(settings: Settings, stack: ExitStack) -> tuple[Settings, socket.socket, ssl.SSLContext, bytes]:

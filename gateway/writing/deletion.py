@@ -42,6 +42,14 @@ def plan(strategy: Strategy, obj: JsonObject, options: DeleteOptions, *, collect
     `collected` tells whether a garbage collector is there to take away the finalizers that propagation policies set.
     """
     meta = obj["metadata"]
+    if strategy.termination is not None:
+        if not meta.get("deletionTimestamp"):
+            strategy.termination.begin(obj, time_text(int(time.time())))
+            if collected:
+                _set_finalizers(meta, _asked_finalizers(meta, options))
+            return Plan(Step.MARK, obj)
+        if strategy.termination.finalizers(obj):
+            return Plan(Step.NOTHING, obj)
     grace = options.grace_period if options.grace_period is None or options.grace_period >= 0 else 1
     graceful = False
     if strategy.grace_period is not None:
@@ -111,6 +119,19 @@ def _finalizers(dependents: Dependents, meta: JsonObject, options: DeleteOptions
         if not policy and dependents is Dependents.ORPHAN:
             policy = ORPHAN
     return [*wanted, policy] if policy else wanted
+
+
+def _asked_finalizers(meta: JsonObject, options: DeleteOptions) -> list[str]:
+    """The finalizers of an object that terminates: the kind has no say, and not orphaning means foreground here."""
+    present: list[str] = meta.get("finalizers") or []
+    if options.orphan_dependents is not None:
+        policy = ORPHAN if options.orphan_dependents else FOREGROUND
+    elif options.propagation is not None:
+        policy = {"Orphan": ORPHAN, "Foreground": FOREGROUND}.get(options.propagation, "")
+    else:
+        return present
+    others = [name for name in present if name not in (ORPHAN, FOREGROUND)]
+    return [*others, policy] if policy else others
 
 
 def _set_finalizers(meta: JsonObject, wanted: list[str]) -> None:
