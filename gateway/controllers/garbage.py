@@ -12,6 +12,7 @@ from collections.abc import Collection
 
 from gateway.controllers.actor import Actor
 from gateway.controllers.events import warn_of
+from gateway.controllers.marks import unblocked, without_finalizer, without_owners
 from gateway.controllers.owners import Classified, ClusterScoped, Owners, UnknownKind
 from gateway.controllers.ownership import Graph, Node, Owner, node_of, owners_of, policy_of, uid_of
 from gateway.controllers.queue import Work, WorkQueue
@@ -243,37 +244,3 @@ class GarbageCollector:
         """Namespace and name of an object."""
         namespace, _, name = node.key[len(node.prefix) :].decode().rpartition("/")
         return namespace, name
-
-
-def without_owners(obj: JsonObject, uids: Collection[str]) -> bool:
-    """Takes the references to some owners off an object; whether it had any."""
-    references = obj["metadata"].get("ownerReferences") or []
-    kept = [reference for reference in references if reference.get("uid") not in uids]
-    if len(kept) == len(references):
-        return False
-    if kept:
-        obj["metadata"]["ownerReferences"] = kept
-    else:
-        del obj["metadata"]["ownerReferences"]
-    return True
-
-
-def without_finalizer(obj: JsonObject, finalizer: str) -> bool:
-    """Takes a finalizer off an object; whether it had it."""
-    finalizers = obj["metadata"].get("finalizers") or []
-    if finalizer not in finalizers:
-        return False
-    kept = [name for name in finalizers if name != finalizer]
-    if kept:
-        obj["metadata"]["finalizers"] = kept
-    else:
-        del obj["metadata"]["finalizers"]
-    return True
-
-
-def unblocked(obj: JsonObject) -> bool:
-    """Has an object block none of its owners; whether it did."""
-    blocking = [each for each in obj["metadata"].get("ownerReferences") or () if each.get("blockOwnerDeletion")]
-    for reference in blocking:
-        reference["blockOwnerDeletion"] = False
-    return bool(blocking)

@@ -32,6 +32,24 @@ class Known:
 CONTROLLERS = {
     "garbage-collector-controller": Known("garbage:GarbageCollector", "generic-garbage-collector", "garbagecollector"),
     "namespace-controller": Known("namespaces:Namespaces", "namespace-controller", "namespace"),
+    "serviceaccount-controller": Known(
+        "service_accounts:ServiceAccounts", "service-account-controller", "serviceaccount"
+    ),
+    "serviceaccount-token-controller": Known("token_secrets:TokenSecrets", "tokens-controller", "serviceaccount-token"),
+    "root-ca-certificate-publisher-controller": Known(
+        "service_accounts:RootCertificates", "root-ca-cert-publisher", "root-ca-cert-publisher"
+    ),
+    "ttl-after-finished-controller": Known(
+        "finished_jobs:FinishedJobs", "ttl-after-finished-controller", "ttl-after-finished"
+    ),
+    "persistentvolumeclaim-protection-controller": Known(
+        "volume_protection:ClaimProtection", "pvc-protection-controller", "pvc-protection"
+    ),
+    "persistentvolume-protection-controller": Known(
+        "volume_protection:VolumeProtection", "pv-protection-controller", "pv-protection"
+    ),
+    # a kubelet may be there that has not said so yet: only who knows that there is none asks for this one
+    "pod-garbage-collector-controller": Known("absent_nodes:AbsentNodes", "pod-garbage-collector", "podgc", False),
 }
 
 

@@ -7,12 +7,11 @@ and the options.
 from __future__ import annotations
 
 import time
-from calendar import timegm
 from dataclasses import dataclass
 from enum import Enum
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.metadata import time_text
+from gateway.kinds.metadata import seconds_of, time_text
 from gateway.kinds.strategy import Dependents, Strategy
 from gateway.writing.options import DeleteOptions
 
@@ -84,7 +83,7 @@ def _mark(meta: JsonObject, grace: int) -> None:
 def _shorten(meta: JsonObject, grace: int) -> int:
     """Brings the deletion nearer, but not into the past; returns the grace period that is left."""
     now = int(time.time())
-    moment = _seconds(meta["deletionTimestamp"]) - meta["deletionGracePeriodSeconds"] + grace
+    moment = seconds_of(meta["deletionTimestamp"]) - meta["deletionGracePeriodSeconds"] + grace
     if moment < now:
         moment = now
         grace = 1 if grace else 0
@@ -99,7 +98,7 @@ def _mark_finalizing(meta: JsonObject) -> None:
     marked = meta.get("deletionTimestamp")
     if not marked and meta.get("generation"):
         meta["generation"] += 1
-    if not marked or _seconds(marked) > now:
+    if not marked or seconds_of(marked) > now:
         meta["deletionTimestamp"] = time_text(now)
     meta["deletionGracePeriodSeconds"] = 0
 
@@ -150,7 +149,3 @@ def finalized(strategy: Strategy, obj: JsonObject, old: JsonObject) -> bool:
         return False
     waits = meta.get("finalizers") or old_meta.get("deletionGracePeriodSeconds")
     return bool(old_meta.get("deletionTimestamp")) and not waits
-
-
-def _seconds(text: str) -> int:
-    return timegm(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S"))
