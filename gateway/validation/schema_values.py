@@ -6,7 +6,6 @@ Formats of strings are not looked at.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +20,7 @@ from gateway.validation.field import (
     too_many,
     type_invalid,
 )
+from gateway.validation.go_regexp import matches
 
 INT32 = range(-(2**31), 2**31)
 
@@ -75,7 +75,7 @@ class _Values:
             return [too_long(field, longest)]
         if shortest is not None and len(value) < shortest:
             return [invalid(field, value, f"{name} in body should be at least {shortest} chars long")]
-        if (pattern := schema.get("pattern")) and not _matches(pattern, value):
+        if (pattern := schema.get("pattern")) and not matches(pattern, value):
             return [invalid(field, value, f"{name} in body should match '{pattern}'")]
         return []
 
@@ -152,13 +152,6 @@ class _Values:
 
 def _number(value: float) -> str:
     return str(int(value)) if float(value).is_integer() else str(value)
-
-
-def _matches(pattern: str, value: str) -> bool:
-    try:
-        return re.search(pattern, value) is not None
-    except re.error:
-        return True
 
 
 _JSON_TYPES: tuple[tuple[Callable[[Any], bool], str], ...] = (

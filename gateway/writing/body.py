@@ -16,7 +16,7 @@ from gateway.jsontypes import JsonObject
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
 from gateway.schema.problems import json_kind
 from gateway.schema.types import Type
-from gateway.writing.offload import offloaded
+from gateway.writing.offload import YAML, offloaded
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 SCHEME = 'in scheme "pkg/runtime/scheme.go:111"'
@@ -27,7 +27,7 @@ _GROUP_PACKAGES = {
     "events.k8s.io": "core",
     "internal.apiserver.k8s.io": "apiserverinternal",
 }
-_META_STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+META_STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 
 async def read_object(request: Request, type_: Type, api_version: str, kind: str, validation: str) -> JsonObject:
@@ -39,7 +39,8 @@ async def read_object(request: Request, type_: Type, api_version: str, kind: str
     media_type = body_media_type(request.headers.get(b"content-type", b""))
     data = await request.body()
     reader = _Reader(type_, api_version, kind, validation, request.warnings)
-    return await offloaded(len(data), lambda: reader.read(data, media_type))
+    size = len(data) * YAML if media_type == "application/yaml" else len(data)
+    return await offloaded(size, lambda: reader.read(data, media_type))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ def type_meta(value: Any, data: bytes, api_version: str, kind: str) -> tuple[str
     if not isinstance(value, dict):
         if value is None:
             return api_version, kind
-        raise _no_meta(kind, f"{json_kind(value)} into Go value of type {_META_STRUCT}", data)
+        raise _no_meta(kind, f"{json_kind(value)} into Go value of type {META_STRUCT}", data)
     try:
         version, named = version_and_kind(value)
     except DecodeError as error:
