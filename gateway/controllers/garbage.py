@@ -63,7 +63,7 @@ class GarbageCollector:
             self._seen(prefix, change.entry)
 
     def works(self) -> list[Work]:
-        return [Work(self.queue, self.reconcile, 24), Work(self.orphaning, self.orphan, 8)]
+        return [Work(self.queue, self.reconcile, 8), Work(self.orphaning, self.orphan, 4)]
 
     def kinds_changed(self) -> None:
         """What is served has changed: owners may be known now."""

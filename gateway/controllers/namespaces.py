@@ -22,7 +22,7 @@ from storage.entry import Change, ChangeType, Entry
 from storage.errors import StorageError
 
 FINALIZER = "kubernetes"
-AT_ONCE = 24  # deletions at the same time
+AT_ONCE = 8  # deletions at the same time: requests get their turn between them
 SETTLE = 0.02  # seconds after a deletion in a namespace until it is looked at again: others follow mostly
 PATIENCE = 15.0  # seconds until it is looked at again even if nothing was seen to happen
 
