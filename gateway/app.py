@@ -125,6 +125,7 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
     """Starts what runs beside the requests; all of it is safe on several replicas at once."""
     from gateway.allocation.repair import repair_until
     from gateway.allocation.services import ServiceAllocation
+    from gateway.controllers.replicas import Replica
     from storage.compaction import Compactor
 
     settings = gateway.settings
@@ -136,6 +137,7 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
         retention=settings.etcd_compaction_retention,
     )
     return [
+        asyncio.create_task(Replica(gateway.endpoints).run(gateway.stopping), name="replica"),
         asyncio.create_task(compactor.run(), name="compaction"),
         asyncio.create_task(repair_until(allocation, gateway.stopping), name="service-ip-repair"),
         asyncio.create_task(bootstrap_descriptions(gateway.endpoints), name="bootstrap-descriptions"),

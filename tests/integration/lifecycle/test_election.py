@@ -62,3 +62,34 @@ def test_another_ends_a_cascade_in_which_the_leader_was_killed(servers: tuple[Ap
     left = api.ask("GET", api.path()).json["items"]
     owners = {each["metadata"]["ownerReferences"][0]["uid"] for each in left if each["metadata"].get("ownerReferences")}
     assert owners == {living["metadata"]["uid"]}
+
+
+def advertised(api: Api) -> list[str]:
+    """Where the service `kubernetes` leads, if Endpoints and EndpointSlice agree."""
+    subsets = api.ask("GET", "/api/v1/namespaces/default/endpoints/kubernetes").json["subsets"]
+    slices = api.ask("GET", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes").json
+    found = [each["ip"] for each in subsets[0]["addresses"]]
+    in_slice = [address for each in slices["endpoints"] for address in each["addresses"]]
+    return found if found == in_slice else []
+
+
+def test_a_server_that_stops_is_no_longer_led_to(own_etcd: EmbeddedEtcd) -> None:
+    with (
+        api_server("--advertise-address=192.0.2.1", etcd_servers=own_etcd.endpoint) as one,
+        api_server("--advertise-address=192.0.2.2", etcd_servers=own_etcd.endpoint) as other,
+    ):
+        api = Api(other, "t")
+        until(lambda: advertised(api) == ["192.0.2.1", "192.0.2.2"])
+        one.stop()
+        until(lambda: advertised(api) == ["192.0.2.2"], 2)
+
+
+def test_a_server_that_was_killed_is_soon_no_longer_led_to(own_etcd: EmbeddedEtcd) -> None:
+    with (
+        api_server("--advertise-address=192.0.2.1", etcd_servers=own_etcd.endpoint) as one,
+        api_server("--advertise-address=192.0.2.2", etcd_servers=own_etcd.endpoint) as other,
+    ):
+        api = Api(other, "t")
+        until(lambda: advertised(api) == ["192.0.2.1", "192.0.2.2"])
+        one.kill()
+        until(lambda: advertised(api) == ["192.0.2.2"], 40)
