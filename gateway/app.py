@@ -15,6 +15,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from gateway.config import Settings
 from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS, bootstrap, bootstrap_descriptions
+from gateway.controllers.running import Controllers
 from gateway.discovery.serving import Discovery
 from gateway.handler import Handler
 from gateway.openapi.routes import openapi
@@ -83,7 +84,9 @@ class App(FastAPI):
             await _warn_of_etcd(gateway)
             _warn_of_plugins(self.settings)
             await bootstrap(gateway.endpoints)
+            gateway.controllers = Controllers(gateway.endpoints, gateway.stopping)
             tasks += _controllers(gateway)
+            tasks.append(asyncio.create_task(gateway.controllers.run(), name="controllers"))
             for task in tasks[1:]:
                 task.add_done_callback(self._ended)
             address = f"{self.settings.advertise_address or '127.0.0.1'}:{self.settings.secure_port}"
@@ -122,6 +125,7 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
     """Starts what runs beside the requests; all of it is safe on several replicas at once."""
     from gateway.allocation.repair import repair_until
     from gateway.allocation.services import ServiceAllocation
+    from gateway.controllers.replicas import Replica
     from storage.compaction import Compactor
 
     settings = gateway.settings
@@ -133,6 +137,7 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
         retention=settings.etcd_compaction_retention,
     )
     return [
+        asyncio.create_task(Replica(gateway.endpoints).run(gateway.stopping), name="replica"),
         asyncio.create_task(compactor.run(), name="compaction"),
         asyncio.create_task(repair_until(allocation, gateway.stopping), name="service-ip-repair"),
         asyncio.create_task(bootstrap_descriptions(gateway.endpoints), name="bootstrap-descriptions"),

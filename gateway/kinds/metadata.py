@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from calendar import timegm
 from os import urandom
 from typing import Any
 
@@ -39,6 +40,11 @@ def now_text() -> str:
 def time_text(seconds: int) -> str:
     """A Unix time as RFC 3339 in seconds."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def seconds_of(text: str) -> int:
+    """The Unix time of a metav1.Time, RFC 3339 in whole seconds."""
+    return timegm(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S"))
 
 
 def wipe_system_fields(meta: JsonObject) -> None:
