@@ -238,13 +238,12 @@ class _Checker:
         signature = f"{written[0]}.({', '.join(written[1:])})" if member else f"({', '.join(written)})"
         return f"found no matching overload for '{name}' applied to '{signature}'"
 
-    def _join(self, node: Node, previous: Type | None, current: Type) -> Type:
+    def _join(self, previous: Type | None, current: Type) -> Type:
         if previous is None:
             return current
         if self.found.assignable(previous, current):
             return most_general(previous, current)
-        self._report(node.at, f"expected type '{describe(previous)}' but found '{describe(current)}'")
-        return ERROR
+        return DYN  # refused later, unless it is an argument of a format
 
     def _option(self, node: Node, optional: bool) -> Type:
         """The type of what is put into a literal."""
@@ -260,7 +259,7 @@ class _Checker:
         joined: Type | None = None
         for at, element in enumerate(node.elements):
             element = node.elements[at] = self.check(element)
-            joined = self._join(element, joined, self._option(element, at in node.optional))
+            joined = self._join(joined, self._option(element, at in node.optional))
         node.type = list_of(joined or self.found.fresh())
 
     def _map(self, node: MapLiteral) -> None:
@@ -272,9 +271,9 @@ class _Checker:
 
     def _entry(self, entry: Entry, keys: Type | None, values: Type | None) -> tuple[Type, Type]:
         entry.key = self.check(entry.key)
-        keys = self._join(entry.key, keys, entry.key.type)
+        keys = self._join(keys, entry.key.type)
         entry.value = self.check(entry.value)
-        return keys, self._join(entry.value, values, self._option(entry.value, entry.optional))
+        return keys, self._join(values, self._option(entry.value, entry.optional))
 
     def _struct(self, node: StructLiteral) -> None:
         known = self._lookup(node.name)

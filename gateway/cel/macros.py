@@ -175,7 +175,6 @@ _MACROS: dict[tuple[str, int], Any] = {
     ("all", 2): _all(False),
     ("exists", 2): _exists(False),
     ("exists_one", 2): _exists_one(False),
-    ("existsOne", 2): _exists_one(False),
     ("map", 2): _map,
     ("map", 3): _map,
     ("filter", 2): _filter,
