@@ -1,6 +1,7 @@
 """What calls cost when they are evaluated: cel-go's runtime costs and those of Kubernetes' libraries.
 
-A call's cost is 1 unless it is said otherwise here; functions get the arguments (a member's value first) and the result.
+A call's cost is 1 unless it is said otherwise here; functions get the arguments (a member's value first) and the
+result.
 """
 
 from __future__ import annotations

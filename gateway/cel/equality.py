@@ -74,4 +74,4 @@ def compare(one: Any, other: Any) -> int:
             raise EvaluationError("NaN values cannot be ordered")
     elif kind not in _ORDERED or kind is not other_kind:
         raise no_overload()
-    return (one > other) - (one < other)
+    return int(one > other) - int(one < other)

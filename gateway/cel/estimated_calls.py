@@ -322,11 +322,14 @@ _CIDR: dict[str, _Estimator] = {
     "cidr_contains_cidr": _contains_cidr(False),
 }
 _NOMINAL = (
-    "serviceAccount path group resource subresource namespace name allowed reason error errored masked prefixLength "
-    "family isUnspecified isLoopback isLinkLocalMulticast isLinkLocalUnicast isGlobalUnicast format.named sign "
-    "asInteger isInteger asApproximateFloat isGreaterThan isLessThan compareTo add sub major minor patch getScheme "
-    "getHostname getHost getPort getEscapedPath getQuery"
-).split()
+    *("serviceAccount", "path", "group", "resource", "subresource", "namespace"),
+    *("name", "allowed", "reason", "error", "errored", "masked"),
+    *("prefixLength", "family", "isUnspecified", "isLoopback", "isLinkLocalMulticast", "isLinkLocalUnicast"),
+    *("isGlobalUnicast", "format.named", "sign", "asInteger", "isInteger", "asApproximateFloat"),
+    *("isGreaterThan", "isLessThan", "compareTo", "add", "sub", "major"),
+    *("minor", "patch", "getScheme", "getHostname", "getHost", "getPort"),
+    *("getEscapedPath", "getQuery"),
+)
 _BY_FUNCTION: dict[str, _Estimator] = {
     "check": lambda target, arguments: Estimate(fixed(AUTHORIZATION_CHECK)),
     **dict.fromkeys(_NOMINAL, _nominal),

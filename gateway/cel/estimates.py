@@ -325,5 +325,3 @@ def _is_bound(node: Comprehension) -> bool:
         and isinstance(condition, Literal)
         and condition.value is False
     )
-
-

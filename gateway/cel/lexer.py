@@ -26,7 +26,9 @@ _TOKEN = re.compile(
     r"|(?P<OP>==|!=|<=|>=|&&|\|\||[<>\[\]{}().,\-!?:+*/%])"
 )
 _KEYWORDS = {"in": "in", "true": "true", "false": "false", "null": "null"}
-_ESCAPE = re.compile(r"\\(?:[abfnrtv\"'\\?`]|[0-3][0-7][0-7]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|(.?))", re.S)
+_ESCAPE = re.compile(
+    r"\\(?:[abfnrtv\"'\\?`]|[0-3][0-7][0-7]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|(.?))", re.S
+)
 
 
 class NotTokens(Exception):

@@ -11,9 +11,7 @@ from zoneinfo import ZoneInfo
 from gateway.cel.values import EARLIEST, INT_MAX, INT_MIN, LATEST, NANOS, Duration, EvaluationError, Timestamp
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_RFC3339 = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII
-)
+_RFC3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII)
 _UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": NANOS, "m": 60 * NANOS, "h": 3600 * NANOS}
 _DURATION = re.compile(r"(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
 _WORDS = {
@@ -126,7 +124,7 @@ def format_duration(length: Duration) -> str:
     seconds, rest = divmod(nanos, NANOS)
     if not rest:
         return f"{sign}{seconds}s"
-    exact = repr((seconds + rest / NANOS))
+    exact = repr(seconds + rest / NANOS)
     return f"{sign}{exact}s" if "e" not in exact else f"{sign}{seconds}.{rest:09d}".rstrip("0") + "s"
 
 

@@ -6,8 +6,10 @@ from __future__ import annotations
 import re
 
 RESERVED = frozenset(
-    "as break const continue else false for function if import in let loop package namespace null return true var void "
-    "while".split()
+    (
+        *("as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop"),
+        *("package", "namespace", "null", "return", "true", "var", "void", "while"),
+    )
 )
 _SPECIAL = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 _ORDINARY = {written: plain for plain, written in _SPECIAL.items()}

@@ -29,6 +29,21 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "_<=_": operator.le,
     "_>_": operator.gt,
     "_>=_": operator.ge,
+    "_==_": operator.eq,
+    "_!=_": operator.ne,
+}
+# the same of two closures
+_COMPARED: dict[str, Callable[[Evaluate, Evaluate], Evaluate]] = {
+    "_<_": lambda one, other: lambda frame: one(frame) < other(frame),
+    "_<=_": lambda one, other: lambda frame: one(frame) <= other(frame),
+    "_>_": lambda one, other: lambda frame: one(frame) > other(frame),
+    "_>=_": lambda one, other: lambda frame: one(frame) >= other(frame),
+    "_==_": lambda one, other: lambda frame: one(frame) == other(frame),
+    "_!=_": lambda one, other: lambda frame: one(frame) != other(frame),
+}
+_TEXT_CALLS: dict[str, Callable[[Any, Any], bool]] = {
+    "starts_with_string": str.startswith,
+    "ends_with_string": str.endswith,
 }
 # values that Python compares as CEL does
 _COMPARABLE = {Kind.INT, Kind.UINT, Kind.STRING, Kind.BYTES, Kind.BOOL, Kind.TIMESTAMP, Kind.DURATION}
@@ -55,7 +70,7 @@ def plan_call(planner: Planner, node: Call) -> Evaluate:
         return _folded(node, planned[0])
     if node.function == "dyn":
         return _dyn(planner, node, planned[0])
-    if node.function in _COMPARISONS and (fast := _comparison(planner, node, planned)) is not None:
+    if node.function in _COMPARED and (fast := _comparison(planner, node, planned)) is not None:
         return fast
     return _general(planner, node, planned, [each.type for each in arguments])
 
@@ -67,7 +82,11 @@ def _folded(node: Call, argument: Constant) -> Constant:
 
 def _general(planner: Planner, node: Call, planned: list[Evaluate], types: list[Type]) -> Evaluate:
     function = _implementation(node, types)
-    if node.function in ("matches", "find", "findAll") and isinstance(planned[1], Constant) and type(planned[1].value) is str:
+    if (
+        node.function in ("matches", "find", "findAll")
+        and isinstance(planned[1], Constant)
+        and type(planned[1].value) is str
+    ):
         compiled(planned[1].value)  # so that what is no pattern is found out before
     overload = node.overloads[0] if len(node.overloads) == 1 else ""
     cost = cost_of(node.function, overload)
@@ -75,6 +94,24 @@ def _general(planner: Planner, node: Call, planned: list[Evaluate], types: list[
         planner.fixed += 1
         return _uncharged(function, planned)
     return _charged(function, planned, cost)
+
+
+def _text_call(test: Callable[[Any, Any], bool], text: Evaluate, part: Evaluate) -> Evaluate:
+    """A test of a string, which costs by its length."""
+
+    def evaluate(frame: Frame) -> bool:
+        value = text(frame)
+        frame[COST] += charge_length(len(value))
+        return test(value, part(frame))
+
+    def with_constant(frame: Frame) -> bool:
+        value = text(frame)
+        length = len(value)
+        frame[COST] += TRAVERSALS[length] if length < _SHORT else charge_length(length)
+        return test(value, constant)
+
+    constant = part.value if isinstance(part, Constant) else None
+    return evaluate if constant is None else with_constant
 
 
 def _uncharged(function: Callable[..., Any], planned: list[Evaluate]) -> Evaluate:
@@ -178,7 +215,13 @@ def _comparison(planner: Planner, node: Call, planned: list[Evaluate]) -> Evalua
     if first.kind in (Kind.STRING, Kind.BYTES):
         return _compared_texts(compare, left, right)
     planner.fixed += 1
-    return _uncharged(compare, [left, right])
+    return _compared(node.function, left, right)
+
+
+def _compared(function: str, left: Evaluate, right: Evaluate) -> Evaluate:
+    if isinstance(right, Constant):
+        return _uncharged(_COMPARISONS[function], [left, right])
+    return _COMPARED[function](left, right)
 
 
 def _compared_texts(compare: Callable[[Any, Any], Any], left: Evaluate, right: Evaluate) -> Evaluate:
@@ -206,12 +249,12 @@ def _equality(planner: Planner, node: Call) -> Evaluate:
     left, right = (planner.plan(each) for each in node.arguments)
     first, second = (each.type for each in node.arguments)
     negated = node.function == "_!=_"
-    compare = operator.ne if negated else operator.eq
+    compare = _COMPARISONS[node.function]
     if first.kind is second.kind and first.kind in _COMPARABLE | {Kind.DOUBLE}:
         if first.kind in (Kind.STRING, Kind.BYTES):
             return _compared_texts(compare, left, right)
         planner.fixed += 1
-        return _uncharged(compare, [left, right])
+        return _compared(node.function, left, right)
     cost = cost_of(node.function, "equals")
     assert cost is not None  # it depends on what is compared
     if not same(first, second) or _has_special_objects(planner, first):
@@ -233,7 +276,7 @@ def _logical(planner: Planner, node: Call) -> Evaluate:
     right, cost = planner.measured(node.arguments[1])
     decisive = node.function == "_||_"
 
-    def evaluate(frame: Frame) -> bool:
+    def evaluate(frame: Frame) -> Any:
         try:
             value = left(frame)
             if value is decisive:
@@ -249,10 +292,10 @@ def _logical(planner: Planner, node: Call) -> Evaluate:
                 pass
             raise
         frame[COST] += cost
-        value = right(frame)
-        if type(value) is not bool:
+        other = right(frame)
+        if type(other) is not bool:
             raise no_overload()
-        return value
+        return other
 
     return evaluate
 

@@ -62,12 +62,13 @@ def _bound(planner: Planner, node: Comprehension) -> Evaluate:
 def _loop(planner: Planner, node: Comprehension, over: Evaluate, slots: list[int]) -> Evaluate:
     step = node.step
     assert isinstance(step, Call)  # all macros make calls
-    items = _items(over, slots)
+    values = _values(over, len(slots) == 2)
+    items = _items(values, slots)
     match step.function, node.initial:
         case "_&&_", _:
-            return _quantified(planner, step.arguments[1], items, False, _ALL_TURN)
+            return _quantified(planner, step.arguments[1], values, slots, False, _ALL_TURN)
         case "_||_", _:
-            return _quantified(planner, step.arguments[1], items, True, _EXISTS_TURN)
+            return _quantified(planner, step.arguments[1], values, slots, True, _EXISTS_TURN)
         case _, Literal():
             return _exactly_one(planner, step.arguments[0], items)
     condition: Node | None = None
@@ -83,54 +84,78 @@ def _loop(planner: Planner, node: Comprehension, over: Evaluate, slots: list[int
     return _mapped(planner, condition, step.arguments[1:], items)
 
 
-_END = object()
 Items = Callable[[Frame], Iterator[None]]
+Values = Callable[[Frame], Any]
 
 
-def _items(over: Evaluate, slots: list[int]) -> Items:
-    """Goes through a list or a map: each turn sets the variables and charges nothing."""
+def _values(over: Evaluate, two: bool) -> Values:
+    """What a comprehension goes through: elements or keys, or pairs of them with what they are for."""
+
+    def single(frame: Frame) -> Any:
+        values = over(frame)
+        if not isinstance(values, list | dict | tuple):
+            raise EvaluationError(f"got '{_go_type(values)}', expected iterable type")
+        return values
+
+    def double(frame: Frame) -> Any:
+        values = over(frame)
+        if isinstance(values, dict):
+            return values.items()
+        if not isinstance(values, list | tuple):
+            raise EvaluationError(f"unsupported comprehension range type: {_go_type(values)}")
+        return list(enumerate(values))
+
+    return double if two else single
+
+
+def _go_type(value: Any) -> str:
+    return _GO_TYPES.get(type_name(value), type_name(value))
+
+
+def _items(values: Values, slots: list[int]) -> Items:
+    """Goes through what there is; each turn sets the variables."""
     first, second = slots[0], slots[1] if len(slots) > 1 else 0
 
     def single(frame: Frame) -> Iterator[None]:
-        values = over(frame)
-        if not isinstance(values, list | dict | tuple):
-            kind = _GO_TYPES.get(type_name(values), type_name(values))
-            raise EvaluationError(f"got '{kind}', expected iterable type")
-        for value in values:
+        for value in values(frame):
             frame[first] = value
             yield
 
     def double(frame: Frame) -> Iterator[None]:
-        values = over(frame)
-        if not isinstance(values, list | dict | tuple):
-            kind = _GO_TYPES.get(type_name(values), type_name(values))
-            raise EvaluationError(f"unsupported comprehension range type: {kind}")
-        for pair in values.items() if isinstance(values, dict) else enumerate(values):
+        for pair in values(frame):
             frame[first], frame[second] = pair
             yield
 
     return double if second else single
 
 
-def _quantified(planner: Planner, predicate: Node, items: Items, decisive: bool, turn: int) -> Evaluate:
+def _quantified(
+    planner: Planner, predicate: Node, values: Values, slots: list[int], decisive: bool, turn: int
+) -> Evaluate:
     """`all` and `exists`: ends at the first element that decides; errors count only if none does."""
     test, cost = planner.measured(predicate)
     cost, look = cost + turn, turn - _READ
+    first, second = slots[0], slots[1] if len(slots) > 1 else 0
 
     def evaluate(frame: Frame) -> bool:
         failure: EvaluationError | None = None
-        limit = frame[LIMIT]
-        turns = items(frame)
-        for _ in turns:
+        limit, left = frame[LIMIT], values(frame)
+        count = len(left)
+        for value in left:
+            if second:
+                frame[first], frame[second] = value
+            else:
+                frame[first] = value
             frame[COST] += cost
+            count -= 1
             if frame[COST] > limit:
                 raise CostExceeded
             try:
-                value = test(frame)
-                if value is decisive:
-                    frame[COST] += look if next(turns, _END) is not _END else 0
+                result = test(frame)
+                if result is decisive:
+                    frame[COST] += look if count else 0
                     return decisive
-                if type(value) is not bool:
+                if type(result) is not bool:
                     raise no_overload()
             except EvaluationError as error:
                 failure = failure or error

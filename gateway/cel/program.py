@@ -11,7 +11,7 @@ from gateway.cel.checker import check
 from gateway.cel.costs import PER_EXPRESSION
 from gateway.cel.environment import Environment
 from gateway.cel.parser import parse
-from gateway.cel.plan import Evaluate, Planner
+from gateway.cel.plan import Evaluate, Frame, Planner
 from gateway.cel.schema_types import SchemaTypes
 from gateway.cel.types import Type
 from gateway.cel.validators import validate
@@ -41,7 +41,7 @@ class Program:
 
     def evaluate(self, variables: Mapping[str, Any], limit: int = PER_EXPRESSION) -> Outcome:
         """Computes the expression; it is given up when it costs more than `limit`."""
-        frame = [self.fixed, limit, {}, *map(variables.get, self.variables)]
+        frame: Frame = [self.fixed, limit, {}, *map(variables.get, self.variables)]
         frame += [None] * (self.size - len(frame))
         try:
             value = self.run(frame)

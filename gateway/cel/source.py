@@ -31,7 +31,9 @@ def describe(text: str, problems: list[Problem]) -> str:
     starts = [0, *(at + 1 for at, character in enumerate(text) if character == "\n")]
     if not text:
         return "\n".join(f"ERROR: <input>:1:0: {each.message}" for each in problems)
-    placed = sorted(((_position(starts, each.at), each) for each in problems[:_MOST_REPORTED]), key=lambda pair: pair[0])
+    placed = sorted(
+        ((_position(starts, each.at), each) for each in problems[:_MOST_REPORTED]), key=lambda pair: pair[0]
+    )
     lines = [_display(text, starts, line, column, each.message) for (line, column), each in placed]
     if len(problems) > _MOST_REPORTED:
         lines.append(f"{len(problems) - _MOST_REPORTED} more errors were truncated")

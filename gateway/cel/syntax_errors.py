@@ -20,8 +20,8 @@ from antlr4.atn.LexerATNSimulator import LexerATNSimulator
 from antlr4.atn.ParserATNSimulator import ParserATNSimulator
 from antlr4.atn.Transition import Transition
 from antlr4.dfa.DFA import DFA
-from antlr4.error.Errors import FailedPredicateException, NoViableAltException, RecognitionException
 from antlr4.error.ErrorListener import ErrorListener
+from antlr4.error.Errors import FailedPredicateException, NoViableAltException, RecognitionException
 from antlr4.error.ErrorStrategy import DefaultErrorStrategy
 from antlr4.IntervalSet import IntervalSet
 from antlr4.Lexer import Lexer
@@ -87,7 +87,7 @@ class _Listener(ErrorListener):
         self.problems = list[Problem]()
         self._starts = [0, *(at + 1 for at, character in enumerate(text) if character == "\n")]
 
-    def syntaxError(self, recognizer: Any, offendingSymbol: Any, line: int, column: int, msg: str, e: Any) -> None:  # noqa: N802
+    def syntaxError(self, recognizer: Any, offendingSymbol: Any, line: int, column: int, msg: str, e: Any) -> None:
         message = _RESERVED.sub(r"mismatched input '\1' expecting IDENTIFIER", msg)
         self.problems.append(Problem(self._starts[line - 1] + column, f"Syntax error: {message}"))
 
@@ -100,7 +100,7 @@ class _Lexer(Lexer):
         tables = [DFA(state, decision) for decision, state in enumerate(automaton.decisionToState)]
         self._interp = LexerATNSimulator(self, automaton, tables, PredictionContextCache())
 
-    def getErrorDisplay(self, s: str) -> str:  # noqa: N802
+    def getErrorDisplay(self, s: str) -> str:
         return s
 
 
@@ -116,11 +116,11 @@ class _Strategy(DefaultErrorStrategy):
         self._attempt(recognizer)
         super().recover(recognizer, e)
 
-    def recoverInline(self, recognizer: Any) -> Any:  # noqa: N802
+    def recoverInline(self, recognizer: Any) -> Any:
         self._attempt(recognizer)
         return super().recoverInline(recognizer)
 
-    def consumeUntil(self, recognizer: Any, set_: Any) -> None:  # noqa: N802
+    def consumeUntil(self, recognizer: Any, set_: Any) -> None:
         skipped, kind = 0, recognizer.getTokenStream().LA(1)
         while kind != Token.EOF and kind not in set_:
             if skipped == _MOST_SKIPPED:
@@ -150,11 +150,11 @@ class _Interpreter(ParserInterpreter):
         self._looped = False
         self._choices: dict[int, list[set[int]] | None] = {}
 
-    def parse(self, startRuleIndex: int) -> None:  # noqa: N803
+    def parse(self, startRuleIndex: int) -> None:
         start = self.atn.ruleToStartState[startRuleIndex]
         self.enterRule(InterpreterRuleContext(None, -1, startRuleIndex), start.stateNumber, startRuleIndex)
         while True:
-            state = self.atn.states[self.state]
+            state: Any = self.atn.states[self.state]
             if state.stateType == ATNState.RULE_STOP:
                 if self._ctx.parentCtx is None:
                     return
@@ -261,7 +261,6 @@ class _Interpreter(ParserInterpreter):
         else:
             self.exitRule()
         self.state = self.atn.states[self.state].transitions[0].followState.stateNumber
-
 
     def _name_problems(self, rule: str) -> None:
         """What cel-go finds wrong with names when it reads what could be parsed."""

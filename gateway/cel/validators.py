@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from gateway.cel.ast import Call, Comprehension, ListLiteral, Literal, MapLiteral, Node, Select, StructLiteral
 from gateway.cel.conversions import string_to_duration, string_to_timestamp
 from gateway.cel.formatting import KINDS, ClauseError, interpolate
+from gateway.cel.moments import timestamp_of_seconds
 from gateway.cel.source import CompilationError, Problem
 from gateway.cel.types import Kind, Type, describe, is_optional, same
 from gateway.cel.values import INT_MAX, INT_MIN, EvaluationError
-from gateway.cel.moments import timestamp_of_seconds
 from gateway.validation.go_regexp import regexp_problem
 
 _FORMATTABLE = {

@@ -92,7 +92,7 @@ def _service_account(of: Authorizer, namespace: str, name: str) -> Authorizer:
 
 def _with(field: str) -> Callable[[ResourceCheck, str], ResourceCheck]:
     def call(check: ResourceCheck, value: str) -> ResourceCheck:
-        return ResourceCheck(check.decide, replace(check.question, **{field: value}))  # type: ignore[arg-type]
+        return ResourceCheck(check.decide, replace(check.question, **{field: value}))
 
     return call
 

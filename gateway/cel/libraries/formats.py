@@ -77,7 +77,9 @@ FORMATS = {
     "dns1035LabelPrefix": NamedFormat("DNS1035LabelPrefix", lambda text: name_is_dns1035_label(text, True), 30),
     "labelValue": NamedFormat("LabelValue", is_label_value, 40),
     "uri": NamedFormat("URI", lambda text: [problem] if (problem := url_problem(text)) else (), 1103),
-    "uuid": NamedFormat("uuid", _unless(lambda text: bool(_UUID.fullmatch(text)), "does not match the UUID format"), 71),
+    "uuid": NamedFormat(
+        "uuid", _unless(lambda text: bool(_UUID.fullmatch(text)), "does not match the UUID format"), 71
+    ),
     "byte": NamedFormat("byte", _unless(_is_byte, "invalid base64"), 84),
     "date": NamedFormat("date", _unless(is_date, "invalid date"), 70),
     "datetime": NamedFormat("datetime", _unless(is_moment, "invalid datetime"), 70),
