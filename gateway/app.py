@@ -12,6 +12,8 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.config import Settings
 from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS, bootstrap, bootstrap_descriptions
+from gateway.customresources.conversion import webhook_of
+from gateway.customresources.definitions import Definitions
 from gateway.discovery.serving import Discovery
 from gateway.handler import Handler
 from gateway.openapi.routes import openapi
@@ -62,10 +64,14 @@ class App(FastAPI):
             await _warn_of_etcd(gateway)
             await bootstrap(gateway.endpoints)
             tasks += _controllers(gateway)
+            definitions = Definitions(gateway.endpoints, webhook_of)
+            tasks.append(asyncio.create_task(definitions.run(), name="definitions"))
+            await definitions.ready.wait()
             address = f"{self.settings.advertise_address or '127.0.0.1'}:{self.settings.secure_port}"
             discovery = Discovery(gateway.registry, address)
+            gateway.endpoints.on_change(discovery.forget)
             self.include_router(operations(gateway, discovery.paths, list(BOOTSTRAP_HOOKS)))
-            self.include_router(openapi(gateway.registry))
+            self.include_router(openapi(gateway.registry, gateway.endpoints.on_change))
             self._handler = Handler(gateway, discovery, self._super_call)
             yield
         finally:

@@ -15,7 +15,7 @@ from gateway.access.authorization import forbidden
 from gateway.discovery.serving import Discovery
 from gateway.encodings.representing import represented
 from gateway.endpoints.endpoint import Endpoint
-from gateway.endpoints.routing import served_resource, unknown_path
+from gateway.endpoints.routing import served_resource
 from gateway.failures import failure
 from gateway.http.compression import compressed
 from gateway.http.deadline import request_timeout, timed_out
@@ -25,6 +25,7 @@ from gateway.http.request_info import MalformedPath, RequestInfo, request_info
 from gateway.http.sending import Send, send_response, with_standard_headers
 from gateway.http.status import StatusError
 from gateway.kinds.attributes import Attributes
+from gateway.kinds.registry import builtin_groups
 from gateway.server import Gateway
 from gateway.verbs import Verb, verb_for
 
@@ -58,6 +59,7 @@ class Handler:
         self._gateway = gateway
         self._discovery = discovery
         self._fallback = fallback
+        self._builtin = builtin_groups(gateway.registry)
         self._routes: dict[tuple[str, bytes], Route] = {}  # of GETs, by path and query
         gateway.endpoints.on_change(self._routes.clear)
 
@@ -97,9 +99,7 @@ class Handler:
         if route is None:
             if not request.info.is_resource:
                 return await self._discover(request)
-            if not self._discovery.serves_group(request.info.group):
-                if self._gateway.defines_group(request.info.group):
-                    raise unknown_path()
+            if not self._serves(request.info):
                 return PAGE_NOT_FOUND
             route = self._route(request, timeout)
         request.representation = negotiate(headers.get(b"accept", b""), route.info.verb)
@@ -143,6 +143,12 @@ class Handler:
         reason = services.authorizer.authorize(attributes)
         if reason is not None:
             raise forbidden(attributes, reason)
+
+    def _serves(self, info: RequestInfo) -> bool:
+        """Whether a path is under a group of built-in kinds, or under a served version of a custom one."""
+        if info.group in self._builtin:
+            return True
+        return (info.group, info.version, info.resource, "") in self._gateway.registry.resources
 
     def _route(self, request: Request, timeout: float | None) -> Route:
         """Finds what serves a resource request, and remembers it. Raises StatusError 404 or 405."""

@@ -42,6 +42,7 @@ class ResourceSpec:
     canonicalise: Canonicalise  # a foreign writer's value -> a canonical, defaulted one; raises what it likes
     attributes_of: AttributesOf
     other_heads: tuple[bytes, ...] = ()
+    trusts_marks: bool = True  # whether what ends in MARK is canonical; not where what is canonical changes
 
 
 class ResourceCache:
@@ -73,7 +74,7 @@ class ResourceCache:
 
     def entry(self, key: bytes, value: bytes, revision: int) -> Entry:
         """An entry of a value as etcd holds it, brought into canonical form if somebody else wrote it."""
-        head = self._head_of(value)
+        head = self._head_of(value) if self.spec.trusts_marks else None
         if head is not None:
             try:
                 return entry_of(key, value, revision, head)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 
 from gateway.discovery.documents import aggregated_documents, groups_of, legacy_documents
 from gateway.endpoints.routing import method_not_allowed, unknown_path
@@ -15,42 +16,58 @@ from gateway.http.negotiation import (
     negotiate,
     not_acceptable,
 )
-from gateway.kinds.registry import Registry
+from gateway.kinds.registry import Registry, builtin_groups
 
 AGGREGATED_TYPE = b";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _AGGREGATED = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
 _NOT_MODIFIED = 304
 
 
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """The documents by path."""
+
+    legacy: dict[str, bytes]
+    aggregated: dict[str, bytes]
+    etags: dict[str, bytes]
+
+
 class Discovery:
     """The documents of what is served; made anew when that changes."""
 
     def __init__(self, registry: Registry, server_address: str) -> None:
-        groups = groups_of(registry)
-        self._groups = frozenset(groups)
-        self._legacy = legacy_documents(groups, server_address)
-        self._aggregated = aggregated_documents(groups)
-        self._etags = {path: b'"%b"' % _digest(document) for path, document in self._aggregated.items()}
+        self._registry, self._server_address = registry, server_address
+        self._builtin = builtin_groups(registry)
+        self._made: _Made | None = None
 
-    def serves_group(self, group: str) -> bool:
-        """Whether some version of the group is served ("" is the core group)."""
-        return group in self._groups
+    def forget(self) -> None:
+        """What is served has changed: the documents are made anew when they are next asked for."""
+        self._made = None
+
+    @property
+    def _documents(self) -> _Made:
+        if self._made is None:
+            groups = groups_of(self._registry)
+            aggregated = aggregated_documents(groups)
+            etags = {path: b'"%b"' % _digest(document) for path, document in aggregated.items()}
+            self._made = _Made(legacy_documents(groups, self._server_address), aggregated, etags)
+        return self._made
 
     def paths(self) -> list[str]:
         """The documents' paths, for the list of paths at /."""
-        return list(self._legacy)
+        return list(self._documents.legacy)
 
     def respond(self, request: Request) -> Response | None:
         """The answer to a request for a discovery path, None for any other; raises StatusError 404, 405 or 406."""
         path = request.path.rstrip("/")
-        document = self._legacy.get(path)
+        document = self._documents.legacy.get(path)
         if document is None:
             return self._absent(path)
         # /apis and /apis/GROUP are answered whatever the method
         if request.method != "GET" and (path.startswith("/api/") or path == "/api" or path.count("/") == 3):
             raise method_not_allowed()
         accept = request.headers.get(b"accept", b"")
-        if path in self._aggregated:
+        if path in self._documents.aggregated:
             aggregated = _prefers_aggregated(accept.decode("latin-1"))
             if aggregated is not None:
                 return self._respond_aggregated(request, path, aggregated)
@@ -62,17 +79,17 @@ class Discovery:
         match path.split("/"):
             case ["", "api", *_]:
                 raise unknown_path()
-            case ["", "apis", group, _, *_] if group in self._groups:
+            case ["", "apis", group, _, *_] if group in self._builtin:
                 raise unknown_path()
         return None
 
     def _respond_aggregated(self, request: Request, path: str, media_type: str) -> Response:
-        etag = self._etags[path]
+        etag = self._documents.etags[path]
         headers = [(b"etag", etag), (b"vary", b"Accept")]
         content_type = media_type.encode() + AGGREGATED_TYPE
         if request.headers.get(b"if-none-match") == etag:
             return Response(_NOT_MODIFIED, b"", content_type, headers, b"public")
-        return Response(200, self._aggregated[path], content_type, headers, b"public")
+        return Response(200, self._documents.aggregated[path], content_type, headers, b"public")
 
 
 def _prefers_aggregated(accept: str) -> str | None:

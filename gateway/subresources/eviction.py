@@ -33,7 +33,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     options = write_options(request.query, "CreateOptions")
     write = begin(endpoint, request, options)
     attributes, resource, store = write.attributes, endpoint.resource, endpoint.store
-    eviction = await read_object(request, endpoint.type, resource.api_version, resource.kind, options.validation)
+    eviction = await read_object(request, endpoint, options.validation)
     meta = eviction["metadata"]
     metadata.match_namespace(meta, attributes.namespace)
     if meta.get("name", "") != attributes.name:

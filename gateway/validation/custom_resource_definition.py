@@ -13,7 +13,7 @@ from gateway.jsontypes import JsonObject
 from gateway.validation.checks import each, immutable, one_of
 from gateway.validation.definition_columns import validate_columns, validate_selectable_fields, validate_subresources
 from gateway.validation.definition_schema import validate_schema
-from gateway.validation.field import FieldError, Verbatim, forbidden, invalid, required
+from gateway.validation.field import FieldError, Verbatim, forbidden, go_quote, invalid, required
 from gateway.validation.go_structs import verbatim
 from gateway.validation.names import is_dns1035_label, is_dns1123_subdomain
 from gateway.validation.pem import certificates_problem
@@ -24,6 +24,7 @@ SCOPES, STRATEGIES = ("Cluster", "Namespaced"), ("None", "Webhook")
 REVIEW_VERSIONS = ("v1", "v1beta1")
 VERSION_TYPE = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionVersion"
 APPROVAL = "api-approved.kubernetes.io"
+_APPROVAL_PAGE = "see https://github.com/kubernetes/enhancements/pull/1111"
 SHARED = {
     "schema": "validation",
     "subresources": "subresources",
@@ -295,17 +296,31 @@ def _stored_versions(obj: JsonObject) -> list[FieldError]:
 
 
 def _approval(obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
+    state, message = approval(obj)
+    if state in ("", "approved", "bypassed") or (old is not None and _approval_state(_annotation(old)) == state):
+        return []
+    path = f"metadata.annotations[{APPROVAL}]"
+    return [required(path, message)] if state == "missing" else [invalid(path, _annotation(obj), message)]
+
+
+def approval(obj: JsonObject) -> tuple[str, str]:
+    """How a definition of a protected group stands ("approved", "bypassed", "missing", "invalid"), and why.
+
+    Both are empty for those of other groups.
+    """
     group = obj.get("spec", {}).get("group", "")
     if not any(group == domain or group.endswith(f".{domain}") for domain in ("k8s.io", "kubernetes.io")):
-        return []
+        return "", ""
     annotation, state = _annotation(obj), _approval_state(_annotation(obj))
-    if state in ("approved", "bypassed") or (old is not None and _approval_state(_annotation(old)) == state):
-        return []
-    path, message = f"metadata.annotations[{APPROVAL}]", f'protected groups must have approval annotation "{APPROVAL}"'
-    see = "see https://github.com/kubernetes/enhancements/pull/1111"
-    if state == "missing":
-        return [required(path, f"{message}, {see}")]
-    return [invalid(path, annotation, f'{message} with either a URL or a reason starting with "unapproved", {see}')]
+    message, see = f'protected groups must have approval annotation "{APPROVAL}"', _APPROVAL_PAGE
+    match state:
+        case "missing":
+            return state, f"{message}, {see}"
+        case "bypassed":
+            return state, f"not approved: {go_quote(annotation)}"
+        case "approved":
+            return state, f"approved in {annotation}"
+    return state, f'{message} with either a URL or a reason starting with "unapproved", {see}'
 
 
 def _annotation(obj: JsonObject) -> str:

@@ -15,4 +15,4 @@ async def patch(endpoint: Endpoint, request: Request) -> Response:
     media_type, body, options = await read_patch(request)
     write = begin(endpoint, request, options)
     may_create = media_type == APPLY and not endpoint.resource.subresource
-    return respond(write, await update_object(write, maker_of(write, media_type, body), allow_create=may_create))
+    return await respond(write, await update_object(write, maker_of(write, media_type, body), allow_create=may_create))

@@ -157,7 +157,7 @@ def _by_apply(write: Write, body: bytes) -> MakeObject:
         except DecodeError as error:
             raise _unconvertible(resource, merged, mismatch(merged, endpoint.type) or str(error)) from None
         null_empty_lists(endpoint.type, new)
-        return complete(new, None, resource.api_version, resource.kind)
+        return complete(new, None, resource)
 
     return make
 
@@ -200,7 +200,7 @@ def _decoded(
     except DecodeError as error:
         raise fail(str(error), False) from None
     _strictness(write, options, [*strict, *report.problems], fail)
-    complete(new, result, resource.api_version, resource.kind)
+    complete(new, result, resource)
     track_fields(write, new, old)
     return new
 

@@ -64,7 +64,8 @@ class _Update:
     async def _update(self, current: StoredObject) -> Decision:
         write, endpoint = self._write, self._write.endpoint
         write.size = max(write.size, len(current.value))
-        old, new = await offloaded(write.size, lambda: self._made(current))
+        seen = await endpoint.as_written(current)
+        old, new = await offloaded(write.size, lambda: self._made(seen))
         if new is None:
             self._shown = Written(current.value, current.revision, unchanged=True)
             return KEEP
@@ -97,7 +98,7 @@ class _Update:
         if finalized(write.endpoint.object_strategy, obj, old):
             self._shown = Written(await encoded(write, obj), current.revision)
             return KEEP if dry_run else Delete(_then_released(write, old, finish))
-        if obj == old:
+        if obj == old and write.endpoint.is_stored_form(current.value):
             self._shown = Written(current.value, current.revision, unchanged=True, link=link if dry_run else "")
             return KEEP
         value = await encoded(write, obj)

@@ -20,7 +20,6 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes, Operation
 from gateway.kinds.metadata import now_text
 from gateway.kinds.resource import Resource
-from gateway.schema.encode import encode_stored
 from gateway.validation.field import FieldError
 from gateway.writing.offload import offloaded
 from gateway.writing.options import WriteOptions, manager_of
@@ -118,9 +117,11 @@ def invalid(write: Write, errors: Sequence[FieldError]) -> StatusError:
 
 
 async def encoded(write: Write, obj: JsonObject) -> bytes:
-    """An object of the storage version as etcd holds it."""
-    resource = write.resource
-    return await offloaded(write.size, lambda: encode_stored(obj, resource.kind, resource.storage_version))
+    """An object as etcd holds it, of the version in which writes see it."""
+    endpoint = write.endpoint
+    if not endpoint.resource.model.written_as_served:
+        return await offloaded(write.size, lambda: endpoint.encode(obj))
+    return await endpoint.as_stored(obj, lambda stored: offloaded(write.size, lambda: endpoint.encode(stored)))
 
 
 async def lease_of(write: Write) -> int:
