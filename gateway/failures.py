@@ -7,9 +7,9 @@ import logging
 from gateway.encodings.representing import represented
 from gateway.http.exchange import Request, Response
 from gateway.http.failures import as_status
-from gateway.http.negotiation import JSON, negotiate
+from gateway.http.negotiation import JSON, MEMORABLE, negotiate
 from gateway.http.status import StatusError
-from storage.errors import Unavailable
+from storage.errors import NoSpace, Unavailable
 
 logger = logging.getLogger(__name__)
 
@@ -20,9 +20,10 @@ async def failure(request: Request, error: Exception) -> Response:
     if status.code >= 500:
         log_failure(request, status, error)
     response = Response(status.code, status.body(), headers=list(status.headers))
-    if request.representation is JSON:
+    accept = request.headers.get(b"accept", b"")
+    if request.representation is JSON and (len(accept) <= MEMORABLE or not _is_refused(status)):
         try:
-            request.representation = negotiate(request.headers.get(b"accept", b""), "")
+            request.representation = negotiate(accept, "")
         except StatusError:
             request.human = True
     if request.human:
@@ -30,9 +31,14 @@ async def failure(request: Request, error: Exception) -> Response:
     return await represented(request, response)
 
 
+def _is_refused(status: StatusError) -> bool:
+    """Whether it is the answer to somebody who may not ask: no work is done for a long header of theirs."""
+    return status.code in (401, 403)
+
+
 def log_failure(request: Request, status: StatusError, error: Exception) -> None:
     """One log record for each 5xx; with the traceback where the failure was not foreseen."""
-    unforeseen = not isinstance(error, StatusError | Unavailable)
+    unforeseen = not isinstance(error, StatusError | Unavailable | NoSpace)
     logger.log(
         logging.ERROR if unforeseen else logging.WARNING,
         "%s %s failed: %s",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.access.authorization import forbidden
+from gateway.access.impersonation import refuse_impersonation
 from gateway.discovery.serving import Discovery
 from gateway.encodings.representing import represented
 from gateway.endpoints.endpoint import Endpoint
@@ -19,7 +20,8 @@ from gateway.endpoints.routing import served_resource
 from gateway.failures import failure
 from gateway.http.compression import compressed
 from gateway.http.deadline import request_timeout, timed_out
-from gateway.http.exchange import TEXT_TYPE, ClientDisconnected, Request, Response, valid_escapes
+from gateway.http.escapes import valid_escapes
+from gateway.http.exchange import TEXT_TYPE, ClientDisconnected, Request, Response
 from gateway.http.negotiation import JSON, is_human, negotiate, pretty_parameter
 from gateway.http.request_info import MalformedPath, RequestInfo, request_info
 from gateway.http.sending import Send, send_response, with_standard_headers
@@ -36,6 +38,7 @@ NO_SNIFF = (b"x-content-type-options", b"nosniff")
 PAGE_NOT_FOUND = Response(404, b"404 page not found\n", TEXT_TYPE, [NO_SNIFF])
 
 _ROUTES_LIMIT = 8192
+_MEMORABLE_PATH = 512  # characters: those of the longest names
 _MEMORABLE_QUERY = 48  # bytes; longer queries hardly come again
 _LONG_RUNNING_VERBS = frozenset({"watch", "proxy"})
 _LONG_RUNNING_SUBRESOURCES = frozenset({"attach", "exec", "proxy", "log", "portforward"})
@@ -133,12 +136,13 @@ class Handler:
         return await represented(request, found)
 
     def _admit(self, request: Request) -> None:
-        """Authenticates and authorizes; raises StatusError 401 or 403."""
+        """Authenticates and authorizes; raises StatusError 400, 401 or 403."""
         services = self._gateway.services
         user = services.authenticator.authenticate(request.headers)
         if user is None:
             raise StatusError(401, "Unauthorized", "Unauthorized")
         request.user = user
+        refuse_impersonation(request.headers, user)
         attributes = Attributes(user, request.info)
         reason = services.authorizer.authorize(attributes)
         if reason is not None:
@@ -156,16 +160,20 @@ class Handler:
         resource = served_resource(self._gateway.registry.resources, request.method, info)
         endpoint = self._gateway.endpoints.of_resource(resource)
         route = Route(info, endpoint, verb_for(info.verb, resource), request.query, timeout)
-        if request.method == "GET" and len(request.query_string) <= _MEMORABLE_QUERY:
+        if request.method == "GET" and _is_memorable(request):
             if len(self._routes) >= _ROUTES_LIMIT:
                 self._routes.clear()
             self._routes[request.path, request.query_string] = route
         return route
 
 
+def _is_memorable(request: Request) -> bool:
+    return len(request.query_string) <= _MEMORABLE_QUERY and len(request.path) <= _MEMORABLE_PATH
+
+
 def _read_request_info(request: Request, raw_path: bytes) -> Response | None:
     """Sets the request's info; the answer for a path that cannot be read."""
-    if b"%" in raw_path and not valid_escapes(raw_path.decode("latin-1")):
+    if not valid_escapes(raw_path):
         return Response(400, b"400 Bad Request", TEXT_TYPE)
     try:
         request.info = request_info(request.method, request.path, request.query)

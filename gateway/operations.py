@@ -9,9 +9,11 @@ import orjson
 from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.exceptions import HTTPException
 
+from gateway.encodings import yaml
 from gateway.endpoints.routing import method_not_allowed
 from gateway.handler import NO_SNIFF, PAGE_NOT_FOUND
 from gateway.http.exchange import TEXT_TYPE
+from gateway.http.negotiation import literally_acceptable, unacceptable
 from gateway.observability import health, metrics
 from gateway.server import Gateway
 from gateway.version import version_info
@@ -19,6 +21,8 @@ from gateway.version import version_info
 logger = logging.getLogger(__name__)
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]
+_JSON = "application/json"
+_YAML = "application/yaml"
 _TEXT = TEXT_TYPE.decode()
 _NO_SNIFF = {NO_SNIFF[0].decode(): NO_SNIFF[1].decode()}
 
@@ -32,7 +36,10 @@ def operations(gateway: Gateway, api_paths: Callable[[], list[str]], hooks: list
     async def show_version(request: Request) -> Response:
         if request.method != "GET":
             return _method_not_allowed()
-        return Response(version, media_type="application/json")
+        accept = request.headers.get("accept", "")
+        if not literally_acceptable(accept, (_JSON,)):
+            return _not_acceptable(accept)
+        return Response(version, media_type=_JSON)
 
     async def show_metrics() -> Response:
         return Response(metrics.exposition(gateway), headers={"content-type": metrics.CONTENT_TYPE.decode()})
@@ -93,6 +100,14 @@ def page_not_found() -> Response:
 def _method_not_allowed() -> Response:
     error = method_not_allowed()
     return Response(error.body(), error.code, media_type="application/json")
+
+
+def _not_acceptable(accept: str) -> Response:
+    """There is JSON only; the refusal comes in YAML to a client that asked for that."""
+    error = unacceptable((_JSON,))
+    if literally_acceptable(accept, (_YAML,)):
+        return Response(yaml.to_yaml(error.body()), error.code, media_type=_YAML)
+    return Response(error.body(), error.code, media_type=_JSON)
 
 
 def answer_strays(app: FastAPI) -> None:

@@ -38,6 +38,7 @@ TARGET = ROOT / "gateway" / "schema" / "catalog.json"
 GO_TYPES = ROOT / "hack" / "gotypes.json"
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+UNLISTED = (META, "io.k8s.api.apidiscovery.v2.")  # packages whose types are answered without being resources
 GO_FIELD = ("name", "go", "type", "omit", "number", "patch", "mergeKey", "embedded")
 OPENAPI_FIELD = ("list", "keys", "map", "required", "default", "enum")
 
@@ -194,7 +195,7 @@ def build(fetch: Fetch, go_types: Json) -> Json:
             groups.append(group)
             schemas |= own
     names = {kind: name for kind, name in kind_names(schemas, groups, types).items() if name in types}
-    kept = reachable(types, (name for name in types if name in names.values() or name.startswith(META)))
+    kept = reachable(types, (name for name in types if name in names.values() or name.startswith(UNLISTED)))
     return {
         "version": fetch(openapi_path("", "v1"))["info"]["version"],
         "groups": groups,

@@ -30,7 +30,6 @@ TOPICS = "lists,watches,objects,discovery,patches,apply,fields"
 EXPECTED = ROOT / ".ci" / "conformance-expected.txt"
 TOKEN = "tok"
 FLAGS = (  # those of the server that was recorded
-    "--authorization-mode=RBAC",
     "--disable-admission-plugins=ServiceAccount",
     "--service-cluster-ip-range=10.0.0.0/24",
     "--service-account-issuer=https://k",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 
 class StorageError(Exception):
@@ -59,7 +60,12 @@ class FutureRevision(StorageError):
 
 
 class NoSpace(StorageError):
-    """etcd's database exceeded its quota."""
+    """etcd's database exceeded its quota: it takes nothing but deletions until somebody has made room."""
+
+    REMEDY: ClassVar = (
+        "compact and defragment etcd, or raise its --quota-backend-bytes, "
+        "then clear the alarm with `etcdctl alarm disarm`"
+    )
 
 
 class TooLarge(StorageError):

@@ -6,17 +6,18 @@ keys, values and indexes, each by their values.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 from gateway.jsontypes import dumps, loads
+from gateway.memo import memo
+from gateway.schema.integers import int64
 from gateway.validation.field import go_quote
 
 _HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 _RANKS = {"f": 0, "k": 1, "v": 2, "i": 3}
 
 
-@lru_cache(8192)
+@memo()
 def quoted(value: str) -> str:
     """A string as JSON, with the characters escaped that Go escapes for HTML."""
     return dumps(value).decode().translate(_HTML)
@@ -39,7 +40,7 @@ def value_element(value: Any) -> str:
     return "v:" + scalar(value)
 
 
-@lru_cache(8192)
+@memo(8 << 20, share=40)  # a key of many members takes much more than its text
 def parsed(element: str) -> tuple[str, Any]:
     """The kind ("f", "k", "v" or "i") and the content of an element; raises ValueError."""
     if len(element) < 2:
@@ -58,7 +59,9 @@ def parsed(element: str) -> tuple[str, Any]:
                 raise ValueError(f"no object: {text}")
             return kind, dict(sorted(members.items()))
         case "i":
-            return kind, int(text)
+            if (index := int64(text)) is None:
+                raise ValueError(f"no index: {text}")
+            return kind, index
     return "", None
 
 
@@ -110,7 +113,7 @@ def order(element: str) -> Any:
     return _parsed_order(element)
 
 
-@lru_cache(8192)
+@memo(8 << 20, share=40)  # a key of many members takes much more than its text
 def _parsed_order(element: str) -> Any:
     kind, content = parsed(element)
     if kind == "k":

@@ -125,9 +125,7 @@ class Definitions:
         if definition is None or wanted is None:
             return
         if wanted is not definition:
-            await write_status(
-                self._endpoints, name, lambda present: settled(present, self._others(present), now_text())
-            )
+            await write_status(self._endpoints, name, lambda at: settled(at, self._others(at), now_text()))
         deleting = wanted["metadata"].get("deletionTimestamp")
         if deleting and FINALIZER in (wanted["metadata"].get("finalizers") or ()) and name not in self._cleaning:
             task = asyncio.ensure_future(clean_up(self._endpoints, wanted))

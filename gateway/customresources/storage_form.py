@@ -18,7 +18,7 @@ _ESCAPED = frozenset('"\\')  # where the uid ends is found without parsing
 
 
 def canonicaliser(kind: str, versions: Mapping[GroupVersion, Version]) -> Callable[[bytes], bytes]:
-    """A function that makes the canonical value of what any writer stored; it raises ValueError for what it can't read."""
+    """A function that makes the canonical value of what any writer stored; it raises ValueError where it can't."""
 
     def canonicalise(value: bytes) -> bytes:
         raw: JsonObject = loads(value)

@@ -7,7 +7,8 @@ not parse counts as one with a fixed tag, its rejection being left to validation
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+
+from gateway.memo import memo
 
 _COMPONENT = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
 _DOMAIN = rf"(?:{_COMPONENT}(?:\.{_COMPONENT})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
@@ -22,7 +23,7 @@ _DIGEST = re.compile(r"sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{1
 _PATH_LIMIT = 255
 
 
-@lru_cache(maxsize=4096)
+@memo()
 def pull_policy(image: str) -> str:
     """The pull policy of a container that names `image` and no policy: "Always" or "IfNotPresent"."""
     return "Always" if _is_latest(image) else "IfNotPresent"

@@ -3,76 +3,81 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from gateway.discovery.documents import aggregated_documents, groups_of, legacy_documents
+from gateway.encodings import pretty_json, protobuf, yaml
 from gateway.endpoints.routing import method_not_allowed, unknown_path
 from gateway.http.exchange import Request, Response
 from gateway.http.negotiation import (
-    JSON,
     MEDIA_TYPES,
+    Clause,
     literally_acceptable,
-    matches,
-    negotiate,
     not_acceptable,
+    parse_accept,
+    unacceptable,
 )
+from gateway.jsontypes import loads
 from gateway.kinds.registry import Registry, builtin_groups
+from gateway.schema.catalog import META, type_of
 
 AGGREGATED_TYPE = b";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _AGGREGATED = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
+_AGGREGATED_MESSAGE = "io.k8s.api.apidiscovery.v2.APIGroupDiscoveryList"
 _NOT_MODIFIED = 304
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
-    """The documents by path."""
+class Choice(NamedTuple):
+    """How a document is to be answered."""
 
-    legacy: dict[str, bytes]
-    aggregated: dict[str, bytes]
-    etags: dict[str, bytes]
+    media_type: str
+    aggregated: bool = False
+    pretty: bool = False
 
 
 class Discovery:
     """The documents of what is served; made anew when that changes."""
 
     def __init__(self, registry: Registry, server_address: str) -> None:
-        self._registry, self._server_address = registry, server_address
+        self._registry, self._address = registry, server_address
         self._builtin = builtin_groups(registry)
-        self._made: _Made | None = None
+        self._stale = False
+        self._make()
 
-    def forget(self) -> None:
-        """What is served has changed: the documents are made anew when they are next asked for."""
-        self._made = None
+    def refresh(self) -> None:
+        """Has the documents made anew when they are next asked for: the served resources have changed."""
+        self._stale = True
 
-    @property
-    def _documents(self) -> _Made:
-        if self._made is None:
-            groups = groups_of(self._registry)
-            aggregated = aggregated_documents(groups)
-            etags = {path: b'"%b"' % _digest(document) for path, document in aggregated.items()}
-            self._made = _Made(legacy_documents(groups, self._server_address), aggregated, etags)
-        return self._made
+    def _make(self) -> None:
+        groups = groups_of(self._registry)
+        self._legacy = legacy_documents(groups, self._address)
+        self._aggregated = aggregated_documents(groups)
+        self._made: dict[tuple[str, Choice], bytes] = {}
+        self._etags = {path: b'"%b"' % _digest(document) for path, document in self._aggregated.items()}
 
     def paths(self) -> list[str]:
         """The documents' paths, for the list of paths at /."""
-        return list(self._documents.legacy)
+        return list(self._legacy)
 
     def respond(self, request: Request) -> Response | None:
         """The answer to a request for a discovery path, None for any other; raises StatusError 404, 405 or 406."""
         path = request.path.rstrip("/")
-        document = self._documents.legacy.get(path)
+        if self._stale:
+            self._stale = False
+            self._make()
+        document = self._legacy.get(path)
         if document is None:
             return self._absent(path)
         # /apis and /apis/GROUP are answered whatever the method
         if request.method != "GET" and (path.startswith("/api/") or path == "/api" or path.count("/") == 3):
             raise method_not_allowed()
-        accept = request.headers.get(b"accept", b"")
-        if path in self._documents.aggregated:
-            aggregated = _prefers_aggregated(accept.decode("latin-1"))
-            if aggregated is not None:
-                return self._respond_aggregated(request, path, aggregated)
-        request.representation = negotiate(accept, "")
-        return Response(200, document)
+        choice = _choose(request.headers.get(b"accept", b"").decode("latin-1"), path in self._aggregated)
+        if choice.aggregated:
+            return self._respond_aggregated(request, path, choice)
+        choice = choice._replace(pretty=choice.pretty or request.human)
+        content = self._encoded(path, document, choice)
+        return Response(200, content, choice.media_type.encode(), encoded=True)
 
     def _absent(self, path: str) -> Response | None:
         """404 Status below a served prefix; what is under no served group is nobody's."""
@@ -83,29 +88,61 @@ class Discovery:
                 raise unknown_path()
         return None
 
-    def _respond_aggregated(self, request: Request, path: str, media_type: str) -> Response:
-        etag = self._documents.etags[path]
+    def _respond_aggregated(self, request: Request, path: str, choice: Choice) -> Response:
+        etag = self._etags[path]  # the same in all encodings, as kube-apiserver's
         headers = [(b"etag", etag), (b"vary", b"Accept")]
-        content_type = media_type.encode() + AGGREGATED_TYPE
+        content_type = choice.media_type.encode() + AGGREGATED_TYPE
         if request.headers.get(b"if-none-match") == etag:
-            return Response(_NOT_MODIFIED, b"", content_type, headers, b"public")
-        return Response(200, self._documents.aggregated[path], content_type, headers, b"public")
+            return Response(_NOT_MODIFIED, b"", b"", headers, b"public")
+        choice = choice._replace(pretty=choice.pretty or request.human)
+        content = self._encoded(path, self._aggregated[path], choice)
+        return Response(200, content, content_type, headers, b"public", encoded=True)
+
+    def _encoded(self, path: str, document: bytes, choice: Choice) -> bytes:
+        """A document in the chosen encoding, made when it is first asked for."""
+        known = self._made.get((path, choice))
+        if known is None:
+            known = self._made[path, choice] = _encode(document, choice)
+        return known
 
 
-def _prefers_aggregated(accept: str) -> str | None:
-    """The media type in which the header's best clause that can be honoured asks for the aggregated document.
+def _encode(document: bytes, choice: Choice) -> bytes:
+    if choice.media_type == protobuf.MEDIA_TYPE:
+        obj = loads(document)
+        type_ = type_of(_AGGREGATED_MESSAGE if choice.aggregated else META + obj["kind"])
+        return protobuf.answer(obj.get("apiVersion", ""), obj["kind"], protobuf.message(type_, obj))
+    if choice.media_type == "application/yaml":
+        return yaml.to_yaml(document)
+    return pretty_json.indent(document) if choice.pretty else document
 
-    None when it asks for the legacy one; raises StatusError 406 when it asks for neither.
+
+def _choose(accept: str, aggregated: bool) -> Choice:
+    """What the header's best clause that can be honoured asks for; raises StatusError 406.
+
+    `aggregated` tells whether the aggregated document is to be had at the path.
     """
-    if not accept or not literally_acceptable(accept, MEDIA_TYPES):
-        return None
-    for media, params in matches(accept):
-        asked = {name: params[name] for name in ("g", "v", "as") if name in params}
-        if asked == _AGGREGATED and media is JSON.media:
-            return media.name
-        if not asked:
-            return None
+    if not literally_acceptable(accept, MEDIA_TYPES):
+        raise unacceptable(MEDIA_TYPES)
+    if not accept:
+        return Choice(MEDIA_TYPES[0])
+    for clause in parse_accept(accept):
+        for media_type in MEDIA_TYPES:
+            if _names(clause, media_type) and _honoured(clause.params, media_type):
+                wanted = {name: clause.params[name] for name in _AGGREGATED if name in clause.params}
+                if not wanted or (aggregated and wanted == _AGGREGATED):
+                    return Choice(media_type, bool(wanted), clause.params.get("pretty") == "1")
     raise not_acceptable(MEDIA_TYPES)
+
+
+def _names(clause: Clause, media_type: str) -> bool:
+    type_, _, subtype = media_type.partition("/")
+    return (clause.type == type_ and clause.subtype in (subtype, "*")) or clause.type == clause.subtype == "*"
+
+
+def _honoured(params: Mapping[str, str], media_type: str) -> bool:
+    """Whether parameters beside those of the aggregated document can be; YAML is not streamed."""
+    stream = params.get("stream")
+    return not params.get("sv") and (not stream or (stream == "watch" and media_type != "application/yaml"))
 
 
 def _digest(document: bytes) -> bytes:

@@ -116,8 +116,9 @@ class Endpoint:
 
     @cached_property
     def storage_version(self) -> str:
-        """The apiVersion in which writes see objects: that of storage, but the served one for what is never stored, like
-        reviews and Scale, and for kinds that have their own rules in each version.
+        """The apiVersion in which writes see objects: that of storage.
+
+        The served one for what is never stored, like reviews and Scale, and for kinds with rules of each version.
         """
         resource = self.resource
         if resource.foreign_kind or resource.model.written_as_served:
@@ -214,14 +215,14 @@ class Endpoint:
         return StoredObject(stored.key, encoded, stored.revision)
 
     async def as_stored(self, obj: JsonObject, encode: Callable[[JsonObject], Awaitable[bytes]]) -> bytes:
-        """The value that etcd gets of an object which was written; `encode` makes that of one. Raises ConversionFailed."""
+        """The value that etcd gets of an object as it was written; `encode` makes one. Raises ConversionFailed."""
         model = self.resource.model
         if not model.written_as_served or self.versions.version == model.storage_version:
             return await encode(obj)
         return await encode(await self.versions.to_storage(obj))
 
     def is_stored_form(self, value: bytes) -> bool:
-        """Whether a stored value is of the storage version: one that is not is written anew, even if nothing changed."""
+        """Whether a stored value is of the storage version: another is written anew, even if nothing changed."""
         model = self.resource.model
         return not model.written_as_served or value.startswith(head_of(model.kind, model.storage_version.api_version))
 

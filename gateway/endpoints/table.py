@@ -101,7 +101,7 @@ class Endpoints:
             self._caches[prefix] = await register(store.cache, self.services.client, self._spec(resource))
 
     async def _renewed(self, new: list[Resource], change: Callable[[], None]) -> bool:
-        """Has a cache made anew whose objects are read in another way now, and `change` called with that; else False."""
+        """Has a cache made anew whose objects are read in another way now, and calls `change` with that; else False."""
         for resource in new:
             prefix, canonicalise = resource.storage_prefix, resource.model.canonicalise
             cache = self._caches.get(prefix)

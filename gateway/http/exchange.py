@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import unquote_plus
 
+from gateway.http.deadline import MAXIMUM, timed_out
+from gateway.http.escapes import unescaped, valid_escapes
 from gateway.http.negotiation import JSON, Representation
 from gateway.http.request_info import RequestInfo
 from gateway.http.status import StatusError, request_too_large
@@ -18,6 +20,7 @@ Header = tuple[bytes, bytes]
 JSON_TYPE = b"application/json"
 TEXT_TYPE = b"text/plain; charset=utf-8"
 MAX_BODY = 3 * 1024 * 1024
+MAX_PARAMETERS = 10_000  # of a query; Go's net/url reads none of more
 
 _NO_QUERY: dict[str, list[str]] = {}
 
@@ -82,25 +85,38 @@ class Request:
         return values[0] if values else default
 
     async def body(self, limit: int = MAX_BODY) -> bytes:
-        """The whole body; raises StatusError 413 when it exceeds `limit` bytes, ClientDisconnected when it is cut."""
+        """The whole body; raises ClientDisconnected when it is cut, StatusError 413 when it exceeds `limit` bytes, 504
+        when it takes longer than a request may.
+        """
         if self._body is None:
             self._body = await self._read_body(limit)
         return self._body
 
     async def _read_body(self, limit: int) -> bytes:
-        chunks: list[bytes] = []
-        size, more = 0, True
-        while more:
-            message = await self.receive()
-            if message["type"] == "http.disconnect":
-                raise ClientDisconnected
-            chunk = message.get("body", b"")
-            more = message.get("more_body", False)
-            size += len(chunk)
-            if size > limit:
-                raise body_too_large(limit)
-            chunks.append(chunk)
-        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        chunk, more = await self._read_chunk()
+        if len(chunk) > limit:
+            raise body_too_large(limit)
+        if not more:
+            return chunk
+        chunks, size = [chunk], len(chunk)
+        try:
+            async with asyncio.timeout(MAXIMUM):
+                while more:
+                    chunk, more = await self._read_chunk()
+                    size += len(chunk)
+                    if size > limit:
+                        raise body_too_large(limit)
+                    chunks.append(chunk)
+        except TimeoutError:
+            raise timed_out() from None
+        return b"".join(chunks)
+
+    async def _read_chunk(self) -> tuple[bytes, bool]:
+        """What has come of the body, and whether there is more."""
+        message = await self.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnected
+        return message.get("body", b""), message.get("more_body", False)
 
     async def disconnected(self) -> None:
         """Returns when the client has closed the connection (or the response is complete). Read the body first."""
@@ -110,36 +126,37 @@ class Request:
 
 def body_too_large(limit: int) -> StatusError:
     """413 for a body of more than `limit` bytes."""
-    return request_too_large(f"Request entity too large: limit is {limit}")
+    error = request_too_large(f"Request entity too large: limit is {limit}")
+    error.headers = ((b"connection", b"close"),)
+    return error
 
 
 def parse_query(query_string: bytes) -> dict[str, list[str]]:
-    """Parses a query as Go's net/url: blank values stay, a pair with a semicolon or a bad escape is dropped."""
+    """Parses a query as Go's net/url: blank values stay, a pair with a semicolon or a bad escape is dropped.
+
+    A query of too many pairs counts as empty.
+    """
     query: dict[str, list[str]] = {}
-    for pair in query_string.decode("latin-1").split("&"):
-        if not pair or ";" in pair or ("%" in pair and not valid_escapes(pair)):
+    if query_string.count(b"&") >= MAX_PARAMETERS:
+        return query
+    sound = valid_escapes(query_string)
+    for pair in query_string.decode("utf-8", "replace").split("&"):
+        if not pair or ";" in pair or not (sound or valid_escapes(pair.encode())):
             continue
         name, _, value = pair.partition("=")
         query.setdefault(_unquote(name), []).append(_unquote(value))
     return query
 
 
-def valid_escapes(text: str) -> bool:
-    """Whether every % is followed by two hexadecimal digits."""
-    return all(len(rest) >= 2 and rest[0] in _HEX and rest[1] in _HEX for rest in text.split("%")[1:])
-
-
-_HEX = frozenset("0123456789abcdefABCDEF")
-
-
 def _unquote(text: str) -> str:
-    return unquote_plus(text) if "%" in text or "+" in text else text
+    return unescaped(text.replace("+", " ").encode()) if "%" in text or "+" in text else text
 
 
 @dataclass(slots=True)
 class Response:
     """An answer. `body` is bytes, chunks sent one after the other with a content-length, or an async iterator
-    streamed for as long as it gives chunks (a watch). Headers that every answer carries are added on sending.
+    streamed for as long as it gives chunks (a watch). Headers that every answer carries are added on sending. An answer
+    without a body (304) has the content type b"", and no such header.
 
     JSON that is not `encoded` yet, an object of the endpoint's kind or a Status, is brought into the representation
     that the client asked for.

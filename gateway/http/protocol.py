@@ -1,112 +1,369 @@
-"""uvicorn's HTTP/1.1 protocol, but for three things: methods that its parser does not know get an answer like all
-others, a client that keeps its connection without reading from it does not hold up the end of the server, and an
-answer's head leaves together with its body.
+"""uvicorn's HTTP/1.1 protocol, for clients that cannot be trusted.
+
+What differs: methods that its parser does not know get an answer like all others, and so do bodies of requests that ask
+for an upgrade; heads and bodies have to come in time, and heads have a limit; what is refused is refused after the
+answers that are due before it; a client that does not read, or does not say goodbye, does not hold up the end.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import cast
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from http import HTTPStatus
+from typing import Any, cast
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
+
+from gateway.http.corked import Corked
+from gateway.http.escapes import unescaped, valid_escapes
+from gateway.http.pipelining import end_of_messages
 
 _STAND_IN = b"TRACE"  # a method that the parser takes and nothing serves
-_FAREWELL = 0.5  # seconds that a client has to say goodbye
-_HEAD = b"HTTP/1."
-_WORTH_JOINING = 1 << 16  # bytes of a body
+_FAREWELL = 0.5  # seconds that a client has to say goodbye, and to read why it is refused
+_FRAMING = (b"content-length", b"transfer-encoding")
 
 
-class Corked:
-    """A transport that keeps an answer's head until the body follows, at most until the loop's next turn.
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a connection may take. docs/limits.md says where each comes from."""
 
-    One write makes one TLS record and one system call.
-    """
+    head_bytes: int = (1 << 20) + 4096  # of a request's line and headers
+    head_seconds: float = 32.0  # from a head's first byte, or the connection, to its last
+    body_rate: int = 240  # bytes a second, measured over `body_window`
+    body_window: float = 5.0
+    pipelined: int = 64  # requests that wait for their turn
+    unread_body: int = 256 * 1024  # bytes of a body that are read after the answer was given
+    framing: int = 64 * 1024  # bytes that a chunked body has beyond a few for each of its own
 
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        self._transport, self._loop = transport, loop
-        self._head = b""
-        self._write = transport.write
-        self.is_closing, self.abort = transport.is_closing, transport.abort
-        self.pause_reading, self.resume_reading = transport.pause_reading, transport.resume_reading
-        self.get_extra_info = transport.get_extra_info
 
-    def write(self, data: bytes) -> None:
-        if self._head:
-            if len(data) > _WORTH_JOINING:
-                self._flush()
-                self._write(data)
-            else:
-                head, self._head = self._head, b""
-                self._write(head + data)
-        elif data.startswith(_HEAD):
-            self._head = data
-            self._loop.call_soon(self._flush)
-        else:
-            self._write(data)
+class _Stage(IntEnum):
+    """Which part of a request the parser waits for."""
 
-    def close(self) -> None:
-        self._flush()
-        self._transport.close()
+    IDLE = 0
+    HEAD = 1
+    BODY = 2
 
-    def _flush(self) -> None:
-        if self._head:
-            head, self._head = self._head, b""
-            self._write(head)
+
+_IDLE, _HEAD, _BODY = _Stage  # what is looked up for each request is faster as a global
+
+
+class _Refused(Exception):
+    """Raised within the parser's callbacks, where nothing else ends its work."""
 
 
 class Protocol(HttpToolsProtocol):
-    """Serves any method: the application sees it in the scope, and answers 405."""
+    """One connection. `lost` is called when it has ended."""
 
-    _unknown_method = ""
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+        limits: Limits = Limits(),
+        lost: Callable[[], None] | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._limits, self._lost = limits, lost
+        self._stage = _IDLE
+        self._replaying = False  # the parser is shown a head again
+        self._unknown_method = ""  # of the request that comes next
+        self._complete = 0  # requests that have been read
+        self._unanswered = 0  # requests whose answer is not complete
+        self._fed = 0  # bytes of the head, or of the body with its framing
+        self._body = 0  # bytes of the body
+        self._timer: asyncio.TimerHandle | None = None
+        self._parting = False  # nothing more is read
+        self._last_words: bytes | None = None  # to be said after the answers that are due
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(cast(asyncio.Transport, Corked(transport, self.loop)))
+        self._timer = self.loop.call_later(self._limits.head_seconds, self._head_is_late)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._unset_timer()
+        super().connection_lost(exc)
+        self._unset_keepalive_if_required()
+        if self._lost is not None:
+            self._lost()
+
+    # what comes in
 
     def data_received(self, data: bytes) -> None:
-        try:
-            self._unset_keepalive_if_required()
-            self.parser.feed_data(data)
-        except httptools.HttpParserInvalidMethodError:
-            self._feed_in_disguise(data)
-        except httptools.HttpParserError:
-            self._refuse()
-        except httptools.HttpParserUpgrade:
-            self._unsupported_upgrade_warning()
-
-    def _feed_in_disguise(self, data: bytes) -> None:
-        method, space, rest = data.partition(b" ")
-        if not space or not method.isalpha() or self._unknown_method:
-            self._refuse()
+        if self._parting:
             return
-        self._unknown_method = method.decode("ascii")
-        self.parser = httptools.HttpRequestParser(self)
+        self._unset_keepalive_if_required()
+        stage, complete = self._stage, self._complete
+        disguised = False
+        rest = data
+        while rest and not self._parting:
+            try:
+                self.parser.feed_data(rest)
+                break
+            except httptools.HttpParserUpgrade as upgrade:
+                rest = self._without_upgrade(rest, upgrade.args[0])
+            except httptools.HttpParserInvalidMethodError:
+                if disguised or stage is not _IDLE:
+                    self._refuse(HTTPStatus.BAD_REQUEST)
+                    return
+                disguised = True
+                rest = self._in_disguise(data, self._complete - complete)
+            except httptools.HttpParserError:
+                self._refuse(HTTPStatus.BAD_REQUEST)
+                return
+        self._await_rest(len(data), stage if self._complete == complete else _IDLE)
+
+    def _await_rest(self, size: int, before: _Stage) -> None:
+        """Sees to it that what is missing comes in time and is not too much, after `size` bytes have come.
+
+        `before` is where the parser was in the same request when they came.
+        """
+        stage = self._stage
+        if stage is _IDLE:
+            if self._unanswered:
+                if self._timer is not None:
+                    self._unset_timer()
+            elif self._timer is None:  # such as line ends before a request
+                self._timer = self.loop.call_later(self._limits.head_seconds, self._head_is_late)
+            return
+        if stage is before:
+            self._fed += size
+        elif stage is _HEAD:
+            self._fed = size
+        if stage is _HEAD:
+            if self._fed > self._limits.head_bytes:
+                self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+            elif self._timer is None:
+                self._timer = self.loop.call_later(self._limits.head_seconds, self._head_is_late)
+        elif self._fed > self._limits.framing + 8 * self._body:
+            self._refuse(HTTPStatus.BAD_REQUEST)
+        elif before is not _BODY:
+            self._expect_body()
+
+    def _without_upgrade(self, data: bytes, offset: int) -> bytes:
+        """Goes on as if the request had not asked for an upgrade, which nothing here serves; what is left to feed.
+
+        The parser takes such a request for complete, so its head is shown to a new one, without the wish.
+        """
+        head = [b"POST / HTTP/1.1"]
+        head += [b"%b: %b" % header for header in self.headers if header[0] in _FRAMING]
+        self._use_new_parser()
+        self._replaying = True
         try:
-            self.parser.feed_data(_STAND_IN + space + rest)
-        except httptools.HttpParserError:
-            self._refuse()
+            self.parser.feed_data(b"\r\n".join(head) + b"\r\n\r\n")
         finally:
-            self._unknown_method = ""
+            self._replaying = False
+        return data[offset:]
+
+    def _in_disguise(self, data: bytes, complete: int) -> bytes:
+        """What is left to feed of data whose request number `complete` has a method that the parser does not know."""
+        if complete:
+            data = data[end_of_messages(data, complete) :]
+        method, space, rest = data.lstrip(b"\r\n").partition(b" ")
+        if not space or not method.isalpha() or len(method) > 64:
+            self._refuse(HTTPStatus.BAD_REQUEST)
+            return b""
+        self._stage = _IDLE
+        self._unknown_method = method.decode("ascii")
+        self._use_new_parser()
+        return _STAND_IN + space + rest
+
+    def _use_new_parser(self) -> None:
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+
+    # the parser's callbacks
+
+    def on_message_begin(self) -> None:
+        if not self._replaying:
+            self._stage = _HEAD
+            super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        if self._stage is _HEAD:
+            self.url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._stage is _HEAD:  # and no trailer
+            name = name.lower()
+            if name == b"expect" and value.lower() == b"100-continue":
+                self.expect_100_continue = True
+            self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        super().on_headers_complete()
-        if self._unknown_method:
-            self.scope["method"] = self._unknown_method
+        if self._replaying:
+            return
+        if len(self.pipeline) >= self._limits.pipelined:
+            self._last_words = b""
+            raise _Refused
+        if self._fed and self._size_of_head() > self._limits.head_bytes:
+            self._last_words = _words(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+            raise _Refused
+        self._stage = _BODY
+        self._fed = self._body = 0
+        self._describe()
+        self._begin_cycle()
+
+    def _size_of_head(self) -> int:
+        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+
+    def _describe(self) -> None:
+        """Completes the scope of the request whose head has been read."""
+        scope: dict[str, Any] = cast(dict[str, Any], self.scope)
+        scope["method"] = self._unknown_method or self.parser.get_method().decode("ascii")
+        self._unknown_method = ""
+        version = self.parser.get_http_version()
+        if version != "1.1":
+            scope["http_version"] = version
+        path, _, query = self.url.partition(b"?")
+        if not path.startswith(b"/"):
+            path = _path_of(path)
+        scope["raw_path"], scope["query_string"] = path, query
+        scope["path"] = unescaped(path) if valid_escapes(path) else path.decode("utf-8", "replace")
+
+    def _begin_cycle(self) -> None:
+        idle = not self._unanswered
+        self._unanswered += 1
+        self.cycle = RequestResponseCycle(
+            scope=self.scope,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=self.access_log,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=self.expect_100_continue,
+            keep_alive=self.scope["http_version"] != "1.0" and self.parser.should_keep_alive(),
+            on_response=self.on_response_complete,
+        )
+        if idle:
+            self._start_asgi_task(self.cycle, self.app)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((self.cycle, self.app))
+
+    def on_body(self, body: bytes) -> None:
+        self._body += len(body)
+        if not self.cycle.response_complete:
+            super().on_body(body)
+        elif self._body > self._limits.unread_body:
+            self._last_words = b""
+            raise _Refused
+
+    def on_message_complete(self) -> None:
+        if self.parser.should_upgrade():
+            return  # its body comes yet, see _without_upgrade
+        self._stage = _IDLE
+        self._complete += 1
+        super().on_message_complete()
+
+    # time
+
+    def _unset_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _head_is_late(self) -> None:
+        self._timer = None
+        self._refuse(None)
+
+    def _expect_body(self) -> None:
+        self._unset_timer()
+        self._timer = self.loop.call_later(self._limits.body_window, self._check_rate, self._body)
+
+    def _check_rate(self, before: int) -> None:
+        """A body that nobody reads at present need not come."""
+        self._timer = None
+        too_slow = self._body - before < self._limits.body_rate * self._limits.body_window
+        if too_slow and not self.flow.read_paused and not self.cycle.waiting_for_100_continue:
+            self._refuse(HTTPStatus.REQUEST_TIMEOUT)
+        else:
+            self._expect_body()
+
+    # the end
+
+    def on_response_complete(self) -> None:
+        self._unanswered -= 1
+        super().on_response_complete()
+        if self.pipeline:
+            self.flow.pause_reading()  # each answer would let more requests in
+        if self._last_words is not None and not self._unanswered:
+            self._part()
+        self._end_soon()
+
+    def _refuse(self, status: HTTPStatus | None) -> None:
+        """Ends the connection after the answers that are due, with one of `status` where that is possible."""
+        if self._parting:
+            return
+        self._parting = True
+        self._unset_timer()
+        if self._last_words is None:
+            self._last_words = _words(status) if status else b""
+        if self._stage is _BODY and not self.cycle.response_complete:
+            self._drop_unfinished()
+        if not self._unanswered:
+            self._part()
+
+    def _drop_unfinished(self) -> None:
+        """Gives up the request whose body will not be read to its end."""
+        self._unanswered -= 1
+        if self.pipeline and self.pipeline[0][0] is self.cycle:
+            self.pipeline.popleft()
+            return
+        if self.cycle.response_started:
+            self._last_words = b""
+        self.cycle.disconnected = True
+        self.cycle.message_event.set()
+
+    def _part(self) -> None:
+        """Says the last words and closes, once the client has had time to read them."""
+        self._parting = True
+        words, self._last_words = self._last_words, None
+        self._unset_keepalive_if_required()
+        if self.transport.is_closing():
+            return
+        if not words:
+            self._close()
+            return
+        self.transport.write(words)
+        self.flow.resume_reading()  # what comes is dropped; a connection closed with data unread would lose the words
+        self._timer = self.loop.call_later(_FAREWELL, self._close)
+
+    def _close(self) -> None:
+        self.transport.close()
+        self._end_soon()
 
     def shutdown(self) -> None:
         """Closes the connection once it is idle, whether or not its client answers the end of TLS."""
         super().shutdown()
         self._end_soon()
 
-    def on_response_complete(self) -> None:
-        super().on_response_complete()
+    def timeout_keep_alive_handler(self) -> None:
+        """Closes a connection that has been idle for long."""
+        super().timeout_keep_alive_handler()
         self._end_soon()
 
     def _end_soon(self) -> None:
         if self.transport.is_closing():
             self.loop.call_later(_FAREWELL, self.transport.abort)
 
-    def _refuse(self) -> None:
-        message = "Invalid HTTP request received."
-        self.logger.warning(message)
-        self.send_400_response(message)
+
+def _words(status: HTTPStatus) -> bytes:
+    """A whole answer in plain text, as Go's net/http gives it to what never reaches a handler."""
+    text = f"{status.value} {status.phrase}".encode()
+    return b"HTTP/1.1 %b\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close\r\n\r\n%b" % (text, text)
+
+
+def _path_of(target: bytes) -> bytes:
+    """The path of a request's target in one of the rarer forms: a whole URL, an authority, an asterisk."""
+    _, scheme, rest = target.partition(b"://")
+    if not scheme:
+        return target
+    return b"/" + rest.partition(b"/")[2]

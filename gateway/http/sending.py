@@ -33,6 +33,8 @@ async def send_response(request: Request, response: Response, send: Send) -> Non
         (b"cache-control", response.cache_control),
         (b"audit-id", audit_id(request.headers)),
     ]
+    if not response.content_type:
+        del headers[0]
     if response.headers:
         headers += response.headers
     if request.warnings:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gateway.jsontypes import JsonObject, dumps
-from gateway.validation.field import FieldError
+from gateway.validation.field import FieldError, go_quote
 
 
 class StatusError(Exception):
@@ -55,17 +55,17 @@ def _qualified(resource: str, group: str) -> str:
 
 
 def not_found(group: str, resource: str, name: str) -> StatusError:
-    message = f'{_qualified(resource, group)} "{name}" not found'
+    message = f"{_qualified(resource, group)} {go_quote(name)} not found"
     return StatusError(404, "NotFound", message, _details(name, group, resource))
 
 
 def already_exists(group: str, resource: str, name: str) -> StatusError:
-    message = f'{_qualified(resource, group)} "{name}" already exists'
+    message = f"{_qualified(resource, group)} {go_quote(name)} already exists"
     return StatusError(409, "AlreadyExists", message, _details(name, group, resource))
 
 
 def conflict(group: str, resource: str, name: str, cause: str) -> StatusError:
-    message = f'Operation cannot be fulfilled on {_qualified(resource, group)} "{name}": {cause}'
+    message = f"Operation cannot be fulfilled on {_qualified(resource, group)} {go_quote(name)}: {cause}"
     return StatusError(409, "Conflict", message, _details(name, group, resource))
 
 
@@ -73,7 +73,7 @@ MODIFIED = "the object has been modified; please apply your changes to the lates
 
 
 def forbidden(group: str, resource: str, name: str, cause: str) -> StatusError:
-    subject = _qualified(resource, group) + (f' "{name}"' if name else "")
+    subject = _qualified(resource, group) + (f" {go_quote(name)}" if name else "")
     return StatusError(403, "Forbidden", f"{subject} is forbidden: {cause}", _details(name, group, resource))
 
 
@@ -85,7 +85,7 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> S
     if not errors:
         del details["causes"]
     text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else "<nil>"
-    return StatusError(422, "Invalid", f'{_qualified(kind, group)} "{name}" is invalid: {text}', details)
+    return StatusError(422, "Invalid", f"{_qualified(kind, group)} {go_quote(name)} is invalid: {text}", details)
 
 
 def bad_request(message: str) -> StatusError:

@@ -134,7 +134,8 @@ def resource_version(meta: JsonObject) -> int:
         return 0
     if not (text.isascii() and text.isdigit()):
         raise StatusError(500, "", f"strconv.ParseUint: parsing {go_quote(text)}: invalid syntax")
-    version = int(text)
+    digits = text.lstrip("0") or "0"
+    version = int(digits) if len(digits) <= 20 else 2**64
     if version >= 2**64:
         raise StatusError(500, "", f"strconv.ParseUint: parsing {go_quote(text)}: value out of range")
     return version
@@ -143,7 +144,7 @@ def resource_version(meta: JsonObject) -> int:
 def carries_version(meta: JsonObject) -> bool:
     """Whether an object to be created has a resourceVersion; one that is no number, or 0, does not count."""
     text = meta.get("resourceVersion") or ""
-    return bool(text.isascii() and text.isdigit() and int(text))
+    return bool(text.isascii() and text.isdigit() and text.strip("0"))
 
 
 def expected_namespace(resource: Resource, namespace: str) -> str:

@@ -18,15 +18,20 @@ def configure(format_: str, level: int = logging.INFO) -> None:
     root.handlers[:] = [handler]
     root.setLevel(level)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)  # the server says itself when it is ready
+    # … and why it does not start
+    logging.getLogger("uvicorn.error").addFilter(lambda record: not str(record.msg).endswith("failed. Exiting."))
 
 
 class TextFormatter(logging.Formatter):
-    """`time level logger message key=value …`."""
+    """`time level logger message key=value …`, and a traceback on lines that begin with a tab."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields = "".join(f" {key}={_plain(value)}" for key, value in _extra(record).items())
-        text = f"{_time(record)} {record.levelname.lower()} {record.name}: {record.getMessage()}{fields}"
-        return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
+        message = _one_line(record.getMessage())
+        text = f"{_time(record)} {record.levelname.lower()} {record.name}: {message}{fields}"
+        if record.exc_info:
+            text += "".join(f"\n\t{_one_line(line)}" for line in self.formatException(record.exc_info).splitlines())
+        return text
 
 
 class JsonFormatter(logging.Formatter):
@@ -52,4 +57,11 @@ def _time(record: logging.LogRecord) -> str:
 
 def _plain(value: object) -> str:
     text = str(value)
-    return json.dumps(text) if not text or any(char in text for char in ' "\n=') else text
+    return json.dumps(text) if not text or any(char in text for char in ' "=') or not text.isprintable() else text
+
+
+def _one_line(text: str) -> str:
+    """The text with line ends and control characters escaped: what a client sends must not look like a record."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

@@ -7,6 +7,7 @@ from importlib.resources import files
 
 from gateway.jsontypes import JsonObject, dumps
 from gateway.kinds.registry import Registry
+from gateway.openapi import descriptions
 from gateway.openapi.paths import paths_of
 from gateway.openapi.schemas import PATCH, schemas_of
 from gateway.schema.catalog import META, document
@@ -27,7 +28,7 @@ class Documents:
             for version in versions
         }
         source = files("gateway.schema").joinpath("catalog.json").read_bytes() + dumps(version_info())
-        self._digest = hashlib.sha512(source)
+        self._digest = hashlib.sha512(source + descriptions.source().encode())
 
     def index(self) -> bytes:
         """Where each document is; the address changes with its content, so that clients may keep it forever."""

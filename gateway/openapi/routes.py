@@ -1,21 +1,27 @@
-"""The routes under /openapi: version 3's index and documents, which clients may keep forever, and version 2."""
+"""The routes under /openapi: version 3's index and documents, which clients may keep forever, and version 2.
+
+Each has its own set of media types, and 406 without a body for what is not among them, as kube-apiserver has.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from email.utils import formatdate
 from time import time
 
 from fastapi import APIRouter, Request, Response
 
+from gateway.http.negotiation import parse_accept
 from gateway.kinds.registry import Registry
 from gateway.openapi.documents import ROOT, Documents
 
 METHODS = ["GET", "HEAD"]
 _YEAR = 365 * 24 * 3600
 _JSON = "application/json"
+_INDEX = "text/plain; charset=utf-8"  # what kube-apiserver says of its index, which is JSON
+_VARY = {"vary": "Accept"}
 
 
 def openapi(registry: Registry, on_change: Callable[[Callable[[], None]], None]) -> APIRouter:
@@ -36,12 +42,14 @@ def openapi(registry: Registry, on_change: Callable[[Callable[[], None]], None])
         return documents[0]
 
     async def index() -> Response:
-        return Response(made().index(), media_type=_JSON)
+        return Response(made().index(), media_type=_INDEX)
 
     async def document(place: str, request: Request) -> Response:
         found = await asyncio.to_thread(made().document, place)
         if found is None:
             return Response("404 page not found\n", 404, media_type="text/plain")
+        if chosen(request.headers.get("accept", ""), {_JSON: _JSON}) is None:
+            return Response(None, 406, _VARY)
         wanted = made().hash_of(place)
         asked = request.query_params.get("hash")
         if asked and asked != wanted:
@@ -56,15 +64,18 @@ def openapi(registry: Registry, on_change: Callable[[Callable[[], None]], None])
     async def version_2(request: Request) -> Response:
         from gateway.openapi import version2
 
-        media_type = version2.PROTOBUF if "protobuf" in request.headers.get("accept", "") else _JSON
-        if media_type not in made_2:
-            make = version2.json_document if media_type == _JSON else version2.protobuf_document
-            made_2[media_type] = await asyncio.to_thread(make, registry)
-        content = made_2[media_type]
-        headers = {"etag": f'"{hashlib.sha512(content).hexdigest().upper()}"', "vary": "Accept"}
+        served = {_JSON: _JSON, version2.PROTOBUF_BEFORE: version2.PROTOBUF, version2.PROTOBUF: version2.PROTOBUF}
+        media_type = chosen(request.headers.get("accept", ""), served)
+        if media_type is None:
+            return Response(None, 406, _VARY)
+        for needed, make in ((_JSON, version2.json_document), (media_type, version2.protobuf_document)):
+            if needed not in made_2:
+                made_2[needed] = await asyncio.to_thread(make, registry)
+        # one tag for both, as kube-apiserver has it: a cache keeps them apart by Vary
+        headers = {"etag": f'"{hashlib.sha512(made_2[_JSON]).hexdigest().upper()}"', **_VARY}
         if request.headers.get("if-none-match") == headers["etag"]:
             return Response(None, 304, headers)
-        return Response(content, headers=headers, media_type=media_type)
+        return Response(made_2[media_type], headers=headers, media_type=media_type)
 
     router.add_api_route("/openapi/v2", version_2, methods=METHODS, include_in_schema=False, response_model=None)
     router.add_api_route(ROOT, index, methods=METHODS, include_in_schema=False, response_model=None)
@@ -72,3 +83,13 @@ def openapi(registry: Registry, on_change: Callable[[Callable[[], None]], None])
         f"{ROOT}/{{place:path}}", document, methods=METHODS, include_in_schema=False, response_model=None
     )
     return router
+
+
+def chosen(accept: str, served: Mapping[str, str]) -> str | None:
+    """The content type for an Accept header; `served` maps what it may name to what is answered, the usual first."""
+    for clause in parse_accept(accept or "*/*"):
+        for media_type, answered in served.items():
+            type_, _, subtype = media_type.partition("/")
+            if clause.type in (type_, "*") and clause.subtype in (subtype, "*"):
+                return answered
+    return None

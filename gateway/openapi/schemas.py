@@ -1,4 +1,4 @@
-"""The catalog's types as OpenAPI v3 schemas, without descriptions.
+"""The catalog's types as OpenAPI v3 schemas, described where descriptions are installed.
 
 What a schema says beyond JSON types are Kubernetes' extensions: list types and map keys, patch strategies, and the
 group, version and kind of what stands at the top of a document.
@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from gateway.jsontypes import JsonObject
+from gateway.openapi.descriptions import description_of
 from gateway.schema.catalog import META, document
 
 REFERENCE = "#/components/schemas/"
@@ -83,13 +84,15 @@ def _kinds(name: str, group: str, version: str) -> list[JsonObject]:
 @cache
 def _schema(name: str) -> tuple[JsonObject, tuple[str, ...]]:
     """A named type's schema, and the names that it refers to."""
+    described = description_of(name)
+    about: JsonObject = {"description": described.text} if described.text else {}
     if name in _OWN:
-        return _OWN[name], ()
-    schema: JsonObject = {"type": "object"}
+        return {**about, **_OWN[name]}, ()
+    schema: JsonObject = {**about, "type": "object"}
     references: list[str] = []
     properties = {}
     for facts in document()["types"][name].get("fields", ()):
-        properties[facts["name"]] = _property(facts, references)
+        properties[facts["name"]] = _described(_property(facts, references), described.fields.get(facts["name"], ""))
     if properties:
         schema["properties"] = properties
     required = [facts["name"] for facts in document()["types"][name].get("fields", ()) if facts.get("required")]
@@ -98,6 +101,13 @@ def _schema(name: str) -> tuple[JsonObject, tuple[str, ...]]:
     if document()["types"][name].get("atomic"):
         schema["x-kubernetes-map-type"] = "atomic"
     return schema, tuple(references)
+
+
+def _described(schema: JsonObject, text: str) -> JsonObject:
+    """A field's schema with its text; where there is none, with that of the type that it is of."""
+    if not text and "allOf" in schema:
+        text = description_of(schema["allOf"][0]["$ref"].removeprefix(REFERENCE)).text
+    return {"description": text, **schema} if text else schema
 
 
 def _property(facts: JsonObject, references: list[str]) -> JsonObject:

@@ -55,7 +55,6 @@ def type_of(type_name: str) -> Type:
     return _named(type_name)
 
 
-@cache
 def type_name_for(group: str, version: str, kind: str) -> str:
     """The definition name of a kind; kinds of meta/v1 (DeleteOptions, Status) belong to every group. KeyError."""
     content = document()
@@ -67,9 +66,8 @@ def type_name_for(group: str, version: str, kind: str) -> str:
     return str(name)
 
 
-@cache
 def type_for(group: str, version: str, kind: str) -> Type:
-    """The type of a kind. KeyError when there is none."""
+    """The type of a kind. KeyError when there is none. Nothing is remembered by these names, which clients make up."""
     return type_of(type_name_for(group, version, kind))
 
 

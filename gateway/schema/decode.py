@@ -14,10 +14,11 @@ import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from gateway.jsontypes import JsonObject
+from gateway.memo import memo
 from gateway.schema import quantity, structural
 from gateway.schema.body import Body, parse_body, parse_exactly
 from gateway.schema.errors import DecodeError
@@ -314,7 +315,7 @@ def _quantity(value: Any, marks: list[None]) -> Any:
         raise Mismatch from None
 
 
-@lru_cache(maxsize=8192)
+@memo()
 def _canonical_quantity(text: str) -> str:
     return quantity.canonical(text.strip())
 

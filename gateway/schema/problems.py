@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gateway.schema.body import MAX_PROBLEMS, plain, quoted
+from gateway.schema.body import MAX_PROBLEMS, MAX_TOLD, Path, path_text, plain, quoted
 from gateway.schema.errors import DecodeError
 from gateway.schema.exact import Number, PairsObject
 from gateway.schema.quantity import QuantityError, parse_quantity
@@ -62,7 +62,8 @@ class _Examiner:
         self.problems: list[str] = []
         self.struct = ""
         self.fields: tuple[str, ...] = ()
-        self.path = ""
+        self.path: Path = None
+        self.told = 0
 
     def worded(self, refusal: _Refusal) -> str:
         if not refusal.go_type:
@@ -97,7 +98,7 @@ class _Examiner:
         seen: set[str] = set()
         for key, item in _pairs(value):
             field = type_.fields.get(key)
-            path = f"{before[2]}.{key}" if before[2] else key
+            path = (before[2], key)
             if field is None and type_.elem is None:
                 if not type_.preserves:
                     self.report("unknown field", path)
@@ -118,7 +119,7 @@ class _Examiner:
         before = self.path
         seen: set[str] = set()
         for key, item in _pairs(value):
-            path = f"{before}.{key}" if before else key
+            path = (before, key)
             if key in seen:
                 self.report("duplicate field", path)
             seen.add(key)
@@ -138,13 +139,16 @@ class _Examiner:
         before = self.path
         for index, item in enumerate(value):
             if item is not None:
-                self.path = f"{before}[{index}]"
+                self.path = (before, index)
                 self.value(_elem(type_), item)
                 self.path = before
 
-    def report(self, what: str, path: str) -> None:
-        text = f"{what} {quoted(path)}"
-        if len(self.problems) < MAX_PROBLEMS and text not in self.problems:
+    def report(self, what: str, path: Path) -> None:
+        if len(self.problems) >= MAX_PROBLEMS or self.told >= MAX_TOLD:
+            return
+        self.told += 1
+        text = f"{what} {quoted(path_text(path))}"
+        if text not in self.problems:
             self.problems.append(text)
 
 

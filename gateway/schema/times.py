@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
-from functools import lru_cache
 from typing import NamedTuple
+
+from gateway.memo import memo
 
 SECONDS = "2006-01-02T15:04:05Z07:00"
 MICROSECONDS = "2006-01-02T15:04:05.000000Z07:00"
@@ -35,7 +36,7 @@ class _Moment(NamedTuple):
     offset: timedelta
 
 
-@lru_cache(maxsize=8192)
+@memo()
 def canonical_time(text: str) -> str | None:
     """The time in UTC to the second; None for Go's zero time. Raises TimeError."""
     parts = _common(text)
@@ -46,7 +47,7 @@ def canonical_time(text: str) -> str | None:
     return None if written == _ZERO and not moment.fraction.strip("0") else written + "Z"
 
 
-@lru_cache(maxsize=8192)
+@memo()
 def canonical_microtime(text: str) -> str | None:
     """The time in UTC to the microsecond; None for Go's zero time. Raises TimeError."""
     moment = _parse(text, MICROSECONDS)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from gateway.selectors.labels import SelectorError
+from gateway.selectors.labels import MOST_PARTS, SelectorError
 from gateway.validation.field import go_quote
 
 FieldMatcher = Callable[[dict[str, str]], bool]
+
+_TERM = re.compile(r",((?:[^,\\]+|\\.|\\\Z)*)", re.DOTALL)
+_FEW = 4  # terms that are looked at one by one
+_OPERATOR = re.compile("!=|==|=")
 
 METADATA_FIELDS = ("metadata.name", "metadata.namespace")
 
@@ -25,27 +30,17 @@ def parse_terms(text: str) -> list[Term]:
     for part in sorted(_split(text)):
         if not part:
             continue
-        for at in range(len(part)):
-            operator = next((op for op in ("!=", "==", "=") if part.startswith(op, at)), None)
-            if operator:
-                terms.append(Term(part[:at], _unescape(part[at + len(operator) :]), operator != "!="))
-                break
-        else:
+        found = _OPERATOR.search(part)
+        if found is None:
             raise SelectorError(f"invalid selector: '{text}'; can't understand '{part}'")
+        terms.append(Term(part[: found.start()], _unescape(part[found.end() :]), found[0] != "!="))
     return terms
 
 
 def _split(text: str) -> list[str]:
-    parts, start, escaped = [], 0, False
-    for at, char in enumerate(text):
-        if escaped:
-            escaped = False
-        elif char == "\\":
-            escaped = True
-        elif char == ",":
-            parts.append(text[start:at])
-            start = at + 1
-    return [*parts, text[start:]]
+    if text.count(",") >= MOST_PARTS:
+        raise SelectorError(f"selector has more than {MOST_PARTS} parts")
+    return _TERM.findall("," + text)
 
 
 def _unescape(value: str) -> str:
@@ -97,8 +92,17 @@ def matcher(terms: list[Term]) -> FieldMatcher | None:
     """A predicate on an object's field set, None when it holds for all. A field that the set lacks counts as ""."""
     if not terms:
         return None
-    checks = [(term.field, term.value, term.equal) for term in terms]
-    return lambda fields: all((fields.get(name, "") == value) is equal for name, value, equal in checks)
+    checks = list(dict.fromkeys((term.field, term.value, term.equal) for term in terms))
+    if len(checks) <= _FEW:
+        return lambda fields: all((fields.get(name, "") == value) is equal for name, value, equal in checks)
+    wanted: dict[str, set[str]] = {}
+    unwanted: dict[str, set[str]] = {}
+    for name, value, equal in checks:
+        (wanted if equal else unwanted).setdefault(name, set()).add(value)
+    return lambda fields: (
+        all(values == {fields.get(name, "")} for name, values in wanted.items())
+        and not any(fields.get(name, "") in values for name, values in unwanted.items())
+    )
 
 
 def exact_name(terms: list[Term]) -> str | None:

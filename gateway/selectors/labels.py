@@ -6,10 +6,12 @@ API Concepts and "Labels and Selectors": equality (=, ==, !=), set (in, notin, k
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from functools import lru_cache
 from typing import NamedTuple
 
+from gateway.memo import memo
+from gateway.schema.integers import int64
 from gateway.validation.field import go_quote
 from gateway.validation.names import is_label_value, is_qualified_name
 
@@ -26,50 +28,40 @@ class Requirement(NamedTuple):
     values: frozenset[str]
 
 
-_SPECIAL = frozenset("=!(),><")
-_SPACE = frozenset(" \t\r\n")
+_INT64_DIGITS = 19
+MOST_PARTS = 10_000  # requirements and values of a selector
+
+_TOKEN = re.compile(r"[!=]=|[=!(),><]|[^=!(),>< \t\r\n]+")
 _SYMBOLS = frozenset([")", ",", "!", "==", "=", ">", "<", "!=", "("])
+_WORDS = frozenset(["in", "notin"])
 _OPERATORS = {"in": "in", "=": "in", "==": "in", ">": "gt", "<": "lt", "notin": "notin", "!=": "notin"}
+_NEEDS_KEY = frozenset(["in", "exists", "gt", "lt"])
+_FEW = 4  # requirements that are looked at one by one
 _BINARY = "in, notin, =, ==, !=, gt, lt"
-_END = ("", "")
 
 _Token = tuple[str, str]  # (class, literal); classes: "id", the symbol itself, "in"/"notin", "" at the end
 
 
-def _scan(text: str) -> list[_Token]:
-    tokens: list[_Token] = []
-    at, size = 0, len(text)
-    while at < size and text[at] != "\0":
-        if text[at] in _SPACE:
-            at += 1
-            continue
-        start = at
-        if text[at] in _SPECIAL:
-            at += 1
-            while at < size and text[start : at + 1] in _SYMBOLS:
-                at += 1
-            tokens.append((text[start:at], text[start:at]))
-            continue
-        while at < size and text[at] not in _SPECIAL and text[at] not in _SPACE and text[at] != "\0":
-            at += 1
-        word = text[start:at]
-        tokens.append((word if word in ("in", "notin") else "id", word))
-    tokens.append(_END)
-    return tokens
+def _scan(text: str) -> list[str]:
+    """The literals, up to a NUL or the end, which is an empty one."""
+    if text.count(",") >= MOST_PARTS:
+        raise SelectorError(f"selector has more than {MOST_PARTS} parts")
+    return [*_TOKEN.findall(text.partition("\0")[0]), ""]
 
 
 class _Parser:
     def __init__(self, text: str) -> None:
         self.tokens, self.at = _scan(text), 0
+        self.end = len(self.tokens) - 1
 
     def peek(self) -> _Token:
-        kind, literal = self.tokens[min(self.at, len(self.tokens) - 1)]
-        return ("id" if kind in ("in", "notin") else kind), literal
+        literal = self.tokens[self.at] if self.at < self.end else ""
+        return (literal if literal in _SYMBOLS or not literal else "id"), literal
 
     def take(self, operator: bool = False) -> _Token:
-        token = self.tokens[min(self.at, len(self.tokens) - 1)] if operator else self.peek()
+        kind, literal = self.peek()
         self.at += 1
-        return token
+        return (literal if operator and literal in _WORDS else kind), literal
 
     def parse(self) -> list[Requirement]:
         found: list[Requirement] = []
@@ -155,23 +147,23 @@ class _Parser:
 
 def _check(path: str, value: str, messages: list[str] | tuple[str, ...]) -> None:
     if messages:
-        raise SelectorError(f"{path}: Invalid value: {go_quote(value)}: {'; '.join(messages)}")
+        raise SelectorError(_error(path, value, messages))
+
+
+def _error(path: str, value: str, messages: list[str] | tuple[str, ...]) -> str:
+    return f"{path}: Invalid value: {go_quote(value)}: {'; '.join(messages)}"
 
 
 def _checked(key: str, operator: str, values: set[str]) -> Requirement:
+    errors: list[str] = []
     for i, value in enumerate(sorted(values)):
-        if operator in ("gt", "lt") and _int64(value) is None:
-            _check(f"values[{i}]", value, ["for 'Gt', 'Lt' operators, the value must be an integer"])
-        _check(f"values[{i}][{key}]", value, list(is_label_value(value)))
+        if operator in ("gt", "lt") and int64(value) is None:
+            errors.append(_error(f"values[{i}]", value, ["for 'Gt', 'Lt' operators, the value must be an integer"]))
+        if messages := is_label_value(value):
+            errors.append(_error(f"values[{i}][{key}]", value, messages))
+    if errors:
+        raise SelectorError(f"[{', '.join(errors)}]" if len(errors) > 1 else errors[0])
     return Requirement(key, operator, frozenset(values))
-
-
-def _int64(text: str) -> int | None:
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    if not (digits.isascii() and digits.isdigit()):
-        return None
-    value = int(text)
-    return value if -(1 << 63) <= value < 1 << 63 else None
 
 
 def _matcher(requirement: Requirement) -> Matcher:
@@ -194,16 +186,50 @@ def _matcher(requirement: Requirement) -> Matcher:
 
 
 def _compares(value: str | None, operator: str, bound: int) -> bool:
-    number = None if value is None else _int64(value)
+    number = None if value is None else int64(value)
     return number is not None and (number > bound if operator == "gt" else number < bound)
 
 
-@lru_cache(maxsize=1024)
+@memo(4 << 20, share=100)  # a requirement takes much more than its text
 def parse(text: str) -> Matcher | None:
     """A predicate on labels, None when the selector selects everything. Raises SelectorError."""
-    matchers = [_matcher(requirement) for requirement in _Parser(text).parse()]
+    requirements = _Parser(text).parse()
+    if len(requirements) > _FEW:
+        return _many(requirements)
+    matchers = [_matcher(requirement) for requirement in requirements]
     if not matchers:
         return None
     if len(matchers) == 1:
         return matchers[0]
     return lambda labels: all(matches(labels) for matches in matchers)
+
+
+def _many(requirements: list[Requirement]) -> Matcher:
+    """A predicate that takes time by an object's labels, not by the number of requirements."""
+    needed = frozenset(requirement.key for requirement in requirements if requirement.operator in _NEEDS_KEY)
+    groups: dict[tuple[str, str], list[Requirement]] = {}
+    for requirement in requirements:
+        groups.setdefault((requirement.key, requirement.operator), []).append(requirement)
+    by_key: dict[str, list[Matcher]] = {}
+    for (key, operator), group in groups.items():
+        by_key.setdefault(key, []).append(_matcher(Requirement(key, operator, _together(operator, group))))
+
+    def matches(labels: dict[str, str]) -> bool:
+        if len(needed) > len(labels) or not needed <= labels.keys():
+            return False
+        return all(check(labels) for key in labels if key in by_key for check in by_key[key])
+
+    return matches
+
+
+def _together(operator: str, requirements: list[Requirement]) -> frozenset[str]:
+    """The values of the one requirement that asks for what several of the same key and operator do."""
+    values = [requirement.values for requirement in requirements]
+    match operator:
+        case "in":
+            return frozenset.intersection(*values)
+        case "gt" | "lt":
+            strictest = max if operator == "gt" else min
+            return frozenset([strictest(frozenset.union(*values), key=int)])
+        case _:
+            return frozenset.union(*values)

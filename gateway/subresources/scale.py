@@ -39,7 +39,7 @@ async def get(endpoint: Endpoint, request: Request) -> Response:
 async def update(endpoint: Endpoint, request: Request) -> Response:
     """Sets the replicas by a whole Scale. Raises StatusError 400, 404, 409, 415, 422."""
     options = write_options(request.query, "UpdateOptions")
-    write, resource = begin(endpoint, request, options), endpoint.resource
+    write = begin(endpoint, request, options)
     given = await read_object(request, endpoint, options.validation)
     meta = given["metadata"]
     metadata.match_namespace(meta, write.attributes.namespace)

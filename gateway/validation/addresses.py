@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from functools import lru_cache
 
+from gateway.memo import memo
 from gateway.validation.field import FieldError, go_quote, invalid
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -15,7 +15,7 @@ _is_dotted = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+").fullmatch
 _leading_zeros = re.compile("(?<![0-9a-fA-F])0+(?=[0-9a-fA-F])").sub
 
 
-@lru_cache(maxsize=4096)
+@memo()
 def parse_ip(value: str) -> Address | None:
     """The address, leading zeros allowed and taken as decimal; an IPv4-mapped IPv6 address is that IPv4 address."""
     if _is_dotted(value):
@@ -81,7 +81,7 @@ def ip_warnings(path: str, value: str) -> list[str]:
     return []
 
 
-@lru_cache(maxsize=4096)
+@memo()
 def parse_cidr(value: str) -> tuple[Address, Network] | None:
     """The address and the block it is in; leading zeros allowed."""
     host, slash, length = value.partition("/")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
+from gateway.memo import memo
+from gateway.schema.integers import LEAST, MOST, clamped, is_integer
 from gateway.validation.field import FieldError, go_quote, invalid
 
 
@@ -36,7 +37,7 @@ class CronError(ValueError):
     """What is wrong with a schedule, as kube-apiserver says it."""
 
 
-@lru_cache(maxsize=1024)
+@memo(1 << 18)
 def schedule_error(schedule: str) -> str:
     """The message about a schedule that is not valid, else the empty string."""
     try:
@@ -99,11 +100,10 @@ def _number_or_name(text: str, bounds: Bounds) -> int:
 
 
 def _number(text: str) -> int:
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    if not (digits.isascii() and digits.isdigit()):
+    if not is_integer(text):
         raise CronError(f"failed to parse int from {text}: strconv.Atoi: parsing {go_quote(text)}: invalid syntax")
-    number = int(text)
-    if not -(2**63) <= number < 2**63:
+    number = clamped(text)
+    if not LEAST <= number <= MOST:
         raise CronError(f"failed to parse int from {text}: strconv.Atoi: parsing {go_quote(text)}: value out of range")
     if number < 0:
         raise CronError(f"negative number ({number}) not allowed: {text}")
@@ -139,7 +139,7 @@ def _duration_error(text: str) -> str:
     return ""
 
 
-@lru_cache(maxsize=1024)
+@memo(1 << 18)
 def location_error(name: str) -> str:
     """Go's time.LoadLocation: what is wrong with the name of a time zone."""
     if name in ("", "UTC", "Local"):

@@ -48,22 +48,37 @@ class Verbatim(str):
 
 def go_quote(value: str) -> str:
     """Quotes a string as Go's %q does."""
-    out = ['"']
-    for char in value:
-        if char in '"\\':
-            out.append("\\" + char)
-        elif char in _GO_ESCAPES:
-            out.append(_GO_ESCAPES[char])
-        elif char.isprintable():
-            out.append(char)
-        elif ord(char) < 0x80:
-            out.append(f"\\x{ord(char):02x}")
-        else:
-            out.append(f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}")
-    return "".join([*out, '"'])
+    if value.isprintable() and '"' not in value and "\\" not in value:
+        return f'"{value}"'
+    return f'"{value.translate(_GO_ESCAPES)}"'
 
 
-_GO_ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
+class _GoEscapes(dict[int, str | int]):
+    """What stands for a character between Go's quotes, by code point."""
+
+    def __missing__(self, code: int) -> str | int:
+        if chr(code).isprintable():
+            return code
+        if code < 0x80:
+            return f"\\x{code:02x}"
+        return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+_NAMED = {
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+    '"': '\\"',
+    "\\": "\\\\",
+}
+_GO_ESCAPES = _GoEscapes()
+_GO_ESCAPES.update(
+    {code: _GO_ESCAPES[code] for code in range(0x80)} | {ord(char): text for char, text in _NAMED.items()}
+)
 
 
 def go_value(value: Any) -> str:

@@ -7,9 +7,9 @@ the field's path and value and returns field errors.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Any
 
+from gateway.memo import memo
 from gateway.validation.field import FieldError, invalid, required
 from gateway.validation.names import (
     VALID,
@@ -88,7 +88,7 @@ def is_user_id(identifier: int) -> Messages:
     return VALID if 0 <= identifier <= MAX_ID else _ID_RANGE
 
 
-@lru_cache(maxsize=1024)
+@memo(1 << 18)
 def is_port_name(port: str) -> Messages:
     """IANA service names (RFC 6335 section 5.1)."""
     found = []
@@ -123,19 +123,19 @@ def _parent_directory(value: str) -> Messages:
     return ("must not start with '..'",) if value.startswith("..") else VALID
 
 
-@lru_cache(maxsize=4096)
+@memo()
 def is_env_var_name(value: str) -> Messages:
     return (VALID if _is_env_name(value) else (_ENV,)) + _parent_directory(value)
 
 
-@lru_cache(maxsize=4096)
+@memo()
 def is_relaxed_env_var_name(value: str) -> Messages:
     if not value:
         return ("environment variable name must be non-empty",)
     return VALID if _is_printable_ascii(value) else (_RELAXED_ENV,)
 
 
-@lru_cache(maxsize=4096)
+@memo()
 def is_config_map_key(value: str) -> Messages:
     found = (max_length_message(253),) if byte_length(value) > 253 else VALID
     return found + (VALID if _is_key(value) else (_KEY,)) + _parent_directory(value)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
+
+from gateway.memo import memo
 
 Messages = tuple[str, ...]
 VALID: Messages = ()
@@ -115,37 +116,37 @@ def _checked(
     return too_long if matches(value) else (*too_long, message)
 
 
-@lru_cache(maxsize=8192)
+@memo()
 def is_dns1123_label(value: str) -> Messages:
     return _checked(value, _is_label, 63, "must not contain dots" if _is_subdomain(value) else _LABEL)
 
 
-@lru_cache(maxsize=8192)
+@memo()
 def is_dns1123_subdomain(value: str) -> Messages:
     return _checked(value, _is_subdomain, 253, _SUBDOMAIN)
 
 
-@lru_cache(maxsize=1024)
+@memo(1 << 18)
 def is_dns1123_subdomain_caseless(value: str) -> Messages:
     return _checked(value, _is_subdomain_caseless, 253, _SUBDOMAIN_CASELESS)
 
 
-@lru_cache(maxsize=1024)
+@memo(1 << 18)
 def is_dns1123_subdomain_with_underscore(value: str) -> Messages:
     return _checked(value, _is_underscore, 253, _UNDERSCORE)
 
 
-@lru_cache(maxsize=1024)
+@memo(1 << 18)
 def is_dns1035_label(value: str) -> Messages:
     return _checked(value, _is_dns1035, 63, _DNS1035)
 
 
-@lru_cache(maxsize=1024)
+@memo(1 << 18)
 def is_wildcard_dns1123_subdomain(value: str) -> Messages:
     return _checked(value, _is_wildcard, 253, _WILDCARD)
 
 
-@lru_cache(maxsize=8192)
+@memo()
 def is_qualified_name(value: str) -> Messages:
     """Label keys, annotation keys, condition types, resource names: an optional DNS prefix, "/", a name."""
     parts = value.split("/")
@@ -165,14 +166,14 @@ def is_qualified_name(value: str) -> Messages:
     return tuple(found)
 
 
-@lru_cache(maxsize=8192)
+@memo()
 def is_label_value(value: str) -> Messages:
     if not value:
         return VALID
     return _checked(value, _is_key_name, 63, _VALUE, "bytes")
 
 
-@lru_cache(maxsize=4096)
+@memo()
 def is_path_segment_name(value: str) -> Messages:
     """Names that need only fit into a URL's path: not "." or "..", without "/" and "%"."""
     if value in (".", ".."):

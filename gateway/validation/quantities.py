@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 from gateway.schema.quantity import Quantity, QuantityError, parse_quantity
@@ -33,7 +32,6 @@ def is_negative(value: Any) -> bool:
     return quantity_of(value).unscaled < 0
 
 
-@lru_cache(maxsize=4096)
 def is_fractional(value: Any) -> bool:
     """Whether the value, in thousandths, is not a whole number."""
     return quantity_of(value).milli_value % 1000 != 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 from gateway.jsontypes import JsonObject
@@ -55,13 +54,11 @@ def validate_resource_requirements(
         _claims(claims, claim_names, f"{path}.claims", errors)
 
 
-@lru_cache(maxsize=4096)
 def _is_sound(name: str, quantity: Any) -> bool:
     """Whether there is nothing to say about an amount of CPU, memory or storage, the usual ones."""
     return name in CONTAINER and not is_negative(quantity)
 
 
-@lru_cache(maxsize=4096)
 def _is_within(request: Any, limit: Any) -> bool:
     return limit is None or quantity_of(request) <= quantity_of(limit)
 
@@ -96,7 +93,10 @@ def _has_huge_pages(limits: dict[str, Any], requests: dict[str, Any]) -> bool:
 def is_divisible_huge_page(name: str, quantity: Any) -> bool:
     """Whether the quantity is a multiple of the page size in the resource's name."""
     size = quantity_of(name.removeprefix(HUGE_PAGES))
-    return size.unscaled > 0 and size.milli_value % 1000 == 0 and quantity_of(quantity).value % size.value == 0
+    whole = size.value
+    return (
+        size.unscaled > 0 and size.milli_value % 1000 == 0 and whole != 0 and quantity_of(quantity).value % whole == 0
+    )
 
 
 def _huge_page(name: str, quantity: Any, path: str, errors: list[FieldError], allow_indivisible: bool) -> None:

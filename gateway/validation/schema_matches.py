@@ -26,7 +26,9 @@ def _count(schema: JsonObject, value: Any) -> int:
     from gateway.validation.schema_values import compile_values
 
     kind, form = schema.get("type"), schema.get("format")
-    typed = {key: schema[key] for key in ("type", "format", "nullable", "x-kubernetes-int-or-string") if key in schema}
+    typed: JsonObject = {
+        key: schema[key] for key in ("type", "format", "nullable", "x-kubernetes-int-or-string") if key in schema
+    }
     fits = 0
     if kind or form or schema.get("x-kubernetes-int-or-string"):
         # a wrong format is not the type's business

@@ -17,7 +17,7 @@ from gateway.kinds.resource import Resource
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
 from gateway.schema.problems import json_kind
 from gateway.schema.types import Type
-from gateway.writing.offload import offloaded
+from gateway.writing.offload import YAML, offloaded
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 SCHEME = 'in scheme "pkg/runtime/scheme.go:111"'
@@ -28,7 +28,7 @@ _GROUP_PACKAGES = {
     "events.k8s.io": "core",
     "internal.apiserver.k8s.io": "apiserverinternal",
 }
-_META_STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+META_STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 
 async def read_object(request: Request, endpoint: Endpoint, validation: str) -> JsonObject:
@@ -42,7 +42,8 @@ async def read_object(request: Request, endpoint: Endpoint, validation: str) -> 
     resource = endpoint.resource
     kind = resource.kind
     reader = _Reader(endpoint.type, resource.api_version, kind, validation, request.warnings, resource)
-    return await offloaded(len(data), lambda: reader.read(data, media_type))
+    size = len(data) * YAML if media_type == "application/yaml" else len(data)
+    return await offloaded(size, lambda: reader.read(data, media_type))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ def type_meta(value: Any, data: bytes, api_version: str, kind: str) -> tuple[str
     if not isinstance(value, dict):
         if value is None:
             return api_version, kind
-        raise _no_meta(kind, f"{json_kind(value)} into Go value of type {_META_STRUCT}", data)
+        raise _no_meta(kind, f"{json_kind(value)} into Go value of type {META_STRUCT}", data)
     try:
         version, named = version_and_kind(value)
     except DecodeError as error:

@@ -8,7 +8,9 @@ from gateway.http.status import bad_request
 from gateway.jsontypes import JsonObject
 from gateway.schema.catalog import type_of
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
-from gateway.writing.body import PROTOBUF, SCHEME, parse_protobuf
+from gateway.schema.problems import json_kind
+from gateway.writing.body import META_STRUCT, PROTOBUF, SCHEME, parse_protobuf
+from gateway.writing.offload import YAML, offloaded
 from gateway.writing.options import DeleteOptions, delete_options_of_query, validated_delete_options
 
 _TYPE = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
@@ -20,7 +22,8 @@ async def read_delete_options(request: Request) -> DeleteOptions:
     if not data:
         return delete_options_of_query(request.query) if request.query_string else DeleteOptions()
     media_type = body_media_type(request.headers.get(b"content-type", b""))
-    return validated_delete_options(_decoded(data, media_type))
+    size = len(data) * YAML if media_type == "application/yaml" else len(data)
+    return validated_delete_options(await offloaded(size, lambda: _decoded(data, media_type)))
 
 
 def _decoded(data: bytes, media_type: str) -> JsonObject:
@@ -38,11 +41,14 @@ def _decoded(data: bytes, media_type: str) -> JsonObject:
             value, _ = parse_body(data)
         except DecodeError as error:
             raise bad_request(f"couldn't get version/kind; json parse error: {error}") from None
-    if isinstance(value, dict):
+    if value is not None and not isinstance(value, dict):
+        problem = f"json: cannot unmarshal {json_kind(value)} into Go value of type {META_STRUCT}"
+        raise bad_request(f"couldn't get version/kind; json parse error: {problem}")
+    if value:
         kind, version = value.get("kind") or "DeleteOptions", value.get("apiVersion") or "v1"
         if kind != "DeleteOptions":
             raise bad_request(f'no kind "{kind}" is registered for version "{version}" {SCHEME}')
     try:
-        return decode(type_of(_TYPE), value or {}, DecodeReport())
+        return decode(type_of(_TYPE), {} if value is None else value, DecodeReport())
     except DecodeError as error:
         raise bad_request(str(error)) from None

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from gateway.http.status import bad_request, invalid
 from gateway.jsontypes import JsonObject
+from gateway.schema.integers import LEAST, MOST, clamped, is_integer
 from gateway.validation import field
 from gateway.validation.field import FieldError
 from gateway.validation.objectmeta import validate_field_manager
@@ -119,13 +120,10 @@ def validated_delete_options(values: JsonObject) -> DeleteOptions:
 
 def parse_int64(text: str) -> int:
     """A decimal number of 64 bits; raises StatusError 400 in Go's words when `text` is none."""
-    try:
-        value = int(text) if text.isascii() and "_" not in text and text == text.strip() else None
-    except ValueError:
-        value = None
-    if value is None:
+    if not is_integer(text):
         raise bad_request(f"strconv.ParseInt: parsing {field.go_quote(text)}: invalid syntax")
-    if not -(2**63) <= value < 2**63:
+    value = clamped(text)
+    if not LEAST <= value <= MOST:
         raise bad_request(f"strconv.ParseInt: parsing {field.go_quote(text)}: value out of range")
     return value
 

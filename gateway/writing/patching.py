@@ -16,6 +16,7 @@ from gateway.schema.empty_lists import null_empty_lists
 from gateway.schema.problems import json_kind
 from gateway.schema.types import Type
 from gateway.writing.body import SCHEME, complete, version_and_kind, warning_lines
+from gateway.writing.offload import YAML
 from gateway.writing.options import WriteOptions, write_options
 from gateway.writing.tracking import track_fields
 from gateway.writing.updating import MakeObject
@@ -41,7 +42,7 @@ async def read_patch(request: Request) -> tuple[bytes, bytes, WriteOptions]:
 
 def maker_of(write: Write, media_type: bytes, body: bytes) -> MakeObject:
     """What makes the patched object of the present one; it raises StatusError."""
-    write.size = len(body)
+    write.size = len(body) * YAML if media_type == APPLY else len(body)
     return _checked(write, _MAKERS[media_type](write, body))
 
 

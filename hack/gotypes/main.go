@@ -24,6 +24,7 @@ import (
 	"strconv"
 	"strings"
 
+	apidiscovery "k8s.io/api/apidiscovery/v2"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -148,7 +149,8 @@ func protobufNumber(field reflect.StructField) int {
 
 func main() {
 	all := runtime.NewScheme()
-	for _, install := range []func(*runtime.Scheme) error{scheme.AddToScheme, apiextensions.AddToScheme, apiregistration.AddToScheme} {
+	for _, install := range []func(*runtime.Scheme) error{scheme.AddToScheme, apidiscovery.AddToScheme, apiextensions.AddToScheme,
+		apiregistration.AddToScheme} {
 		if err := install(all); err != nil {
 			panic(err)
 		}

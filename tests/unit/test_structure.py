@@ -16,16 +16,18 @@ ROOT = Path(__file__).parents[2]
 # From the lowest on; a module belongs to the longest prefix. What stands on one line may import from each other.
 ROOMS = (
     ("storage",),
-    ("gateway.jsontypes", "gateway.version"),
+    ("gateway.jsontypes", "gateway.memo", "gateway.version"),
     ("gateway.schema",),
     ("gateway.defaults",),
     ("gateway.validation",),
+    ("gateway.cel",),
     ("gateway.http.status",),
     ("gateway.patches",),
     ("gateway.apply",),
     ("gateway.selectors",),
     ("gateway.http",),
     ("gateway.kinds",),
+    ("gateway.files", "gateway.plugin_names"),
     ("gateway.config",),
     ("gateway.access",),
     ("gateway.admission",),
@@ -37,6 +39,7 @@ ROOMS = (
     ("gateway.writing",),
     ("gateway.subresources",),
     ("gateway.verbs",),
+    ("gateway.customresources",),
     ("gateway.controllers",),
     ("gateway",),
 )

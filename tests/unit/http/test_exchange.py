@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gateway.http.deadline import InvalidDuration, parse_duration, request_timeout
-from gateway.http.exchange import ClientDisconnected, Request, parse_query, valid_escapes
+from gateway.http.exchange import ClientDisconnected, Request, parse_query
 from gateway.http.sending import PIECE, audit_id, pieces
 from gateway.http.status import StatusError
 from gateway.http.warnings import warning_headers
@@ -47,11 +47,10 @@ def test_a_query_is_parsed_as_go_does() -> None:
     assert query == {"a": ["1", "2"], "b": [""], "c": [""], "d": ["x y z"], "": ["v"]}
 
 
-@pytest.mark.parametrize(
-    ("text", "valid"), [("a%20b", True), ("%", False), ("%2", False), ("%zz", False), ("ab", True)]
-)
-def test_escapes_have_two_hexadecimal_digits(text: str, valid: bool) -> None:
-    assert valid_escapes(text) is valid
+def test_a_query_of_too_many_pairs_counts_as_empty() -> None:
+    """As in Go's net/url."""
+    assert parse_query(b"&".join([b"a=1"] * 10_000)) == {"a": ["1"] * 10_000}
+    assert parse_query(b"&".join([b"a=1"] * 10_001)) == {}
 
 
 def test_chunks_go_out_in_pieces_of_limited_size() -> None:

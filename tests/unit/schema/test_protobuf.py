@@ -121,3 +121,49 @@ def test_schemas_and_what_may_stand_in_their_place() -> None:
 
 def test_unknown_fields_are_skipped() -> None:
     assert read("", "v1", "ConfigMap", [(99, "x"), (98, 1), (97, 1.5)]) == {}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "written"),
+    [
+        (-62135596800, None),  # Go's zero time, spelt out
+        (-62135596799, "0001-01-01T00:00:01Z"),
+        (-62167219200, "0000-01-01T00:00:00Z"),
+        (253402300799, "9999-12-31T23:59:59Z"),
+        (-1, "1969-12-31T23:59:59Z"),
+    ],
+)
+def test_a_time_is_any_that_json_can_hold(seconds: int, written: str | None) -> None:
+    found = read("", "v1", "ConfigMap", [(1, message((8, message((1, seconds), (2, 5)))))])
+    assert found["metadata"]["creationTimestamp"] == written
+
+
+@pytest.mark.parametrize("seconds", [-62167219201, 253402300800, (1 << 63) - 1, -(1 << 63)])
+def test_a_time_of_no_year_of_four_digits_is_refused(seconds: int) -> None:
+    with pytest.raises(ProtobufError, match="out of range"):
+        read("", "v1", "ConfigMap", [(1, message((8, message((1, seconds)))))])
+
+
+@pytest.mark.parametrize(
+    ("nanoseconds", "fraction"), [(1999, "07.000001"), (-1000, "06.999999"), (1_500_000_000, "08.500000")]
+)
+def test_a_micro_time_keeps_its_microseconds(nanoseconds: int, fraction: str) -> None:
+    found = read("", "v1", "Event", [(10, message((1, 7), (2, nanoseconds)))])
+    assert found["eventTime"] == f"1970-01-01T00:00:{fraction}Z"
+
+
+def test_numbers_of_a_list_may_come_packed() -> None:
+    groups = message((4, varint(1) + varint(300)), (4, 7))
+    found = read("", "v1", "Pod", [(2, message((14, groups)))])
+    assert found["spec"]["securityContext"]["supplementalGroups"] == [1, 300, 7]
+
+
+def test_an_int32_is_the_lower_half_of_its_varint() -> None:
+    found = read("apps", "v1", "Deployment", [(2, message((1, (1 << 32) + 3)))])
+    assert found["spec"]["replicas"] == 3
+
+
+def test_verbs_are_a_message_of_their_own() -> None:
+    resource = message((1, "pods"), (4, message((1, "get"), (1, "list"))))
+    found = read("", "v1", "APIResourceList", [(2, resource)])
+    assert found["resources"] == [{"name": "pods", "verbs": ["get", "list"]}]

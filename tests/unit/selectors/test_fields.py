@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gateway.kinds.builtin import builtin_registry
 from gateway.selectors.fields import Term, exact_name, matcher, parse_terms, resolve
-from gateway.selectors.labels import SelectorError
+from gateway.selectors.labels import MOST_PARTS, SelectorError
 
 POD = {
     "metadata": {"name": "web-0", "namespace": "shop", "labels": {"app": "web"}},
@@ -114,3 +114,21 @@ def test_events_are_selected_alike_in_both_of_their_groups() -> None:
 def test_a_selection_may_be_pinned_to_one_name() -> None:
     assert exact_name(parse_terms("metadata.namespace=a,metadata.name=b")) == "b"
     assert exact_name(parse_terms("metadata.name!=b")) is None
+
+
+TERMS = st.sampled_from(["a=1", "a!=1", "b==2", "b!=2", "a=", "b!=", "c!=3", "c=3"])
+FIELDS = st.dictionaries(st.sampled_from("abc"), st.sampled_from(["", "1", "2", "3"]))
+
+
+@given(st.lists(TERMS, min_size=1, max_size=12), FIELDS)
+def test_many_terms_select_what_each_of_them_does(terms: list[str], values: dict[str, str]) -> None:
+    together = matcher(parse_terms(",".join(terms)))
+    assert together is not None
+    each = [matcher(parse_terms(term)) for term in terms]
+    assert together(values) == all(matches is not None and matches(values) for matches in each)
+
+
+def test_a_selector_has_a_limit() -> None:
+    assert len(parse_terms(",".join(["a=b"] * MOST_PARTS))) == MOST_PARTS
+    with pytest.raises(SelectorError, match="more than 10000 parts"):
+        parse_terms("," * MOST_PARTS)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.selectors.labels import Matcher, SelectorError, parse
+from gateway.selectors.labels import MOST_PARTS, Matcher, SelectorError, parse
 
 POD = {"app": "web", "tier": "front", "n": "7", "empty": "", "example.com/part": "a.b"}
 
@@ -155,3 +155,31 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     except SelectorError:
         return
     assert matcher is None or matcher({}) in (True, False)
+
+
+EXISTENCE, EQUALITY = ["a", "!a", "b", "!b"], ["a=1", "a!=1", "b=1", "c==2"]
+SETS = ["a in (1,2)", "a in (2)", "a notin (1,2)", "c notin (3)", "c notin (7)"]
+COMPARISONS = ["b>1", "b>2", "b<7"]
+REQUIREMENTS = st.sampled_from(EXISTENCE + EQUALITY + SETS + COMPARISONS)
+LABELS = st.dictionaries(st.sampled_from("abcd"), st.sampled_from(["", "1", "2", "3", "7", "x"]))
+
+
+@given(st.lists(REQUIREMENTS, min_size=1, max_size=12), LABELS)
+def test_many_requirements_select_what_each_of_them_does(requirements: list[str], labels: dict[str, str]) -> None:
+    together = parse(",".join(requirements))
+    assert together is not None
+    each = [parse(requirement) for requirement in requirements]
+    assert together(labels) == all(matches is not None and matches(labels) for matches in each)
+
+
+def test_a_selector_has_a_limit() -> None:
+    assert parse(",".join(["a"] * MOST_PARTS)) is not None
+    with pytest.raises(SelectorError, match="more than 10000 parts"):
+        parse(",".join(["a"] * (MOST_PARTS + 1)))
+
+
+def test_numbers_of_any_length_are_refused_or_read() -> None:
+    with pytest.raises(SelectorError, match="must be an integer"):
+        parse("a>" + "9" * 10_000)
+    with pytest.raises(SelectorError, match="must be no more than 63"):
+        parse("a>" + "0" * 10_000)

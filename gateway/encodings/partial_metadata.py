@@ -1,0 +1,85 @@
+"""PartialObjectMetadata and its list, in meta.k8s.io/v1 and v1beta1 ("Alternate representations of resources").
+
+Objects come in as *tails*, as the cache holds them: `"metadata":{…},…}`. Where the metadata ends is found once for an
+object version (`Metadata.of`, the only place that parses) and can be kept; all else cuts and joins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from gateway.jsontypes import JsonObject, dumps, loads
+
+_START = b'"metadata":'
+
+
+class Metadata(NamedTuple):
+    """Where an object's metadata is: in its tail up to `end`, or in `own` where the tail is written otherwise."""
+
+    end: int
+    own: bytes = b""
+
+    @staticmethod
+    def of(tail: bytes) -> Metadata:
+        """Parses the object."""
+        return Metadata.within(tail, loads(b"{" + tail))
+
+    @staticmethod
+    def within(tail: bytes, obj: JsonObject) -> Metadata:
+        """The same for an object that was parsed already."""
+        own = _START + dumps(obj["metadata"])
+        return Metadata(len(own)) if tail.startswith(own) else Metadata(0, own)
+
+    def cut(self, tail: bytes) -> bytes:
+        """`"metadata":{…}`."""
+        return self.own or tail[: self.end]
+
+
+class ListMeta(NamedTuple):
+    """What a list says of itself."""
+
+    revision: int
+    continuation: str = ""
+    remaining: int | None = None
+
+    def encode(self) -> bytes:
+        """The JSON object."""
+        out = b'{"resourceVersion":"%d"' % self.revision if self.revision else b"{"
+        if self.continuation:
+            out += (b"," if self.revision else b"") + b'"continue":' + dumps(self.continuation)
+        if self.remaining is not None:
+            out += (b"," if len(out) > 1 else b"") + b'"remainingItemCount":%d' % self.remaining
+        return out + b"}"
+
+
+def type_meta(kind: str, version: str) -> bytes:
+    """The start of an object of group meta.k8s.io."""
+    return b'{"kind":"%b","apiVersion":"meta.k8s.io/%b",' % (kind.encode(), version.encode())
+
+
+HEADS = {version: type_meta("PartialObjectMetadata", version) for version in ("v1", "v1beta1")}
+
+
+def partial_object(version: str, tail: bytes, metadata: Metadata) -> bytes:
+    """One object's metadata, without a newline: an answer, an event's object or an item."""
+    return HEADS[version] + metadata.cut(tail) + b"}"
+
+
+def list_head(version: str, meta: ListMeta) -> bytes:
+    """What comes before the items; `list_end` comes after them."""
+    return type_meta("PartialObjectMetadataList", version) + b'"metadata":' + meta.encode() + b',"items":'
+
+
+def items(version: str, entries: Iterable[tuple[bytes, Metadata]]) -> bytes:
+    """Some items, with commas between them and nothing around."""
+    head = HEADS[version]
+    between = b"}," + head
+    joined = between.join([own or tail[:end] for tail, (end, own) in entries])
+    return head + joined + b"}" if joined else b""
+
+
+def partial_list(version: str, meta: ListMeta, entries: Iterable[tuple[bytes, Metadata]]) -> bytes:
+    """A whole list in one piece. One without items has null for them, as in kube-apiserver."""
+    joined = items(version, entries)
+    return list_head(version, meta) + (b"[" + joined + b"]}\n" if joined else b"null}\n")

@@ -1,0 +1,145 @@
+"""JSON values as what stands behind a protobuf tag: varints, and payloads with their length before them.
+
+Each function takes a value of one schema kind in canonical JSON form. The layouts are those of the .proto files that
+Kubernetes publishes (Time and MicroTime are Timestamp messages, a Quantity is a message of its text, and so on).
+"""
+
+from __future__ import annotations
+
+import struct
+from base64 import b64decode
+from collections.abc import Callable
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from gateway.jsontypes import dumps
+from gateway.schema.types import Kind
+
+Value = Callable[[Any], bytes]
+
+_KEPT = 1 << 14  # numbers whose varints are remembered: lengths and most values are below
+_CYCLE_YEARS = 400  # the calendar repeats itself
+_CYCLE_SECONDS = 146097 * 86400
+_EPOCH = datetime(1970, 1, 1)
+
+
+class _Varints(dict[int, bytes]):
+    """Varints by number; negative ones are of 64 bits, as int32 and int64 are written."""
+
+    def __missing__(self, number: int) -> bytes:
+        rest = number & 0xFFFFFFFFFFFFFFFF
+        groups = []
+        while rest > 0x7F:
+            groups.append(rest & 0x7F | 0x80)
+            rest >>= 7
+        groups.append(rest)
+        found = bytes(groups)
+        if 0 <= number < _KEPT:
+            self[number] = found
+        return found
+
+
+VARINTS = _Varints()
+LENGTH_DELIMITED, VARINT, FIXED64 = 2, 0, 1
+
+
+def tag(number: int, wire: int = LENGTH_DELIMITED) -> bytes:
+    """The bytes that name a field."""
+    return VARINTS[number << 3 | wire]
+
+
+def delimited(payload: bytes) -> bytes:
+    """A payload with its length before it."""
+    return VARINTS[len(payload)] + payload
+
+
+def text(value: str) -> bytes:
+    return delimited(value.encode())
+
+
+def _integer(value: int) -> bytes:
+    return VARINTS[value]
+
+
+def _boolean(value: bool) -> bytes:
+    return b"\1" if value else b"\0"
+
+
+def _double(value: float) -> bytes:
+    return struct.pack("<d", value)
+
+
+def _binary(value: str) -> bytes:
+    return delimited(b64decode(value))
+
+
+def _quantity(value: str) -> bytes:
+    return delimited(b"\x0a" + text(value))
+
+
+@lru_cache(maxsize=1024)
+def _day(date: str) -> int:
+    """The first second of a day; years are moved into datetime's range, which lacks year 0."""
+    year = int(date[:4])
+    days = datetime.fromisoformat(f"{2000 + year % _CYCLE_YEARS}{date[4:]}") - _EPOCH
+    return days.days * 86400 + (year // _CYCLE_YEARS - 2000 // _CYCLE_YEARS) * _CYCLE_SECONDS
+
+
+def _seconds(time: str) -> bytes:
+    """The whole seconds of a time, as a Timestamp's field 1."""
+    return b"\x08" + VARINTS[_day(time[:10]) + int(time[11:13]) * 3600 + int(time[14:16]) * 60 + int(time[17:19])]
+
+
+@lru_cache(maxsize=8192)
+def _time(value: str | None) -> bytes:
+    return delimited(_seconds(value) + b"\x10\x00") if value else b"\0"  # Go's zero time is an empty message
+
+
+def _micro_time(value: str | None) -> bytes:
+    return delimited(_seconds(value) + b"\x10" + VARINTS[int(value[20:26]) * 1000]) if value else b"\0"
+
+
+def _int_or_string(value: int | str) -> bytes:
+    if isinstance(value, str):
+        return delimited(b"\x08\x01\x10\x00\x1a" + text(value))
+    return delimited(b"\x08\x00\x10" + VARINTS[value] + b"\x1a\x00")
+
+
+def raw_json(value: Any) -> bytes:
+    """RawExtension, JSON and FieldsV1: a message that holds the value's JSON; an empty one for null."""
+    return b"\0" if value is None else delimited(b"\x0a" + delimited(dumps(value)))
+
+
+WIRE = {
+    Kind.INT32: VARINT,
+    Kind.INT64: VARINT,
+    Kind.BOOL: VARINT,
+    Kind.FLOAT: FIXED64,
+}
+ENCODED: dict[Kind, Value] = {
+    Kind.STRING: text,
+    Kind.INT32: _integer,
+    Kind.INT64: _integer,
+    Kind.BOOL: _boolean,
+    Kind.FLOAT: _double,
+    Kind.BYTES: _binary,
+    Kind.QUANTITY: _quantity,
+    Kind.TIME: _time,
+    Kind.MICROTIME: _micro_time,
+    Kind.INT_OR_STRING: _int_or_string,
+    Kind.ANY: raw_json,
+}
+# what Go writes for a value that was never set; other kinds have no such form
+ZERO: dict[Kind, Any] = {
+    Kind.STRING: "",
+    Kind.INT32: 0,
+    Kind.INT64: 0,
+    Kind.BOOL: False,
+    Kind.FLOAT: 0.0,
+    Kind.QUANTITY: "0",
+    Kind.TIME: None,
+    Kind.MICROTIME: None,
+    Kind.INT_OR_STRING: 0,
+    Kind.ANY: None,
+}

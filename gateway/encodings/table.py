@@ -1,0 +1,172 @@
+"""Tables of meta.k8s.io, v1 and v1beta1 ("Receiving resources as Tables").
+
+What an object puts into a table is worked out once for a version of it (`row_of`, the only place that parses) and can
+be kept with it: its cells as JSON with gaps where ages belong, and where its metadata is. A row's text with the ages in
+it is kept too, until the first of them changes. So a warm list checks one time for each row and joins; what was joined
+stays right until the moment that comes with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import lru_cache
+from typing import Any
+
+import orjson
+
+from gateway.encodings.partial_metadata import HEADS, ListMeta, Metadata, type_meta
+from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.kinds.columns.go_text import json_float
+from gateway.kinds.columns.model import Cell, Columns, Elapsed
+
+VERSIONS = ("v1", "v1beta1")
+FOREVER = float("inf")
+Describe = Callable[[str, str], str]  # type, field -> what the API says of it
+_INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+
+class Include(Enum):
+    """What rows carry next to their cells (the query parameter includeObject)."""
+
+    NONE = "None"
+    METADATA = "Metadata"
+    OBJECT = "Object"
+
+
+class Row:
+    """What one version of an object puts into tables. `text` is right until `until`; `now_text` makes it so."""
+
+    __slots__ = ("_ages", "_pieces", "ends_initial", "metadata", "order", "text", "until")
+
+    def __init__(self, columns: Columns, tail: bytes, obj: JsonObject) -> None:
+        self.metadata = Metadata.within(tail, obj)
+        self.order: Any = columns.order(obj) if columns.order else None
+        annotations = obj["metadata"].get("annotations")
+        self.ends_initial = bool(annotations) and annotations.get(_INITIAL_EVENTS_END) == "true"
+        completed = columns.conditions(obj) if columns.conditions else None
+        self._pieces, self._ages = _pieces(columns.cells(obj), completed)
+        self.text, self.until = (self._pieces[0], FOREVER) if not self._ages else (b"", 0.0)
+
+    def now_text(self, now: float) -> bytes:
+        """`{"cells":[…]`, the conditions, and the name of the object that follows."""
+        if now < self.until:
+            return self.text
+        out, until = [self._pieces[0]], FOREVER
+        for elapsed, piece in zip(self._ages, self._pieces[1:], strict=True):
+            text, ends = elapsed.text_until(now)
+            out += (text.encode(), piece)
+            until = min(until, ends)
+        self.text, self.until = b"".join(out), until
+        return self.text
+
+
+def row_of(columns: Columns, tail: bytes) -> Row:
+    """Parses an object, `"metadata":{…},…}` of the form that the columns are made from."""
+    return Row(columns, tail, loads(b"{" + tail))
+
+
+def _pieces(cells: list[Cell], completed: tuple[str, str] | None) -> tuple[list[bytes], list[Elapsed]]:
+    """A row's JSON in pieces, between which the texts of ages belong."""
+    plain: list[Any] = cells
+    if float in map(type, cells):
+        plain = [orjson.Fragment(json_float(cell)) if isinstance(cell, float) else cell for cell in cells]
+    pieces, ages, start, text = list[bytes](), list[Elapsed](), 0, b'{"cells":['
+    for i, cell in enumerate(cells):
+        if isinstance(cell, Elapsed):
+            before = dumps(plain[start:i])[1:-1] + b',"' if i > start else b'"'
+            pieces.append(text + before)
+            ages.append(cell)
+            start, text = i + 1, b'",'
+    if start == len(cells):
+        text = text.removesuffix(b",")
+    pieces.append(text + dumps(plain[start:])[1:-1] + (_condition(*completed) if completed else b'],"object":'))
+    return pieces, ages
+
+
+@lru_cache(maxsize=16)
+def _condition(reason: str, message: str) -> bytes:
+    condition = {"type": "Completed", "status": "True", "reason": reason, "message": message}
+    return b'],"conditions":%b,"object":' % dumps([condition])
+
+
+@dataclass(frozen=True, slots=True)
+class TableFormat:
+    """How one resource is answered as a Table. All answers are bytes; `now` is in seconds since 1970."""
+
+    columns: Columns
+    version: str = "v1"
+    include: Include = Include.METADATA
+    head: bytes = b""  # of the objects: {"kind":"Pod","apiVersion":"v1",
+    describe: Describe | None = None
+    _start: bytes = field(init=False)
+    _definitions: bytes = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_start", type_meta("Table", self.version) + b'"metadata":')
+        object.__setattr__(self, "_definitions", dumps(_definitions(self.columns, self.describe)))
+
+    def item(self, row: Row, tail: bytes, now: float) -> bytes:
+        """One row. `tail` is what the row was made of; with Include.OBJECT it is the tail of the version served.
+
+        The object that ends the initial events of a watch always says so.
+        """
+        text = row.now_text(now)
+        match self.include:
+            case Include.OBJECT:
+                return b"%b%b%b}" % (text, self.head, tail)
+            case Include.NONE if not row.ends_initial:
+                return text + b"null}"
+        return b"%b%b%b}}" % (text, HEADS[self.version], row.metadata.cut(tail))
+
+    def list_head(self, meta: ListMeta, headers: bool = True) -> bytes:
+        """What comes before the rows, without their bracket."""
+        definitions = self._definitions if headers else b"null"
+        return b'%b%b,"columnDefinitions":%b,"rows":' % (self._start, meta.encode(), definitions)
+
+    def rows(self, rows: Iterable[tuple[Row, bytes]], now: float) -> tuple[bytes, float]:
+        """Rows with commas between them, and the time until which they stay as they are."""
+        if self.include is Include.METADATA:
+            return self._rows_with_metadata(rows, now)
+        out, until = list[bytes](), FOREVER
+        for row, tail in rows:
+            out.append(self.item(row, tail, now))
+            if row.until < until:
+                until = row.until
+        return b",".join(out), until
+
+    def _rows_with_metadata(self, rows: Iterable[tuple[Row, bytes]], now: float) -> tuple[bytes, float]:
+        head, out, until = HEADS[self.version], list[bytes](), FOREVER
+        for row, tail in rows:
+            end, own = row.metadata
+            out += (row.text if now < row.until else row.now_text(now), head, own or tail[:end], b"}},")
+            if row.until < until:
+                until = row.until
+        return b"".join(out)[:-1], until
+
+    def of_list(self, meta: ListMeta, rows: Iterable[tuple[Row, bytes]], now: float) -> tuple[bytes, float]:
+        """A whole list in one piece, and the time until which it stays as it is."""
+        joined, until = self.rows(self.sorted(rows), now)
+        body = b"[" + joined + b"]" if joined else self.columns.no_rows
+        return self.list_head(meta) + body + b"}\n", until
+
+    def of_object(self, revision: int, row: Row, tail: bytes, now: float, headers: bool = True) -> bytes:
+        """One object as a table, without a newline: an answer, or an event's object (then headers with the first)."""
+        return self.list_head(ListMeta(revision), headers) + b"[" + self.item(row, tail, now) + b"]}"
+
+    def sorted(self, rows: Iterable[tuple[Row, bytes]]) -> Iterable[tuple[Row, bytes]]:
+        """The rows of a list in the kind's own order, where it has one."""
+        return sorted(rows, key=lambda pair: pair[0].order) if self.columns.order else rows
+
+
+def _definitions(columns: Columns, describe: Describe | None) -> list[JsonObject]:
+    found = list[JsonObject]()
+    for column in columns.definitions:
+        description = column.description
+        if describe is not None and column.field:
+            owner, _, name = column.field.rpartition(".")
+            description = describe(f"io.k8s.{owner}", name)
+        shown = {"name": column.name, "type": column.type, "format": column.format}
+        found.append(shown | {"description": description, "priority": column.priority})
+    return found

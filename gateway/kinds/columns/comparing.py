@@ -1,0 +1,39 @@
+"""Comparisons in JSONPath filters: of values of one kind only, as Go's templates compare."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gateway.kinds.columns.jsonpath_nodes import PathError
+
+_ORDERED = (int, float, str)
+
+
+def compare(operator: str, left: Any, right: Any) -> bool:
+    """Whether `left operator right`. Raises PathError for values that have no such relation."""
+    kind = _kind(left)
+    if kind is not _kind(right):
+        raise PathError("incompatible types for comparison")
+    if operator not in ("==", "!=") and kind not in _ORDERED:
+        raise PathError("invalid type for comparison")
+    match operator:
+        case "==":
+            return bool(left == right)
+        case "!=":
+            return bool(left != right)
+        case "<":
+            return bool(left < right)
+        case "<=":
+            return bool(left <= right)
+        case ">":
+            return bool(left > right)
+        case ">=":
+            return bool(left >= right)
+    raise PathError(f"unrecognized filter operator {operator}")
+
+
+def _kind(value: Any) -> type:
+    for kind in (bool, int, float, str):
+        if isinstance(value, kind):
+            return kind
+    raise PathError("invalid type for comparison")

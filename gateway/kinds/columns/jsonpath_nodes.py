@@ -1,0 +1,59 @@
+"""What a JSONPath is made of once it is read."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class PathError(ValueError):
+    """A text that is no JSONPath, or a path that cannot be followed in some object."""
+
+
+class Opaque(int):
+    """A number that is no number of the object: one of the path's own, or a byte of a string."""
+
+
+class Field(NamedTuple):
+    name: str
+
+
+class Slice(NamedTuple):
+    start: int | None
+    end: int | None
+    step: int | None
+    single: bool  # written as one index: the end is the start + 1
+
+
+class Wildcard(NamedTuple):
+    pass
+
+
+class Recursive(NamedTuple):
+    pass
+
+
+class Text(NamedTuple):
+    text: str
+
+
+class Literal(NamedTuple):
+    value: bool | float | Opaque
+
+
+class Keyword(NamedTuple):
+    """A word such as "range", which means something in templates only."""
+
+    name: str
+
+
+class Filter(NamedTuple):
+    left: tuple[Node, ...]
+    right: tuple[Node, ...]
+    operator: str  # "exists" has no right side
+
+
+class Union(NamedTuple):
+    paths: tuple[tuple[Node, ...], ...]
+
+
+Node = Field | Slice | Wildcard | Recursive | Text | Literal | Keyword | Filter | Union

@@ -1,0 +1,51 @@
+"""Which columns a built-in kind has."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from gateway.jsontypes import JsonObject
+from gateway.kinds.columns.model import CREATED_AT, NAME, Cell, Columns, name_of
+
+_MODULES = {  # of a group: where the columns of its kinds may be
+    "": ("pods", "workloads", "network", "nodes", "events", "configuration", "storage"),
+    "admissionregistration.k8s.io": ("admission",),
+    "apiregistration.k8s.io": ("cluster",),
+    "apps": ("workloads",),
+    "autoscaling": ("autoscaling",),
+    "batch": ("jobs",),
+    "certificates.k8s.io": ("access",),
+    "coordination.k8s.io": ("cluster",),
+    "discovery.k8s.io": ("network",),
+    "events.k8s.io": ("events",),
+    "flowcontrol.apiserver.k8s.io": ("flowcontrol",),
+    "internal.apiserver.k8s.io": ("cluster",),
+    "networking.k8s.io": ("network",),
+    "node.k8s.io": ("cluster",),
+    "policy": ("workloads",),
+    "rbac.authorization.k8s.io": ("access",),
+    "resource.k8s.io": ("devices",),
+    "scheduling.k8s.io": ("cluster",),
+    "storage.k8s.io": ("storage",),
+    "storagemigration.k8s.io": ("cluster",),
+}
+
+
+def columns_of(group: str, kind: str) -> Columns:
+    """The columns of a built-in kind, the same in all its versions; name and creation time for kinds without own ones.
+
+    A module is imported when a kind of its is first asked for.
+    """
+    for name in _MODULES.get(group, ()):
+        module = import_module(f"gateway.kinds.columns.{name}")
+        found: Columns | None = module.COLUMNS.get((group, kind))
+        if found is not None:
+            return found
+    return DEFAULT
+
+
+def _name_and_time(obj: JsonObject) -> list[Cell]:
+    return [name_of(obj), obj["metadata"].get("creationTimestamp") or "0001-01-01T00:00:00Z"]
+
+
+DEFAULT = Columns((NAME, CREATED_AT), _name_and_time, no_rows=b"null")

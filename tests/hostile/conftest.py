@@ -1,0 +1,47 @@
+"""A real server for hostile requests: none of them may end it, hold up others, or stay in its memory.
+
+`held_at_most` and `memory_returns` of tests.hostile.probe are what most tests are made of:
+
+    def test_something(server: ApiServer) -> None:
+        with held_at_most(server, 0.1), memory_returns(server):
+            answer = ask(server, "POST", "/api/v1/namespaces", hostile)
+        assert answer.status == 400
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from gateway.testing import ApiServer, api_server
+from tests.hostile.probe import is_alive
+from tests.integration.server.client import ask
+
+WARMING = ("/readyz", "/api/v1/namespaces/default", "/api/v1/pods", "/api/v1/namespaces/default?resourceVersion=0")
+
+
+@pytest.fixture(scope="module")
+def server_flags() -> tuple[str, ...]:
+    """Flags of the module's server; a module that wants some overrides this fixture."""
+    return ()
+
+
+@pytest.fixture(scope="module")
+def module_server(server_flags: tuple[str, ...]) -> Iterator[ApiServer]:
+    with api_server(*server_flags) as running:
+        for path in WARMING:
+            assert ask(running, "GET", path).status == 200
+        yield running
+
+
+@pytest.fixture
+def server(module_server: ApiServer) -> Iterator[ApiServer]:
+    """The module's server, which the test must leave alive; started again after one that did not."""
+    if not is_alive(module_server):
+        module_server.kill()
+        module_server.start()
+    pid = module_server.pid
+    yield module_server
+    assert is_alive(module_server) and module_server.pid == pid, "the server ended"
+    assert ask(module_server, "GET", "/readyz").status == 200

@@ -1,0 +1,133 @@
+"""What others notice of a request: a GET every 20 ms from another process, and the server's memory.
+
+A wait counts for as long as the server computed meanwhile, so that what else runs on the machine does not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import select
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from gateway.testing import ApiServer
+
+INTERVAL = 0.02  # seconds between two GETs
+PATH = "/api/v1/namespaces/default?resourceVersion=0"
+PATIENCE = 30.0  # seconds that one GET may take before the probe gives up
+MEGABYTE = 1 << 20
+
+
+@dataclass(slots=True)
+class Report:
+    """What the probe saw: `worst` is the longest that a GET was held, in seconds; `wall` with the machine's share."""
+
+    count: int = 0
+    worst: float = 0.0
+    wall: float = 0.0
+    failures: int = 0  # answers that were no 200, connections that broke
+
+
+@contextlib.contextmanager
+def probing(server: ApiServer) -> Iterator[Report]:
+    """Asks all the while; the report is complete when the block is left."""
+    report = Report()
+    command = [sys.executable, "-m", "tests.hostile.probe", server.url, str(server.ca_file), str(server.pid)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(f"{server.token}\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "asking\n"
+        try:
+            yield report
+        finally:
+            process.stdin.close()
+            for name, value in json.loads(process.stdout.read() or '{"failures": 1}').items():
+                setattr(report, name, value)
+
+
+@contextlib.contextmanager
+def held_at_most(server: ApiServer, seconds: float) -> Iterator[Report]:
+    """Asserts that nobody else waits longer, or gets no answer, while the block runs."""
+    with probing(server) as report:
+        yield report
+    assert report.failures == 0, f"{report.failures} of {report.count} GETs failed"
+    assert report.worst <= seconds, f"a GET was held for {report.worst:.3f} s, {seconds} s are allowed"
+
+
+def memory(pid: int) -> int:
+    """Bytes of memory that a process alone takes, swapped ones too."""
+    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
+    fields = {line.split(":")[0]: line.split()[1] for line in rollup[1:]}
+    return sum(int(fields[name]) for name in ("Private_Clean", "Private_Dirty", "Swap")) * 1024
+
+
+@contextlib.contextmanager
+def memory_returns(server: ApiServer, *, share: float = 0.2, patience: float = 10.0) -> Iterator[None]:
+    """Asserts that the server's memory comes back to within `share` of what it was, in at most `patience` seconds."""
+    before = memory(server.pid)
+    yield
+    deadline, now = time.monotonic() + patience, memory(server.pid)
+    while now > before * (1 + share) and time.monotonic() < deadline:
+        select.select([], [], [], 0.1)
+        now = memory(server.pid)
+    assert now <= before * (1 + share), f"memory grew from {before // MEGABYTE} to {now // MEGABYTE} MB"
+
+
+def is_alive(server: ApiServer) -> bool:
+    """Whether the server's process runs."""
+    try:
+        return Path(f"/proc/{server.pid}/stat").read_text(encoding="ascii").rpartition(") ")[2][0] != "Z"
+    except OSError:
+        return False
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time that a process has used until now, to the nanosecond."""
+    total = 0
+    for task in os.scandir(f"/proc/{pid}/task"):
+        with contextlib.suppress(OSError):
+            total += int(Path(task.path, "schedstat").read_text(encoding="ascii").split()[0])
+    return total / 1e9
+
+
+def _ask_until_told(url: str, ca_file: str, pid: int, token: str) -> Report:
+    report = Report()
+    context = ssl.create_default_context(cafile=ca_file)
+    host = url.removeprefix("https://")
+    connection = http.client.HTTPSConnection(host, timeout=PATIENCE, context=context)
+    connection.connect()
+    while True:
+        began, used = time.monotonic(), cpu_seconds(pid)
+        try:
+            connection.request("GET", PATH, headers={"Authorization": f"Bearer {token}"})
+            answer = connection.getresponse()
+            answer.read()
+            report.failures += answer.status != 200
+        except (OSError, http.client.HTTPException):
+            report.failures += 1
+            connection.close()
+            if not Path(f"/proc/{pid}").exists():
+                return report
+        wall = time.monotonic() - began
+        with contextlib.suppress(OSError):
+            report.worst = max(report.worst, min(wall, cpu_seconds(pid) - used))
+        report.wall = max(report.wall, wall)
+        report.count += 1
+        if report.count == 1:
+            print("asking", flush=True)
+        if select.select([sys.stdin], [], [], max(INTERVAL - wall, 0))[0]:
+            return report
+
+
+if __name__ == "__main__":
+    found = _ask_until_told(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.stdin.readline().strip())
+    print(json.dumps({name: getattr(found, name) for name in Report.__slots__}))

@@ -1,0 +1,208 @@
+"""Connections of people who want nothing but to keep them, or to have all of them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import resource
+import select
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from gateway.http.accepting import Quota, address_of
+from gateway.testing import ApiServer, api_server
+from tests.hostile.probe import held_at_most
+from tests.hostile.wire import Wire
+from tests.integration.server.client import ask
+
+PATIENCE = 1.0  # of the server with heads and bodies
+MOST = 40  # connections from one address
+SOON = 5 * PATIENCE  # seconds in which a connection must be gone
+HEAD = b"POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
+@pytest.fixture(scope="module")
+def server_flags() -> tuple[str, ...]:
+    return (f"--header-timeout={PATIENCE}s", f"--max-connections-per-address={MOST}", "--log-format=json")
+
+
+def descriptors(server: ApiServer) -> int:
+    """How many connections the server has."""
+    count = 0
+    for entry in Path(f"/proc/{server.pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            count += str(entry.readlink()).startswith("socket:")
+    return count
+
+
+def refusals(server: ApiServer) -> list[dict[str, object]]:
+    """What the log says of too many connections."""
+    lines = server.log_file.read_text().splitlines()
+    return [json.loads(line) for line in lines if "too many connections from this address" in line]
+
+
+def is_closed_soon(connection: socket.socket) -> bool:
+    """Whether the other end closes a plain connection, having said whatever it likes."""
+    deadline = time.monotonic() + SOON
+    while select.select([connection], [], [], max(deadline - time.monotonic(), 0))[0]:
+        try:
+            if not connection.recv(65536):
+                return True
+        except ConnectionError:
+            return True
+    return False
+
+
+def drip(wire: Wire, data: bytes) -> None:
+    """Sends bytes one at a time until the other end has had enough."""
+    wire.socket.settimeout(0.02)
+    deadline = time.monotonic() + SOON
+    with contextlib.suppress(OSError):
+        for byte in data * 10_000:
+            assert time.monotonic() < deadline, "the server goes on listening"
+            wire.send(bytes([byte]))
+            with contextlib.suppress(TimeoutError):
+                if not wire.socket.recv(1):
+                    return
+
+
+def test_a_client_that_says_nothing_is_let_go(server: ApiServer) -> None:
+    with socket.create_connection(("127.0.0.1", server.port)) as plain:
+        assert is_closed_soon(plain)
+
+
+def test_a_client_that_says_nothing_after_the_handshake_is_let_go(server: ApiServer) -> None:
+    with Wire(server) as wire:
+        assert wire.is_closed(SOON)
+
+
+@pytest.mark.parametrize("start", [b"GET / HT", b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ", b"\r\n"])
+def test_a_head_has_to_come_in_time(server: ApiServer, start: bytes) -> None:
+    with Wire(server) as silent, Wire(server) as slow:
+        silent.send(start)
+        slow.send(start)
+        drip(slow, b"\n" if start == b"\r\n" else b"a")
+        assert silent.is_closed(SOON)
+
+
+def test_a_head_after_an_answer_has_to_come_in_time_too(server: ApiServer) -> None:
+    with Wire(server) as wire:
+        wire.request("GET /readyz")
+        assert wire.reply().status == 200
+        wire.send(b"GET / HT")
+        assert wire.is_closed(SOON)
+
+
+@pytest.mark.parametrize("framing", [b"Content-Length: 100000\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n"])
+@pytest.mark.parametrize("token", [True, False])
+def test_a_body_has_to_come_at_some_rate(server: ApiServer, framing: bytes, token: bool) -> None:
+    authorization = f"Authorization: Bearer {server.token}\r\n".encode() if token else b""
+    with Wire(server) as wire:
+        wire.send(HEAD + authorization + framing)
+        drip(wire, b"2\r\n{}\r\n" if b"chunked" in framing else b" ")
+
+
+def test_a_body_that_comes_at_some_rate_may_take_longer(server: ApiServer) -> None:
+    body = json.dumps({"metadata": {"generateName": "slow-"}}).encode().ljust(4000)
+    head = HEAD + f"Authorization: Bearer {server.token}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    with Wire(server) as wire:
+        wire.send(head)
+        for start in range(0, len(body), 200):
+            select.select([], [], [], 3 * PATIENCE / (len(body) / 200))
+            wire.send(body[start : start + 200])
+        assert wire.reply().status == 201
+
+
+def test_a_watch_and_an_idle_connection_stay(server: ApiServer) -> None:
+    with Wire(server) as idle, Wire(server) as watching:
+        idle.request("GET /readyz")
+        idle.reply()
+        watching.request("GET /api/v1/namespaces?watch=1&resourceVersion=0")
+        assert not idle.is_closed(3 * PATIENCE)
+        watching.socket.settimeout(0.1)
+        with contextlib.suppress(TimeoutError):
+            while True:
+                assert watching.socket.recv(65536)
+
+
+@contextlib.contextmanager
+def crowd(connect: Callable[[], object], count: int) -> Iterator[None]:
+    """So many connections at once, as long as the block runs."""
+    with contextlib.ExitStack() as stack:
+        for _ in range(count):
+            with contextlib.suppress(OSError):
+                stack.enter_context(connect())  # type: ignore[arg-type]
+        yield
+
+
+def test_one_address_cannot_have_all_connections(server: ApiServer) -> None:
+    before = descriptors(server)
+    with crowd(lambda: socket.create_connection(("127.0.0.1", server.port)), 4 * MOST):
+        deadline = time.monotonic() + SOON
+        while not refusals(server) and time.monotonic() < deadline:
+            select.select([], [], [], 0.01)
+        (found,) = refusals(server)  # one line, however many were refused
+        assert (found["address"], found["connections"]) == ("127.0.0.1", MOST)
+        assert descriptors(server) <= before + MOST
+    deadline = time.monotonic() + SOON
+    while descriptors(server) > before and time.monotonic() < deadline:
+        select.select([], [], [], 0.01)
+    assert ask(server, "GET", "/readyz").status == 200  # places come back, of handshakes that failed too
+
+
+def test_broken_handshakes_give_their_place_back(server: ApiServer) -> None:
+    for _ in range(2 * MOST):
+        with socket.create_connection(("127.0.0.1", server.port)) as plain:
+            plain.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            assert is_closed_soon(plain)
+    context = ssl.create_default_context()  # that does not know the server's CA
+    for _ in range(2 * MOST):
+        with (
+            pytest.raises(ssl.SSLError),
+            socket.create_connection(("127.0.0.1", server.port)) as plain,
+            context.wrap_socket(plain, server_hostname="127.0.0.1"),
+        ):
+            pass
+    assert ask(server, "GET", "/readyz").status == 200
+
+
+def test_silent_crowds_hold_nobody() -> None:
+    with api_server() as server, held_at_most(server, 0.1):
+        with crowd(lambda: socket.create_connection(("127.0.0.1", server.port)), 300):
+            assert ask(server, "GET", "/readyz").status == 200
+        with crowd(lambda: Wire(server), 100):
+            assert ask(server, "GET", "/readyz").status == 200
+
+
+def test_the_server_takes_as_many_descriptors_as_it_may(server: ApiServer) -> None:
+    line = next(
+        line
+        for line in Path(f"/proc/{server.pid}/limits").read_text(encoding="ascii").splitlines()
+        if line.startswith("Max open files")
+    )
+    soft, hard = line.split()[3:5]
+    assert soft == hard
+
+
+def test_few_descriptors_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 1024))
+    quota = Quota.for_descriptors(10_000)
+    assert quota.per_address < quota.total / 1.9 and quota.total < 1024
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3::4", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+    ],
+)
+def test_a_user_of_ipv6_has_a_whole_network(host: str, address: str) -> None:
+    assert address_of(host) == address

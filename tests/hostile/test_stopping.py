@@ -1,0 +1,65 @@
+"""A server stops when it is told to, whatever a request does; and does not start with what it does not serve."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from gateway.testing import ApiServer
+from tests.hostile.wire import Wire
+
+PATIENCE = 2.0  # seconds until a server that does not stop is killed
+COMPUTING = "sum(range(10**12))"  # one call of C, which no other thread and no signal handler gets into
+SLOW = f"""
+import sys
+from gateway.discovery.serving import Discovery
+from gateway.cli import main
+
+respond = Discovery.respond
+Discovery.respond = lambda self, request: {COMPUTING} if request.path == "/version" else respond(self, request)
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+class SlowServer(ApiServer):
+    """A server that computes for ever when it is asked for its version."""
+
+    def _command(self, control: int) -> list[str]:
+        python, _, _, *arguments = super()._command(control)
+        return [python, "-c", SLOW, *arguments]
+
+
+@pytest.mark.parametrize("busy", [True, False])
+def test_a_server_that_computes_is_stopped_all_the_same(tmp_path: Path, busy: bool) -> None:
+    server = SlowServer(tmp_path, [f"--shutdown-timeout={PATIENCE}s"])
+    server.start()
+    process = os.pidfd_open(server.pid)
+    try:
+        if busy:
+            wire = Wire(server)
+            wire.request("GET /version")
+            assert not wire.answers(0.5), "it does not compute"
+        began = time.monotonic()
+        os.kill(server.pid, signal.SIGTERM)
+        assert select.select([process], [], [], 5 * PATIENCE)[0], "it goes on"
+        assert (time.monotonic() - began < PATIENCE) != busy
+        assert server.stop() == (-signal.SIGKILL if busy else 0)
+        assert ("did not stop within 2 s, killed" in server.log_file.read_text()) == busy
+    finally:
+        server.kill()
+        os.close(process)
+
+
+@pytest.mark.parametrize("mode", ["RBAC", "Node,RBAC", "AlwaysDeny", "AlwaysAllow,Webhook", "nonsense"])
+def test_an_authorization_that_is_not_served_is_refused(mode: str) -> None:
+    command = [sys.executable, "-m", "gateway", "serve", "--embedded-etcd", f"--authorization-mode={mode}"]
+    refused = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    assert refused.returncode == 2
+    assert "is not served; what is: AlwaysAllow" in refused.stderr
