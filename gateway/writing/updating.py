@@ -157,7 +157,9 @@ def _prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None:
     strategy.prepare_for_update(obj, old, attributes)
     metadata.carry_over(meta, old_meta)
     errors = validate_object_meta(meta, resource.namespaced, name_is_path_segment, standard_finalizers=False)
-    errors += validate_object_meta_update(meta, old_meta, built_in=strategy.rechecks_metadata)
+    errors += validate_object_meta_update(
+        meta, old_meta, built_in=strategy.rechecks_metadata, standard_finalizers=strategy.standard_finalizers
+    )
     errors += strategy.validate_update(obj, old, attributes)
     if errors:
         raise invalid(write, errors)

@@ -119,6 +119,7 @@ STRATEGIES = {
         warnings_on_create=_warnings,
         warnings_on_update=_update_warnings,
         allow_unconditional_update=False,
+        standard_finalizers=False,
         reset_fields=(("status",),),
         termination=Termination(begin=_begin_termination, finalizers=lambda obj: ()),
     ),
@@ -126,6 +127,7 @@ STRATEGIES = {
         prepare_for_update=keep_spec,
         validate_update=_validate_status,
         allow_unconditional_update=False,
+        standard_finalizers=False,
         reset_fields=(("spec",),),
     ),
 }
