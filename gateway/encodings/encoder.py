@@ -29,6 +29,12 @@ class Shape:
     list_head: bytes  # {"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"
     empty: Callable[[], bytes]
     type: Callable[[], Type]
+    custom: bool = False  # of a definition: a list's items have their kind, and its metadata a continue token, "" too
+
+    @property
+    def item_head(self) -> bytes:
+        """What a list's items begin with, before their metadata."""
+        return self.head if self.custom else b"{"
 
     def json(self, entry: Entry) -> bytes:
         """An entry as a JSON object. Raises CorruptObject for one that can't be read."""

@@ -95,7 +95,7 @@ class Endpoint:
     def shape(self) -> Shape:
         """What encoders know of its objects."""
         resource = self.resource
-        list_head = head_of(resource.kind + "List", resource.api_version) + METADATA + b'"resourceVersion":"'
+        list_head = head_of(resource.model.list_kind or resource.kind + "List", resource.api_version) + METADATA + b'"resourceVersion":"'
         return Shape(
             kind=resource.kind,
             api_version=resource.api_version,
@@ -103,6 +103,7 @@ class Endpoint:
             list_head=list_head,
             empty=self._empty,
             type=lambda: self.type,
+            custom=resource.custom,
         )
 
     def _empty(self) -> bytes:
