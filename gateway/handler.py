@@ -16,7 +16,7 @@ from gateway.access.impersonation import refuse_impersonation
 from gateway.discovery.serving import Discovery
 from gateway.encodings.representing import represented
 from gateway.endpoints.endpoint import Endpoint
-from gateway.endpoints.routing import served_resource
+from gateway.endpoints.routing import UnknownPath, served_resource
 from gateway.failures import failure
 from gateway.http.compression import compressed
 from gateway.http.deadline import request_timeout, timed_out
@@ -25,7 +25,7 @@ from gateway.http.exchange import TEXT_TYPE, ClientDisconnected, Request, Respon
 from gateway.http.negotiation import JSON, is_human, negotiate, pretty_parameter
 from gateway.http.request_info import MalformedPath, RequestInfo, request_info
 from gateway.http.sending import Send, send_response, with_standard_headers
-from gateway.http.status import StatusError
+from gateway.http.status import StatusError, not_found
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.registry import builtin_groups
 from gateway.server import Gateway
@@ -104,7 +104,12 @@ class Handler:
                 return await self._discover(request)
             if not self._serves(request.info):
                 return PAGE_NOT_FOUND
-            route = self._route(request, timeout)
+            try:
+                route = self._route(request, timeout)
+            except UnknownPath:
+                if request.info.group in self._builtin:
+                    raise
+                return self._unknown_custom(request.info)
         request.representation = negotiate(headers.get(b"accept", b""), route.info.verb)
         if request.human:
             request.representation = request.representation.prettied()
@@ -147,6 +152,12 @@ class Handler:
         reason = services.authorizer.authorize(attributes)
         if reason is not None:
             raise forbidden(attributes, reason)
+
+    def _unknown_custom(self, info: RequestInfo) -> Response:
+        """What is answered where a custom resource has no such path. Raises StatusError for a subresource."""
+        if info.subresource and info.name:
+            raise not_found(info.group, info.resource, info.name)
+        return PAGE_NOT_FOUND
 
     def _serves(self, info: RequestInfo) -> bool:
         """Whether a path is under a group of built-in kinds, or under a served version of a custom one."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import count
 
-from storage.entry import MARK, METADATA, AttributesOf, Change, ChangeType, CorruptEntry, Entry, entry_of
+from storage.entry import MARK, METADATA, AttributesOf, Change, ChangeType, CorruptEntry, Entry, entry_of, reread_entry
 from storage.history import History
 from storage.unowned import Unowned
 
@@ -85,6 +85,8 @@ class ResourceCache:
             head = self._head_of(canonical)
             if head is None:
                 raise ValueError("it is stored in a version that is not known")
+            if not self.spec.trusts_marks and canonical != value:
+                return reread_entry(key, canonical, revision, head)
             return entry_of(key, canonical, revision, head)
         except Exception as error:  # no value that somebody stored may stop the feed
             return _corrupt(key, value, revision, error)

@@ -187,10 +187,10 @@ class Rules:
         self, obj: JsonObject, old: JsonObject | None, found: Sequence[FieldError], attributes: Attributes
     ) -> list[FieldError]:
         rules = self._cel
-        if any(error.reason in _BLOCKING for error in found):
-            return [FieldError("FieldValueInvalid", "<nil>", f"Invalid value: null: {_NOT_CHECKED}")]
         if rules is None:
             return []
+        if any(error.reason in _BLOCKING for error in found):
+            return [FieldError("FieldValueInvalid", "<nil>", f"Invalid value: null: {_NOT_CHECKED}")]
         errors, warnings = rules.validate(obj, old, ratchet=old is not None)
         attributes.warnings += warnings
         return errors

@@ -95,7 +95,11 @@ class Endpoint:
     def shape(self) -> Shape:
         """What encoders know of its objects."""
         resource = self.resource
-        list_head = head_of(resource.model.list_kind or resource.kind + "List", resource.api_version) + METADATA + b'"resourceVersion":"'
+        list_head = (
+            head_of(resource.model.list_kind or resource.kind + "List", resource.api_version)
+            + METADATA
+            + b'"resourceVersion":"'
+        )
         return Shape(
             kind=resource.kind,
             api_version=resource.api_version,
@@ -222,10 +226,12 @@ class Endpoint:
             return await encode(obj)
         return await encode(await self.versions.to_storage(obj))
 
-    def is_stored_form(self, value: bytes) -> bool:
+    def is_stored_form(self, stored: StoredObject) -> bool:
         """Whether a stored value is of the storage version: another is written anew, even if nothing changed."""
         model = self.resource.model
-        return not model.written_as_served or value.startswith(head_of(model.kind, model.storage_version.api_version))
+        if not model.written_as_served:
+            return True
+        return not stored.anew and stored.value.startswith(head_of(model.kind, model.storage_version.api_version))
 
     def encode(self, obj: JsonObject) -> bytes:
         """The canonical value of an object, in the version that it is of."""

@@ -55,7 +55,7 @@ async def update(endpoint: Endpoint, request: Request) -> Response:
 
 async def patch(endpoint: Endpoint, request: Request) -> Response:
     """Sets the replicas by a patch of the Scale. Raises StatusError 400, 404, 409, 415, 422."""
-    media_type, body, options = await read_patch(request)
+    media_type, body, options = await read_patch(request, endpoint.parent().resource)
     write = begin(endpoint, request, options)
     return await _write(request, write, maker_of(write, media_type, body))
 

@@ -101,6 +101,8 @@ def _type(schema: JsonObject) -> Part | None:
 
     def check(value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
         actual = _JSON_TYPES.get(type(value), "object")
+        if actual == "integer" and value not in INT64:
+            actual = "number"  # to Go it is a float
         if actual in wanted:
             return
         if value is None:
@@ -108,7 +110,7 @@ def _type(schema: JsonObject) -> Part | None:
                 found.append(_mistyped(name, shown, "null"))
             return
         if (actual == "integer" and "number" in wanted) or (
-            actual == "number" and "integer" in wanted and value.is_integer()
+            actual == "number" and "integer" in wanted and is_json_integer(value)
         ):
             return
         own = {"integer": "int64", "number": "float64"}.get(actual, "")
@@ -121,6 +123,15 @@ def _type(schema: JsonObject) -> Part | None:
         found.append(_mistyped(name, shown, actual))
 
     return check
+
+
+INT64 = range(-(2**63), 2**63)
+MOST_EXACT = 2**53 - 1
+
+
+def is_json_integer(value: float) -> bool:
+    """Whether a float is a whole number that floats can tell from its neighbours."""
+    return abs(value) <= MOST_EXACT and float(value).is_integer()
 
 
 _JSON_TYPES: dict[type, str] = {

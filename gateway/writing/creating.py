@@ -92,7 +92,7 @@ def _prepare_new(write: Write, obj: JsonObject) -> None:
     )
     errors += strategy.validate(obj, attributes)
     if errors:
-        raise invalid(write, errors)
+        raise invalid(write, errors, obj)
     if strategy.warnings_on_create is not None:
         attributes.warnings += strategy.warnings_on_create(obj, attributes)
     if strategy.canonicalize is not None:

@@ -98,7 +98,7 @@ class _Update:
         if finalized(write.endpoint.object_strategy, obj, old):
             self._shown = Written(await encoded(write, obj), current.revision)
             return KEEP if dry_run else Delete(_then_released(write, old, finish))
-        if obj == old and write.endpoint.is_stored_form(current.value):
+        if obj == old and write.endpoint.is_stored_form(current):
             self._shown = Written(current.value, current.revision, unchanged=True, link=link if dry_run else "")
             return KEEP
         value = await encoded(write, obj)
@@ -162,7 +162,7 @@ def _prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None:
     )
     errors += strategy.validate_update(obj, old, attributes)
     if errors:
-        raise invalid(write, errors)
+        raise invalid(write, errors, obj)
     if strategy.warnings_on_update is not None:
         attributes.warnings += strategy.warnings_on_update(obj, old, attributes)
     if strategy.canonicalize is not None:

@@ -111,9 +111,10 @@ async def validate(write: Write, operation: Operation, obj: JsonObject | None, o
     await write.endpoint.chain.validate(attributes)
 
 
-def invalid(write: Write, errors: Sequence[FieldError]) -> StatusError:
-    """422 with the field errors of a write."""
-    return status.invalid(write.endpoint.kind_group, write.resource.kind, write.attributes.name, errors)
+def invalid(write: Write, errors: Sequence[FieldError], obj: JsonObject) -> StatusError:
+    """422 with the field errors of a write. A custom object's kind is what it says itself."""
+    kind = str(obj.get("kind", "")) if write.resource.custom else write.resource.kind
+    return status.invalid(write.endpoint.kind_group, kind, write.attributes.name, errors)
 
 
 async def encoded(write: Write, obj: JsonObject) -> bytes:

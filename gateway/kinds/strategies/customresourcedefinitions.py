@@ -7,6 +7,7 @@ from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import counting, keep_spec
 from gateway.kinds.strategy import Strategy, Termination
 from gateway.validation.custom_resource_definition import validate_definition, validate_definition_status
+from gateway.validation.definition_schema import ValidateRules
 from gateway.validation.field import FieldError, go_quote, invalid
 from gateway.validation.schema_formats import known_format
 from gateway.validation.structural_schema import every
@@ -23,12 +24,27 @@ def _name(obj: JsonObject) -> list[FieldError]:
     return [invalid(path, name, message) for path, name in given if name and name != wanted]
 
 
+def _rules_of(old: JsonObject | None) -> ValidateRules:
+    """What checks rules; of schemas that were there before, none is held to cost too much by itself."""
+    versions = (old or {}).get("spec", {}).get("versions") or ()
+    before = [(version.get("schema") or {}).get("openAPIV3Schema") for version in versions]
+
+    def check(schema: JsonObject, path: str, found: list[FieldError]) -> list[FieldError]:
+        from gateway.cel.definition_rules import validate_definition_rules  # few definitions have rules
+
+        if not any("x-kubernetes-validations" in one for one in every(schema)):
+            return []
+        return validate_definition_rules(schema, path, found, per_expression=schema not in before)
+
+    return check
+
+
 def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
-    return _name(obj) + validate_definition(obj, None)
+    return _name(obj) + validate_definition(obj, None, _rules_of(None))
 
 
 def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
-    return validate_definition(obj, old)
+    return validate_definition(obj, old, _rules_of(old))
 
 
 def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
