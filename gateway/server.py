@@ -57,12 +57,6 @@ class Gateway:
         for cache in self.store.cache:
             cache.wake()
 
-    def defines_group(self, group: str) -> bool:
-        """Whether a stored definition of custom resources names an API group, served or not."""
-        definitions = self.endpoints.of("apiextensions.k8s.io", "v1", "customresourcedefinitions").cache
-        suffix = b"." + group.encode()
-        return any(key.endswith(suffix) for key in definitions.all_keys())
-
 
 def build_gateway(settings: Settings) -> Gateway:
     """Makes the parts and puts them together; nothing is connected yet. To be called on the event loop."""

@@ -90,6 +90,11 @@ class Registry:
                 del self.groups[group]
 
 
+def builtin_groups(registry: Registry) -> frozenset[str]:
+    """The groups whose kinds no definition made."""
+    return frozenset(each.group for each in registry.resources.values() if each.model_version.openapi is None)
+
+
 _version_parts = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?").fullmatch
 
 

@@ -150,14 +150,22 @@ def validate_field_manager(manager: str, path: str) -> list[FieldError]:
 
 
 def validate_object_meta_update(
-    new: JsonObject, old: JsonObject, path: str = "metadata", *, built_in: bool = True
+    new: JsonObject,
+    old: JsonObject,
+    path: str = "metadata",
+    *,
+    built_in: bool = True,
+    standard_finalizers: bool = True,
 ) -> list[FieldError]:
     """What an update checks; `new` is expected to have its resourceVersion filled in.
 
     kube-apiserver checks this for all kinds, and once more in the rules of each built-in one: errors come twice.
     """
     found = _update_errors(new, old, path)
-    return found + found + _unqualified_finalizers(new, path) if built_in else found
+    if built_in:
+        found += found
+        return found + _unqualified_finalizers(new, path) if standard_finalizers else found
+    return found
 
 
 def recheck_object_meta_update(new: JsonObject, old: JsonObject, path: str = "metadata") -> list[FieldError]:

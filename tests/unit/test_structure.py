@@ -20,6 +20,7 @@ ROOMS = (
     ("gateway.schema",),
     ("gateway.defaults",),
     ("gateway.validation",),
+    ("gateway.cel",),
     ("gateway.http.status",),
     ("gateway.patches",),
     ("gateway.apply",),
@@ -38,6 +39,7 @@ ROOMS = (
     ("gateway.writing",),
     ("gateway.subresources",),
     ("gateway.verbs",),
+    ("gateway.customresources",),
     ("gateway.controllers",),
     ("gateway",),
 )

@@ -1,0 +1,49 @@
+"""What an expression may name: variables and their types, the fields of object types, functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from gateway.cel.declarations import Function, functions, type_names
+from gateway.cel.types import Type
+
+
+class Structs(Protocol):
+    """The object types of an environment."""
+
+    def known(self, name: str) -> bool:
+        """Whether there is an object type of that name."""
+
+    def field(self, name: str, field: str) -> Type | None:
+        """The type of a field as it is written in expressions, None if the object type has no such field."""
+
+
+class NoStructs:
+    """No object types but those of Kubernetes' libraries, which have no fields."""
+
+    def known(self, name: str) -> bool:
+        """See Structs."""
+        return name.startswith("kubernetes.")
+
+    def field(self, name: str, field: str) -> Type | None:
+        """See Structs."""
+        return None
+
+
+@dataclass(slots=True)
+class Environment:
+    """What expressions are compiled in."""
+
+    variables: Mapping[str, Type] = field(default_factory=dict)
+    structs: Structs = field(default_factory=NoStructs)
+
+    def function(self, name: str) -> Function | None:
+        """The function of a name, with or without the dot that says it is a full one."""
+        return functions().get(name.removeprefix("."))
+
+    def variable(self, name: str) -> Type | None:
+        """The type of what a name stands for, if for anything; types have names too."""
+        name = name.removeprefix(".")
+        return self.variables.get(name) or type_names().get(name)
