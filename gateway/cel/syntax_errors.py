@@ -142,6 +142,7 @@ class _Interpreter(ParserInterpreter):
     def __init__(self, part: Any, automaton: Any, tokens: Any) -> None:
         names = [literal or symbol for literal, symbol in zip(part["literals"], part["symbols"], strict=True)]
         super().__init__("CEL", names, part["rules"], automaton, tokens)
+        self.state: int
         self.literalNames = [name or "<INVALID>" for name in part["literals"]]
         self.symbolicNames = [name or "<INVALID>" for name in part["symbols"]]
         tables = [DFA(state, decision) for decision, state in enumerate(automaton.decisionToState)]

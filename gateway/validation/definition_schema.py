@@ -1,7 +1,6 @@
 """The schema of a custom resource definition: the parts of OpenAPI v3 that it may use, and its list and map types.
 
 Source: pages "Extend the Kubernetes API with CustomResourceDefinitions" and "Custom Resource Definition Versioning".
-Validation rules are checked for their form only: there is no CEL compiler that knows the types of a schema yet.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gateway.cel.definition_rules import validate_definition_rules
 from gateway.jsontypes import JsonObject
 from gateway.schema.catalog import type_of
 from gateway.validation.field import FieldError, forbidden, invalid, not_supported, required
@@ -44,10 +44,15 @@ def validate_schema(schema: JsonObject, path: str, status: bool) -> list[FieldEr
     found = _root(schema, path) if status else []
     if schema.get("nullable"):
         found.append(forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
-    reason = unsupported(schema)
+    reason, structural = unsupported(schema), False
     if not reason:
-        found += validate_structural(schema, path) or validate_defaults(schema, path)
-    found += _validate(schema, path, _Place(root=True))
+        problems = validate_structural(schema, path)
+        structural = not problems
+        found += problems or validate_defaults(schema, path)
+    problems = _validate(schema, path, _Place(root=True))
+    found += problems
+    if structural:
+        found += validate_definition_rules(schema, path, problems)
     return [invalid(path, "", reason)] if reason and not found else found
 
 
