@@ -47,8 +47,8 @@ NEEDS = {
 }
 
 
-# tests of a string library newer than Kubernetes has; of lookups in values that have no keys, which Kubernetes lets pass;
-# of keys given twice, which cel-go lets pass
+# tests of a string library newer than Kubernetes has; of lookups in values that have no keys, which Kubernetes lets
+# pass; of keys given twice, which cel-go lets pass
 KUBERNETES_DIFFERS = re.compile(
     r"^(format|value_errors)/|/map_value_repeat_key$|/map_null_entry_no_such_key$|/map_present_key_invalid_field$"
 )

@@ -38,6 +38,13 @@ def answers() -> Json:
     return loaded
 
 
+@cache
+def server_answers() -> Json:
+    """What a kube-apiserver said of definitions and objects (see hack/cel_server.py)."""
+    loaded: Json = json.loads((FOLDER / "server.json").read_text())
+    return loaded
+
+
 def answer(expression: str) -> Json:
     """What becomes of an expression in the bare environment."""
     try:

@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.unit.cel.recorded import answer, answer_rule, answer_validation, answers, document
+from gateway.cel.rules import compile_schema
+from gateway.validation.definition_schema import validate_schema
+from hack.cel_server import with_rule
+from tests.unit.cel.recorded import answer, answer_rule, answer_validation, answers, document, server_answers
+
+ROOT_PATH = "spec.validation.openAPIV3Schema"
 
 
 def _comparable(one: dict[str, Any]) -> dict[str, Any]:
@@ -44,3 +49,20 @@ def test_objects_break_the_recorded_rules() -> None:
 @pytest.mark.parametrize("kind", ["expressions", "rules", "validations"])
 def test_every_case_has_an_answer(kind: str) -> None:
     assert len(document()[kind]) == len(answers()[kind])
+
+
+def test_definitions_are_refused_for_the_causes_that_a_kube_apiserver_gives() -> None:
+    cases, wanted = document()["rules"], server_answers()["definitions"]
+    given = [
+        sorted([each.field, each.body] for each in validate_schema(with_rule(case, document()), ROOT_PATH, False))
+        for case in cases
+    ]
+    assert [pair for pair in zip(cases, wanted, given, strict=True) if pair[1] != pair[2]] == []
+
+
+@pytest.mark.parametrize("case", server_answers()["objects"], ids=lambda case: case["self"])
+def test_objects_are_refused_for_the_causes_that_a_kube_apiserver_gives(case: dict[str, Any]) -> None:
+    rules = compile_schema(document()["schemas"][case["schema"]])
+    assert rules is not None
+    errors, _ = rules.validate({**document()["objects"][case["self"]], "kind": "Thing"})
+    assert sorted([each.field, each.body] for each in errors) == case["causes"]

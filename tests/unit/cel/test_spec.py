@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 
@@ -15,7 +14,7 @@ def _module() -> Path | None:
     try:
         cache = subprocess.run(["go", "env", "GOMODCACHE"], capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
-        cache = os.path.expanduser("~/go/pkg/mod")
+        cache = Path("~/go/pkg/mod").expanduser()
     folder = Path(cache) / cel_spec.MODULE
     return folder if folder.exists() else None
 
