@@ -7,11 +7,12 @@ it comes. So a rule that compares a few fields charges once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gateway.cel.ast import Entry, ListLiteral, MapLiteral, Node
-from gateway.cel.costs import LIST_BASE, MAP_BASE
+from gateway.cel.ast import Entry, ListLiteral, MapLiteral, Node, StructLiteral
+from gateway.cel.costs import LIST_BASE, MAP_BASE, STRUCT_BASE
+from gateway.cel.environment import Structs
 from gateway.cel.schema_types import SchemaTypes
 from gateway.cel.values import EvaluationError, Optional, type_name
 
@@ -39,13 +40,14 @@ class Constant:
 class Planner:
     """Plans one expression. `variables` are those of its environment, in the order of the frame."""
 
-    __slots__ = ("_planners", "_scopes", "fixed", "size", "structs")
+    __slots__ = ("_planners", "_scopes", "fixed", "makers", "size", "structs")
 
-    def __init__(self, variables: list[str], structs: SchemaTypes | None, planners: Planners) -> None:
+    def __init__(self, variables: list[str], structs: Structs, planners: Planners) -> None:
         self._planners = planners
         self._scopes = [{name: at for at, name in enumerate(variables, FIRST_VARIABLE)}]
         self.size = FIRST_VARIABLE + len(variables)
-        self.structs = structs
+        self.structs = structs if isinstance(structs, SchemaTypes) else None
+        self.makers = structs.maker
         self.fixed = 0
 
     def slot(self, name: str) -> int:
@@ -85,7 +87,7 @@ def _shown(value: Any) -> str:
     return value if type(value) is str else f"{type_name(value)}({value})"
 
 
-def _build_map(entries: list[tuple[Evaluate, Evaluate, bool]], frame: Frame) -> dict[Any, Any]:
+def _build_map(entries: Sequence[tuple[Evaluate, Evaluate, bool]], frame: Frame) -> dict[Any, Any]:
     made = dict[Any, Any]()
     for key, value, optional in entries:
         name, item = key(frame), value(frame)
@@ -142,3 +144,12 @@ def plan_map(planner: Planner, node: MapLiteral) -> Evaluate:
 
 def _entry(planner: Planner, entry: Entry) -> tuple[Evaluate, Evaluate, bool]:
     return planner.plan(entry.key), planner.plan(entry.value), entry.optional
+
+
+def plan_struct(planner: Planner, node: StructLiteral) -> Evaluate:
+    """The closure that makes an object."""
+    make = planner.makers(node.name)
+    assert make is not None  # the checker refuses others
+    entries = [(Constant(each.name), planner.plan(each.value), each.optional) for each in node.fields]
+    planner.fixed += STRUCT_BASE
+    return lambda frame: make(_build_map(entries, frame))

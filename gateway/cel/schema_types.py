@@ -251,6 +251,9 @@ class SchemaTypes:
         """What an object type is."""
         return self._known.get(name)
 
+    def maker(self, name: str) -> None:
+        """See Structs: objects of schemas cannot be made."""
+
     def field(self, name: str, field: str) -> Type | None:
         """See Structs."""
         found = self.declared(name, field)
