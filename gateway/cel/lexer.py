@@ -32,7 +32,7 @@ _ESCAPE = re.compile(
 
 
 class NotTokens(Exception):
-    """The text has characters that start no token."""
+    """The text has characters, at the offset that is given, that start no token."""
 
 
 def tokens(text: str) -> tuple[list[str], list[str], list[int]]:
@@ -45,7 +45,7 @@ def tokens(text: str) -> tuple[list[str], list[str], list[int]]:
     for found in _TOKEN.finditer(text):
         start, stop = found.span()
         if start != at:
-            raise NotTokens
+            raise NotTokens(at)
         at = stop
         kind = found.lastgroup
         if kind == "SKIP":
@@ -56,12 +56,12 @@ def tokens(text: str) -> tuple[list[str], list[str], list[int]]:
         elif kind == "OP":
             kind = token
         elif "\\" in token and not _well_escaped(kind or "", token):
-            raise NotTokens
+            raise NotTokens(start)
         kinds.append(kind or "")
         texts.append(token)
         places.append(start)
     if at != end:
-        raise NotTokens
+        raise NotTokens(at)
     kinds.append("EOF")
     texts.append("<EOF>")
     places.append(end)

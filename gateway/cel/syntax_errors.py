@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,9 @@ from gateway.cel.names import RESERVED
 from gateway.cel.source import NO_LOCATION, Problem
 
 _MOST_CHARACTERS = 2000
+_MARGIN = 200
+_DEEPEST = 250
+_TOO_DEEP = f"expression recursion limit exceeded: {_DEEPEST}"
 _MOST_RECOVERIES = 30
 _MOST_SKIPPED = 256
 _RESERVED = re.compile(r"no viable alternative at input '.(true|false|null)'")
@@ -47,8 +51,8 @@ class _GivenUp(Exception):
     pass
 
 
-def syntax_problems(text: str) -> list[Problem]:
-    """Why `text` is no expression."""
+def syntax_problems(text: str, at: int) -> list[Problem]:
+    """Why `text` is no expression, where reading it stopped at the offset `at`."""
     looked_at = text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS]
     listener = _Listener(looked_at)
     lexer = _Lexer(_automaton("lexer"), InputStream(looked_at))
@@ -63,10 +67,14 @@ def syntax_problems(text: str) -> list[Problem]:
     except _GivenUp as reason:
         if reason.args:
             listener.problems.append(Problem(NO_LOCATION, reason.args[0]))
+    except RecursionError:  # ANTLR's runtime walks along all rules that are open
+        listener.problems.append(Problem(NO_LOCATION, _TOO_DEEP))
     listener.problems += parser.problems
-    if not listener.problems:
-        listener.problems.append(Problem(NO_LOCATION, "Syntax error: the expression is too long to say where"))
-    return listener.problems
+    if len(looked_at) == len(text):
+        return listener.problems
+    # where the text was cut there is nothing wrong
+    known = [each for each in listener.problems if each.at < _MOST_CHARACTERS - _MARGIN]
+    return known or [Problem(at, f"Syntax error: no viable alternative at input '{text[at : at + 10]}'")]
 
 
 @cache
@@ -148,6 +156,8 @@ class _Interpreter(ParserInterpreter):
         tables = [DFA(state, decision) for decision, state in enumerate(automaton.decisionToState)]
         self._interp = ParserATNSimulator(self, automaton, tables, PredictionContextCache())
         self.problems = list[Problem]()
+        # how often each rule is open
+        self._open = Counter[int]()
         self._looped = False
         self._choices: dict[int, list[set[int]] | None] = {}
 
@@ -247,6 +257,9 @@ class _Interpreter(ParserInterpreter):
 
     def _enter(self, state: Any, transition: Any) -> None:
         start = transition.target
+        self._open[start.ruleIndex] += 1
+        if self._open[start.ruleIndex] > _DEEPEST:
+            raise _GivenUp(_TOO_DEEP)
         context = InterpreterRuleContext(self._ctx, state.stateNumber, start.ruleIndex)
         if start.isPrecedenceRule:
             self.enterRecursionRule(context, start.stateNumber, start.ruleIndex, transition.precedence)
@@ -255,6 +268,7 @@ class _Interpreter(ParserInterpreter):
 
     def _leave(self, state: Any) -> None:
         self._name_problems(self.ruleNames[state.ruleIndex])
+        self._open[state.ruleIndex] -= 1
         if self.atn.ruleToStartState[state.ruleIndex].isPrecedenceRule:
             parent, invoking = self._parentContextStack.pop()
             self.unrollRecursionContexts(parent)

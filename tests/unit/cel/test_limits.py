@@ -39,6 +39,19 @@ def test_a_long_text_that_is_no_expression_is_refused_soon() -> None:
     assert time.perf_counter() - start < 3
 
 
+@pytest.mark.parametrize(
+    "text", [")(" * 900, "(" * 1900, "#@$" * 600, "[{" * 900, '"' * 3000, "a.b[" * 400, "!-" * 900]
+)
+def test_texts_that_are_no_expressions_are_refused_whatever_they_open(text: str) -> None:
+    with pytest.raises(CompilationError):
+        compile_expression(text, Environment())
+
+
+def test_macros_that_use_their_target_twice_cannot_make_it_grow_without_end() -> None:
+    with pytest.raises(CompilationError, match=r"optMap\(\) nests too deeply"):
+        compile_expression("optional.of(1)" + ".optMap(a, a)" * 40, Environment())
+
+
 def test_an_evaluation_that_costs_too_much_is_given_up() -> None:
     program = compile_expression("x.all(a, x.all(b, x.all(c, a + b + c >= 0)))", _numbers())
     outcome = program.evaluate({"x": list(range(1000))})
