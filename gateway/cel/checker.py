@@ -105,10 +105,10 @@ class _Checker:
         self.problems.append(Problem(at, message))
 
     def _lookup(self, name: str) -> Type | None:
-        if not name.startswith("."):
-            for scope in reversed(self.scopes):
-                if name in scope:
-                    return scope[name]
+        name = name.removeprefix(".")
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
         return self.environment.variable(name)
 
     def _ident(self, node: Ident) -> None:

@@ -58,13 +58,21 @@ def parse(text: str) -> Node:
     except (_Unexpected, NotTokens) as found:
         from gateway.cel.syntax_errors import syntax_problems  # costly, and hardly ever needed
 
-        raise CompilationError(text, syntax_problems(text, found.args[0])) from None
+        raise CompilationError(text, syntax_problems(text, found.args[0], _literal_problems)) from None
     except (_TooDeep, RecursionError):
         deep = f"expression recursion limit exceeded: {DEEPEST}"
         raise CompilationError(text, [Problem(NO_LOCATION, deep)]) from None
     if parser.problems:
         raise CompilationError(text, parser.problems)
     return tree
+
+
+def _literal_problems(text: str) -> list[Problem]:
+    try:
+        parse(text)
+    except CompilationError as error:
+        return error.problems
+    return []
 
 
 class _Parser:

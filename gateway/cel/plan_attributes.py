@@ -194,6 +194,8 @@ def _step(planner: Planner, operand: Node, node: Node, optional: bool) -> Step:
     key = plan_attribute(planner, index, 0) if is_attribute(index) else planner.plan(index)
     if isinstance(key, Constant):
         value = key.value
+        if value is None:
+            raise EvaluationError("invalid qualifier type: types.Null")
         return (lambda of, frame: find(of, value)) if optional else (lambda of, frame: qualify(of, value))
     if optional:
         return lambda of, frame: find(of, key(frame))

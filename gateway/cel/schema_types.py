@@ -236,7 +236,7 @@ class SchemaTypes:
 
     def known(self, name: str) -> bool:
         """See Structs."""
-        return name in self._known or name.startswith("kubernetes.")
+        return name in self._known
 
     def declared(self, name: str, field: str) -> tuple[str, Declared] | None:
         """The property that a field means, and what it is."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -51,14 +52,17 @@ class _GivenUp(Exception):
     pass
 
 
-def syntax_problems(text: str, at: int) -> list[Problem]:
-    """Why `text` is no expression, where reading it stopped at the offset `at`."""
+def syntax_problems(text: str, at: int, literal_problems: Callable[[str], list[Problem]]) -> list[Problem]:
+    """Why `text` is no expression, where reading it stopped at the offset `at`.
+
+    `literal_problems` says what is wrong with the text of a literal.
+    """
     looked_at = text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS]
     listener = _Listener(looked_at)
     lexer = _Lexer(_automaton("lexer"), InputStream(looked_at))
     lexer.removeErrorListeners()
     lexer.addErrorListener(listener)
-    parser = _Interpreter(_grammar("parser"), _automaton("parser"), CommonTokenStream(lexer))
+    parser = _Interpreter(literal_problems, _grammar("parser"), _automaton("parser"), CommonTokenStream(lexer))
     parser.removeErrorListeners()
     parser.addErrorListener(listener)
     parser._errHandler = _Strategy()
@@ -147,7 +151,10 @@ class _Strategy(DefaultErrorStrategy):
 class _Interpreter(ParserInterpreter):
     """Runs a parser's automaton as generated code would."""
 
-    def __init__(self, part: Any, automaton: Any, tokens: Any) -> None:
+    def __init__(
+        self, literal_problems: Callable[[str], list[Problem]], part: Any, automaton: Any, tokens: Any
+    ) -> None:
+        self._literal_problems = literal_problems
         names = [literal or symbol for literal, symbol in zip(part["literals"], part["symbols"], strict=True)]
         super().__init__("CEL", names, part["rules"], automaton, tokens)
         self.state: int
@@ -280,8 +287,13 @@ class _Interpreter(ParserInterpreter):
     def _name_problems(self, rule: str) -> None:
         """What cel-go finds wrong with names when it reads what could be parsed."""
         place = self._ctx.start.start
-        if rule == "escapeIdent" and self._ctx.exception is not None:
+        parent = self._ctx.parentCtx
+        around = self.ruleNames[parent.ruleIndex] if parent is not None else ""
+        if rule == "escapeIdent" and around == "member" and self._ctx.exception is not None:
             self.problems.append(Problem(place, "unsupported ident kind"))
+        if rule == "literal" and self._ctx.exception is None and self._ctx.children:
+            text = "".join(each.getText() for each in self._ctx.children)
+            self.problems += [Problem(place + each.at, each.message) for each in self._literal_problems(text)]
         if rule == "primary" and self._ctx.children:
             words = [each.getText() for each in self._ctx.children if isinstance(each, TerminalNode)]
             name = next((word for word in words if word != "."), "")
