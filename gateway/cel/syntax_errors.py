@@ -90,6 +90,7 @@ def _grammar(part: str) -> Any:
     return _document()[part]
 
 
+@cache
 def _automaton(part: str) -> Any:
     return ATNDeserializer().deserialize(_grammar(part)["automaton"])
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gateway.cel.definition_rules import validate_definition_rules
 from gateway.jsontypes import JsonObject
 from gateway.schema.catalog import type_of
 from gateway.validation.field import FieldError, forbidden, invalid, not_supported, required
@@ -16,7 +15,7 @@ from gateway.validation.go_structs import verbatim
 from gateway.validation.list_types import validate_list_types
 from gateway.validation.schema_defaults import validate_defaults
 from gateway.validation.schema_paths import FieldPathError, follow
-from gateway.validation.structural_schema import unsupported, validate_structural
+from gateway.validation.structural_schema import every, unsupported, validate_structural
 
 SCHEMA_TYPE = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 TYPES = ("array", "boolean", "integer", "number", "object", "string")
@@ -51,7 +50,9 @@ def validate_schema(schema: JsonObject, path: str, status: bool) -> list[FieldEr
         found += problems or validate_defaults(schema, path)
     problems = _validate(schema, path, _Place(root=True))
     found += problems
-    if structural:
+    if structural and any(each.get("x-kubernetes-validations") for each in every(schema)):
+        from gateway.cel.definition_rules import validate_definition_rules  # takes a while, and few need it
+
         found += validate_definition_rules(schema, path, problems)
     return [invalid(path, "", reason)] if reason and not found else found
 
