@@ -121,28 +121,49 @@ def qualified_name(node: Node) -> str | None:
     return None
 
 
-def copy(node: Node) -> Node:
-    """The same tree again, so that each can be given types of its own."""
-    match node:
-        case Literal():
-            return Literal(node.at, node.value)
-        case Ident():
-            return Ident(node.at, node.name)
-        case Select():
-            return Select(node.at, copy(node.operand), node.field, node.test_only)
-        case Call():
-            target = None if node.target is None else copy(node.target)
-            return Call(node.at, node.function, target, [copy(each) for each in node.arguments])
-        case ListLiteral():
-            return ListLiteral(node.at, [copy(each) for each in node.elements], node.optional)
-        case MapLiteral():
-            entries = [Entry(each.at, copy(each.key), copy(each.value), each.optional) for each in node.entries]
-            return MapLiteral(node.at, entries)
-        case StructLiteral():
-            fields = [FieldInit(each.at, each.name, copy(each.value), each.optional) for each in node.fields]
-            return StructLiteral(node.at, node.name, fields)
-        case Comprehension():
-            names = node.variable, node.variable2, node.accumulator
-            parts = (copy(each) for each in (node.initial, node.condition, node.step, node.result))
-            return Comprehension(node.at, copy(node.range), *names, *parts)
-    raise TypeError(node)
+class TooManyNodes(Exception):
+    """Copying would make more of a tree than is allowed."""
+
+
+class Copies:
+    """Copies trees, so that each copy can be given types of its own; no more than `left` nodes in all."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def all(self, nodes: list[Node]) -> list[Node]:
+        """Copies of several trees; raises TooManyNodes."""
+        return [self.of(each) for each in nodes]
+
+    def of(self, node: Node) -> Node:
+        """A copy of a tree; raises TooManyNodes."""
+        self.left -= 1
+        if self.left < 0:
+            raise TooManyNodes
+        match node:
+            case Literal():
+                return Literal(node.at, node.value)
+            case Ident():
+                return Ident(node.at, node.name)
+            case Select():
+                return Select(node.at, self.of(node.operand), node.field, node.test_only)
+            case Call():
+                target = None if node.target is None else self.of(node.target)
+                return Call(node.at, node.function, target, self.all(node.arguments))
+            case ListLiteral():
+                return ListLiteral(node.at, self.all(node.elements), node.optional)
+            case MapLiteral():
+                return MapLiteral(node.at, [self._entry(each) for each in node.entries])
+            case StructLiteral():
+                fields = [FieldInit(each.at, each.name, self.of(each.value), each.optional) for each in node.fields]
+                return StructLiteral(node.at, node.name, fields)
+            case Comprehension():
+                names = node.variable, node.variable2, node.accumulator
+                parts = self.all([node.initial, node.condition, node.step, node.result])
+                return Comprehension(node.at, self.of(node.range), *names, *parts)
+        raise TypeError(node)
+
+    def _entry(self, entry: Entry) -> Entry:
+        return Entry(entry.at, self.of(entry.key), self.of(entry.value), entry.optional)

@@ -9,6 +9,7 @@ from gateway.cel.ast import (
     Call,
     Comprehension,
     Entry,
+    FieldInit,
     Ident,
     ListLiteral,
     Literal,
@@ -38,6 +39,7 @@ from gateway.cel.types import (
     map_of,
     optional_of,
     same,
+    struct,
 )
 from gateway.cel.unification import Substitutions, most_general, rename, unwrapped
 from gateway.cel.values import TypeValue, Uint
@@ -103,10 +105,10 @@ class _Checker:
         self.problems.append(Problem(at, message))
 
     def _lookup(self, name: str) -> Type | None:
-        if not name.startswith("."):
-            for scope in reversed(self.scopes):
-                if name in scope:
-                    return scope[name]
+        name = name.removeprefix(".")
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
         return self.environment.variable(name)
 
     def _ident(self, node: Ident) -> None:
@@ -276,18 +278,27 @@ class _Checker:
         return keys, self._join(values, self._option(entry.value, entry.optional))
 
     def _struct(self, node: StructLiteral) -> None:
-        known = self._lookup(node.name)
-        node.type = ERROR
-        if known is None:
-            if self.environment.structs.known(node.name):
-                self._report(node.at, f"unknown type: {node.name}")
-            else:
-                self._report(node.at, f"undeclared reference to '{node.name}' (in container '')")
+        name = node.name = node.name.removeprefix(".")
+        if self.environment.structs.maker(name) is not None:
+            node.type = struct(name)
+            for each in node.fields:
+                self._field_value(name, each)
             return
-        if known.kind is not Kind.TYPE:
+        known, node.type = self._lookup(name), ERROR
+        if known is None:
+            self._report(node.at, f"undeclared reference to '{name}' (in container '')")
+        elif known.kind is not Kind.TYPE:
             self._report(node.at, f"'{known.name}' is not a type")
         else:
             self._report(node.at, f"'{known.parameters[0].name}' is not a message type")
+
+    def _field_value(self, of: str, given: FieldInit) -> None:
+        given.value = self.check(given.value)
+        wanted = self._field_of_struct(given.at, of, given.name)
+        provided = self._option(given.value, given.optional)
+        if not self.found.assignable(wanted, provided):
+            expected = f"expected type of field '{given.name}' is '{describe(wanted)}'"
+            self._report(given.at, f"{expected} but provided type is '{describe(provided)}'")
 
     def _comprehension(self, node: Comprehension) -> None:
         node.range = self.check(node.range)

@@ -34,6 +34,7 @@ _FLOAT = re.compile(
     r"|0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)p[+-]?[0-9]+)",
     re.ASCII | re.IGNORECASE,
 )
+_SEPARATOR = re.compile("(?<=[0-9a-fA-FxX])_(?=[0-9a-fA-F])", re.ASCII)
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 _FALSE = ("0", "f", "F", "false", "FALSE", "False")
 
@@ -58,6 +59,7 @@ def string_to_uint(text: str) -> Uint:
 
 def string_to_double(text: str) -> float:
     """As Go reads floating point numbers."""
+    text = _SEPARATOR.sub("", text)
     if not _FLOAT.fullmatch(text):
         raise _failed("string", "double")
     try:
@@ -114,15 +116,15 @@ def double_to_uint(number: float) -> Uint:
     return Uint(int(number))
 
 
-def format_double(number: float, *, longest: int = 6) -> str:
-    """As Go's %g writes it: with an exponent from `longest` digits before the point on."""
+def format_double(number: float) -> str:
+    """As Go's %g writes it: with an exponent from seven digits before the point on."""
     if math.isnan(number):
         return "NaN"
     if math.isinf(number):
         return "+Inf" if number > 0 else "-Inf"
     sign, digits, point = _digits(number)
     exponent = point - 1
-    if exponent < -4 or exponent >= max(longest, len(digits) if len(digits) >= point else longest):
+    if not -4 <= exponent < 6:
         fraction = f".{digits[1:]}" if len(digits) > 1 else ""
         return f"{sign}{digits[0]}{fraction}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
     if point <= 0:

@@ -161,7 +161,7 @@ _BY_FUNCTION: dict[str, Cost] = {
     **dict.fromkeys(
         ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), lambda args, result: _traversed(args[0])
     ),
-    **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), _first(TRAVERSAL)),
+    **dict.fromkeys(("jsonpatch.escapeKey", "url", "lowerAscii", "upperAscii", "substring", "trim"), _first(TRAVERSAL)),
     **dict.fromkeys(("replace", "split"), _first(2 * TRAVERSAL)),
     "join": lambda args, result: ceil(size_of(result) * 2 * TRAVERSAL),
     **dict.fromkeys(("find", "findAll"), _regex),

@@ -85,6 +85,13 @@ def functions() -> dict[str, Function]:
     return {name: _function(name, overloads) for name, overloads in listed.items()}
 
 
+@cache
+def optional_functions() -> dict[str, Function]:
+    """The functions of libraries that only some environments have, by name."""
+    escape = ("jsonpatch_escape_key_string", False, ["string"], "string")
+    return {"jsonpatch.escapeKey": _function("jsonpatch.escapeKey", [escape])}
+
+
 def _function(name: str, listed: list[tuple[str, bool, list[str], str]]) -> Function:
     overloads = [_overload(*each) for each in listed]
     exact = {

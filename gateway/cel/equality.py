@@ -15,6 +15,8 @@ def equal(one: Any, other: Any) -> bool:
     """Whether two values are equal; numbers of different types are by what they count."""
     kind, other_kind = type(one), type(other)
     if kind in _NUMBERS:
+        if kind is not other_kind and other_kind in _NUMBERS and float in (kind, other_kind):
+            return float(one) == float(other)  # as cel-go compares them
         return other_kind in _NUMBERS and bool(one == other)
     if kind in _SIMPLE:
         return kind is other_kind and bool(one == other)
@@ -72,6 +74,8 @@ def compare(one: Any, other: Any) -> int:
     if kind in _NUMBERS and other_kind in _NUMBERS:
         if one != one or other != other:
             raise EvaluationError("NaN values cannot be ordered")
+        if kind is not other_kind and float in (kind, other_kind):
+            one, other = float(one), float(other)
     elif kind not in _ORDERED or kind is not other_kind:
         raise no_overload()
     return int(one > other) - int(one < other)

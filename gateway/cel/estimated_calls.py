@@ -335,7 +335,7 @@ _BY_FUNCTION: dict[str, _Estimator] = {
     **dict.fromkeys(_NOMINAL, _nominal),
     **dict.fromkeys(("fieldSelector", "labelSelector"), _selector),
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _each_element),
-    "url": _url,
+    **dict.fromkeys(("url", "jsonpatch.escapeKey"), _url),
     **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _same_text),
     "replace": _replace,
     "split": _split,

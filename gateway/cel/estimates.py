@@ -3,6 +3,7 @@ those of Kubernetes' libraries). Which rules a definition may have depends on th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,29 +67,18 @@ class _Estimator:
 
     def cost(self, node: Node) -> Range:
         """What a node and all below it cost."""
-        match node:
-            case Literal():
-                return NOTHING
-            case Ident():
-                local = self._local(node.name)
-                self._paths[id(node)] = (local.path or ()) if local is not None else (node.name,)
-                return ONE
-            case Select():
-                return self._select(node)
-            case Call():
-                return self._call(node)
-            case ListLiteral():
-                return self._list(node)
-            case MapLiteral():
-                return self._map(node)
-            case Comprehension():
-                return self._bound(node) if _is_bound(node) else self._fold(node)
-            case StructLiteral():
-                total = fixed(STRUCT_BASE)
-                for each in node.fields:
-                    total = total.plus(self.cost(each.value))
-                return total
-        return NOTHING
+        return _BY_NODE[type(node)](self, node)
+
+    def _ident(self, node: Ident) -> Range:
+        local = self._local(node.name)
+        self._paths[id(node)] = (local.path or ()) if local is not None else (node.name,)
+        return ONE
+
+    def _struct(self, node: StructLiteral) -> Range:
+        total = fixed(STRUCT_BASE)
+        for each in node.fields:
+            total = total.plus(self.cost(each.value))
+        return total
 
     def _local(self, name: str) -> _Local | None:
         stack = self._locals.get(name)
@@ -285,30 +275,34 @@ class _Estimator:
         return Range(0, declared.most)
 
 
+_BY_NODE: dict[type[Node], Callable[[_Estimator, Any], Range]] = {
+    Literal: lambda estimator, node: NOTHING,
+    Ident: _Estimator._ident,
+    Select: _Estimator._select,
+    Call: _Estimator._call,
+    ListLiteral: _Estimator._list,
+    MapLiteral: _Estimator._map,
+    Comprehension: lambda estimator, node: estimator._bound(node) if _is_bound(node) else estimator._fold(node),
+    StructLiteral: _Estimator._struct,
+}
 _KEY = Declared(smallest=2)
 
 
 def _below(declared: Declared, name: str) -> Declared | None:
-    match name:
-        case "@items" | "@values":
-            return declared.element
-        case "@keys":
-            return _KEY if declared.is_map else None
+    if name in ("@items", "@values"):
+        return declared.element
+    if name == "@keys":
+        return _KEY if declared.is_map else None
     found = (declared.fields or {}).get(name)
     return None if found is None else found[1]
 
 
 def _own_size(node: Node) -> Range | None:
-    match node:
-        case Literal(value=str() | bytes() as value):
-            return fixed(len(value))
-        case Literal():
-            return ONE
-        case ListLiteral():
-            return fixed(len(node.elements))
-        case MapLiteral():
-            return fixed(len(node.entries))
-    return None
+    if isinstance(node, Literal):
+        return fixed(len(node.value)) if isinstance(node.value, str | bytes) else ONE
+    if isinstance(node, ListLiteral):
+        return fixed(len(node.elements))
+    return fixed(len(node.entries)) if isinstance(node, MapLiteral) else None
 
 
 def _has_fixed_size(of: Type) -> bool:

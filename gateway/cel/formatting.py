@@ -132,15 +132,17 @@ def _number(clause: str, value: Any, places: int) -> str:
         value = float(value)
     if type(value) is not float:
         raise _wrong(clause, value)
+    # for the scientific clause, what looks like its precision is the least width
+    width = places if clause == "e" else 0
     if math.isnan(value):
-        return "NaN"
+        return "NaN".rjust(width)
     if math.isinf(value):
-        return "∞" if value > 0 else "-∞"
+        return ("∞" if value > 0 else "-∞").rjust(width)
     if clause == "f":
         return f"{value:,.{places}f}"
-    mantissa, _, exponent = f"{value:.{places}e}".partition("e")
+    mantissa, _, exponent = f"{value:.{_PRECISION}e}".partition("e")
     raised = "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(digit)] for digit in exponent[1:])
-    return f"{mantissa}×10{'⁻' if exponent[0] == '-' else ''}{raised}"
+    return f"{mantissa}×10{'⁻' if exponent[0] == '-' else ''}{raised}".rjust(width)
 
 
 def _plain(value: Any) -> str:
@@ -154,7 +156,11 @@ def _plain(value: Any) -> str:
         case float():
             return format_double(value)
         case bytes():
-            return value.decode(errors="replace")
+            try:
+                return value.decode()
+            except UnicodeDecodeError:
+                reason = "invalid UTF-8 in bytes, cannot convert to string"
+                raise ClauseError(f'could not convert argument "{reason}" to string') from None
         case None:
             return "null"
         case Timestamp():

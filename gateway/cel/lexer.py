@@ -32,7 +32,7 @@ _ESCAPE = re.compile(
 
 
 class NotTokens(Exception):
-    """The text has characters that start no token."""
+    """The text has characters, at the offset that is given, that start no token."""
 
 
 def tokens(text: str) -> tuple[list[str], list[str], list[int]]:
@@ -41,22 +41,27 @@ def tokens(text: str) -> tuple[list[str], list[str], list[int]]:
     Raises NotTokens; an operator's kind is its text.
     """
     kinds, texts, places = list[str](), list[str](), list[int]()
-    at, end, match = 0, len(text), _TOKEN.match
-    while at < end:
-        if (found := match(text, at)) is None:
-            raise NotTokens
-        kind, token = found.lastgroup or "", found[0]
-        if kind != "SKIP":
-            if kind == "OP":
-                kind = token
-            elif kind == "IDENT":
-                kind = _KEYWORDS.get(token, kind)
-            elif "\\" in token and not _well_escaped(kind, token):
-                raise NotTokens
-            kinds.append(kind)
-            texts.append(token)
-            places.append(at)
-        at = found.end()
+    end, at = len(text), 0
+    for found in _TOKEN.finditer(text):
+        start, stop = found.span()
+        if start != at:
+            raise NotTokens(at)
+        at = stop
+        kind = found.lastgroup
+        if kind == "SKIP":
+            continue
+        token = found[0]
+        if kind == "IDENT":
+            kind = _KEYWORDS.get(token, kind)
+        elif kind == "OP":
+            kind = token
+        elif "\\" in token and not _well_escaped(kind or "", token):
+            raise NotTokens(start)
+        kinds.append(kind or "")
+        texts.append(token)
+        places.append(start)
+    if at != end:
+        raise NotTokens(at)
     kinds.append("EOF")
     texts.append("<EOF>")
     places.append(end)

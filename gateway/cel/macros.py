@@ -6,8 +6,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gateway.cel.ast import Call, Comprehension, Ident, ListLiteral, Literal, MapLiteral, Node, Select
-from gateway.cel.ast import copy as copy_tree
+from gateway.cel.ast import (
+    Call,
+    Comprehension,
+    Copies,
+    Ident,
+    ListLiteral,
+    Literal,
+    MapLiteral,
+    Node,
+    Select,
+    TooManyNodes,
+)
 
 ACCUMULATOR = "@result"
 UNUSED = "#unused"
@@ -27,8 +37,8 @@ class MacroError(Exception):
 _Expander = Callable[[int, Node, list[Node]], Node | None]
 
 
-def expand(at: int, name: str, target: Node | None, arguments: list[Node]) -> Node | None:
-    """What a call stands for if it is a macro, None if it is none.
+def expand(at: int, name: str, target: Node | None, arguments: list[Node], copies: Copies) -> Node | None:
+    """What a call stands for if it is a macro, None if it is none; some use what they are called on twice.
 
     Raises MacroError.
     """
@@ -39,6 +49,8 @@ def expand(at: int, name: str, target: Node | None, arguments: list[Node]) -> No
         if isinstance(argument, Select):
             return Select(at, argument.operand, argument.field, True)
         raise MacroError(argument.at, "invalid argument to has() macro")
+    if name in ("optMap", "optFlatMap") and len(arguments) == 2:
+        return _optional_map(at, target, arguments, copies, flat=name == "optFlatMap")
     expander = _MACROS.get((name, len(arguments)))
     return expander(at, target, arguments) if expander else None
 
@@ -149,17 +161,17 @@ def _bound(at: int, name: str, value: Node, result: Node) -> Node:
     return Comprehension(at, ListLiteral(at, []), UNUSED, "", name, value, Literal(at, False), Ident(at, name), result)
 
 
-def _optional_map(flat: bool) -> _Expander:
-    def expander(at: int, target: Node, arguments: list[Node]) -> Node:
-        if not isinstance(arguments[0], Ident):
-            function = "optFlatMap" if flat else "optMap"
-            raise MacroError(arguments[0].at, f"{function}() variable name must be a simple identifier")
-        value = Call(at, "value", copy_tree(target), [])
-        mapped = _bound(at, arguments[0].name, value, arguments[1])
-        chosen = mapped if flat else _call(at, "optional.of", mapped)
-        return _call(at, "_?_:_", Call(at, "hasValue", target, []), chosen, _call(at, "optional.none"))
-
-    return expander
+def _optional_map(at: int, target: Node, arguments: list[Node], copies: Copies, *, flat: bool) -> Node:
+    function = "optFlatMap" if flat else "optMap"
+    if not isinstance(arguments[0], Ident):
+        raise MacroError(arguments[0].at, f"{function}() variable name must be a simple identifier")
+    try:
+        value = Call(at, "value", copies.of(target), [])
+    except TooManyNodes:
+        raise MacroError(at, f"{function}() nests too deeply") from None
+    mapped = _bound(at, arguments[0].name, value, arguments[1])
+    chosen = mapped if flat else _call(at, "optional.of", mapped)
+    return _call(at, "_?_:_", Call(at, "hasValue", target, []), chosen, _call(at, "optional.none"))
 
 
 def _sort_by(at: int, target: Node, arguments: list[Node]) -> Node:
@@ -178,8 +190,6 @@ _MACROS: dict[tuple[str, int], Any] = {
     ("map", 2): _map,
     ("map", 3): _map,
     ("filter", 2): _filter,
-    ("optMap", 2): _optional_map(False),
-    ("optFlatMap", 2): _optional_map(True),
     ("sortBy", 2): _sort_by,
     ("all", 3): _all(True),
     ("exists", 3): _exists(True),

@@ -8,7 +8,17 @@ from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from gateway.cel.values import EARLIEST, INT_MAX, INT_MIN, LATEST, NANOS, Duration, EvaluationError, Timestamp
+from gateway.cel.values import (
+    EARLIEST,
+    INT_MAX,
+    INT_MIN,
+    LATEST,
+    NANOS,
+    Duration,
+    EvaluationError,
+    Timestamp,
+    in_int_range,
+)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _RFC3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII)
@@ -135,6 +145,11 @@ def valid_duration(nanos: int) -> Duration:
     raise EvaluationError("duration overflow")
 
 
+def between(one: Timestamp, other: Timestamp) -> Duration:
+    """How much later one is than the other; raises EvaluationError."""
+    return Duration(in_int_range(one.nanos - other.nanos))
+
+
 def valid_timestamp(nanos: int, offset: int) -> Timestamp:
     """A moment that CEL has; raises EvaluationError."""
     if EARLIEST <= nanos // NANOS <= LATEST:
@@ -163,15 +178,13 @@ def _offset_zone(text: str) -> timezone:
 
 
 def in_zone(moment: Timestamp, zone: str | None) -> datetime:
-    """The calendar's and the clock's view of a moment, by default as it was written; raises EvaluationError."""
+    """The calendar's and the clock's view of a moment, in UTC unless a zone is given; raises EvaluationError."""
     seconds = moment.nanos // NANOS
     where: timezone | ZoneInfo | None
-    if zone is None:
-        where = timezone(timedelta(seconds=moment.offset))
+    if zone is None or zone in ("", "UTC"):
+        where = UTC
     elif ":" in zone:
         where = _offset_zone(zone)
-    elif zone in ("", "UTC"):
-        where = UTC
     else:
         where = _named_zone(zone)
     if where is None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from gateway.cel.ast import (
     Call,
+    Copies,
     Entry,
     FieldInit,
     Ident,
@@ -28,13 +29,15 @@ from gateway.cel.values import INT_MAX, INT_MIN, UINT_MAX, Uint
 
 LONGEST_EXPRESSION = 100_000
 DEEPEST = 250
+# nodes that macros may use twice; each such macro in another's target doubles them
+MOST_COPIED = 10_000
 _RELATIONS = {op: f"_{op}_" for op in ("<", "<=", ">=", ">", "==", "!=")} | {"in": "@in"}
 _SUMS = {"+": "_+_", "-": "_-_"}
 _PRODUCTS = {"*": "_*_", "/": "_/_", "%": "_%_"}
 
 
 class _Unexpected(Exception):
-    """A token that the grammar does not allow where it stands."""
+    """The grammar allows something else here: after the token at the offset that is given."""
 
 
 class _TooDeep(Exception):
@@ -52,10 +55,10 @@ def parse(text: str) -> Node:
     try:
         parser = _Parser(text)
         tree = parser.whole()
-    except (_Unexpected, NotTokens):
+    except (_Unexpected, NotTokens) as found:
         from gateway.cel.syntax_errors import syntax_problems  # costly, and hardly ever needed
 
-        raise CompilationError(text, syntax_problems(text)) from None
+        raise CompilationError(text, syntax_problems(text, found.args[0], _literal_problems)) from None
     except (_TooDeep, RecursionError):
         deep = f"expression recursion limit exceeded: {DEEPEST}"
         raise CompilationError(text, [Problem(NO_LOCATION, deep)]) from None
@@ -64,20 +67,29 @@ def parse(text: str) -> Node:
     return tree
 
 
+def _literal_problems(text: str) -> list[Problem]:
+    try:
+        parse(text)
+    except CompilationError as error:
+        return error.problems
+    return []
+
+
 class _Parser:
-    __slots__ = ("at", "depths", "kinds", "places", "problems", "texts")
+    __slots__ = ("at", "copies", "depths", "kinds", "places", "problems", "texts")
 
     def __init__(self, text: str) -> None:
         self.kinds, self.texts, self.places = tokens(text)
         self.at = 0
         self.problems = list[Problem]()
+        self.copies = Copies(MOST_COPIED)
         # how many are open: expressions, relations, sums, members
         self.depths = [0, 0, 0, 0]
 
     def whole(self) -> Node:
         tree = self.expression()
         if self.kinds[self.at] != "EOF":
-            raise _Unexpected
+            raise self._unexpected()
         return tree
 
     def _deepen(self, which: int, by: int = 1) -> None:
@@ -180,7 +192,7 @@ class _Parser:
             self._report(place, "unsupported syntax: '`'")
             return operand
         if kind != "IDENT":
-            raise _Unexpected
+            raise self._unexpected()
         self.at += 1
         if kinds[self.at] == "(" and not optional:
             opening = self.places[self.at]
@@ -214,7 +226,7 @@ class _Parser:
 
     def _call(self, place: int, name: str, target: Node | None, arguments: list[Node]) -> Node:
         try:
-            return expand(place, name, target, arguments) or Call(place, name, target, arguments)
+            return expand(place, name, target, arguments, self.copies) or Call(place, name, target, arguments)
         except MacroError as error:
             return self._report(error.at, error.message)
 
@@ -234,7 +246,7 @@ class _Parser:
         if kind == ".":
             self.at += 1
             if self.kinds[self.at] != "IDENT":
-                raise _Unexpected
+                raise self._unexpected()
             return self._named(place, ".")
         return self._literal(kind, place)
 
@@ -262,7 +274,7 @@ class _Parser:
             optional = self.kinds[self.at] == "?"
             self.at += optional
             if self.kinds[self.at] not in ("IDENT", "ESCAPED"):
-                raise _Unexpected
+                raise self._unexpected()
             field = self.texts[self.at]
             if self.kinds[self.at] == "ESCAPED":
                 self._report(self.places[brace + 1], "unsupported syntax: '`'")
@@ -307,7 +319,7 @@ class _Parser:
         if self.kinds[self.at] == "," and self.kinds[self.at + 1] != closing:
             self.at += 1
             if self.kinds[self.at] == ",":
-                raise _Unexpected
+                raise self._unexpected()
             return True
         return False
 
@@ -320,7 +332,7 @@ class _Parser:
         if kind == "-":
             sign, kind = "-", self.kinds[self.at + 1]
             if kind not in ("INT", "FLOAT"):
-                raise _Unexpected
+                raise self._unexpected()
             self.at += 1
         text = self.texts[self.at]
         self.at += 1
@@ -349,13 +361,16 @@ class _Parser:
             case "null":
                 value = None
             case _:
-                raise _Unexpected
+                raise self._unexpected()
         return Literal(place, value)
 
     def _expect(self, kind: str) -> None:
         if self.kinds[self.at] != kind:
-            raise _Unexpected
+            raise self._unexpected()
         self.at += 1
+
+    def _unexpected(self) -> _Unexpected:
+        return _Unexpected(self.places[min(self.at, len(self.places) - 1)])
 
     def _report(self, at: int, message: str) -> Node:
         self.problems.append(Problem(at, message))

@@ -7,17 +7,20 @@ it comes. So a rule that compares a few fields charges once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gateway.cel.ast import Call, Comprehension, Entry, Ident, ListLiteral, Literal, MapLiteral, Node, Select
-from gateway.cel.costs import LIST_BASE, MAP_BASE
+from gateway.cel.ast import Entry, ListLiteral, MapLiteral, Node, StructLiteral
+from gateway.cel.costs import LIST_BASE, MAP_BASE, STRUCT_BASE
+from gateway.cel.environment import Structs
 from gateway.cel.schema_types import SchemaTypes
 from gateway.cel.values import EvaluationError, Optional, type_name
 
 # cost so far, its limit, what was converted, then the variables
 Frame = list[Any]
 Evaluate = Callable[[Frame], Any]
+# what plans each sort of node
+Planners = Mapping[type[Node], Callable[["Planner", Any], Evaluate]]
 COST, LIMIT, CACHE, FIRST_VARIABLE = 0, 1, 2, 3
 
 
@@ -37,12 +40,14 @@ class Constant:
 class Planner:
     """Plans one expression. `variables` are those of its environment, in the order of the frame."""
 
-    __slots__ = ("_scopes", "fixed", "size", "structs")
+    __slots__ = ("_planners", "_scopes", "fixed", "makers", "size", "structs")
 
-    def __init__(self, variables: list[str], structs: SchemaTypes | None) -> None:
+    def __init__(self, variables: list[str], structs: Structs, planners: Planners) -> None:
+        self._planners = planners
         self._scopes = [{name: at for at, name in enumerate(variables, FIRST_VARIABLE)}]
         self.size = FIRST_VARIABLE + len(variables)
-        self.structs = structs
+        self.structs = structs if isinstance(structs, SchemaTypes) else None
+        self.makers = structs.maker
         self.fixed = 0
 
     def slot(self, name: str) -> int:
@@ -72,64 +77,7 @@ class Planner:
 
     def plan(self, node: Node) -> Evaluate:
         """The closure that computes a node."""
-        from gateway.cel.plan_attributes import plan_attribute, plan_presence
-        from gateway.cel.plan_calls import plan_call
-        from gateway.cel.plan_folds import plan_fold
-
-        match node:
-            case Literal():
-                return Constant(node.value)
-            case Ident():
-                if node.constant is not None:
-                    return Constant(node.constant)
-                return plan_attribute(self, node, 1)
-            case Select():
-                return plan_presence(self, node) if node.test_only else plan_attribute(self, node, 1)
-            case Call():
-                return plan_call(self, node)
-            case ListLiteral():
-                return self._list(node)
-            case MapLiteral():
-                return self._map(node)
-            case Comprehension():
-                return plan_fold(self, node)
-        raise TypeError(node)
-
-    def _list(self, node: ListLiteral) -> Evaluate:
-        elements = [self.plan(each) for each in node.elements]
-        if not node.optional and all(isinstance(each, Constant) for each in elements):
-            return Constant([each(_NO_FRAME) for each in elements])
-        self.fixed += LIST_BASE
-        if not node.optional:
-            return lambda frame: [each(frame) for each in elements]
-        wanted = [(each, at in node.optional) for at, each in enumerate(elements)]
-
-        def evaluate(frame: Frame) -> list[Any]:
-            made = list[Any]()
-            for element, optional in wanted:
-                value = element(frame)
-                if not optional:
-                    made.append(value)
-                elif type(value) is not Optional:
-                    raise EvaluationError(
-                        f"cannot initialize optional list element from non-optional value {_shown(value)}"
-                    )
-                elif value.present:
-                    made.append(value.value)
-            return made
-
-        return evaluate
-
-    def _map(self, node: MapLiteral) -> Evaluate:
-        entries = [self._entry(each) for each in node.entries]
-        constant = all(isinstance(name, Constant) and isinstance(value, Constant) for name, value, _ in entries)
-        if constant and not any(optional for _, _, optional in entries):
-            return Constant(_build_map(entries, _NO_FRAME))
-        self.fixed += MAP_BASE
-        return lambda frame: _build_map(entries, frame)
-
-    def _entry(self, entry: Entry) -> tuple[Evaluate, Evaluate, bool]:
-        return self.plan(entry.key), self.plan(entry.value), entry.optional
+        return self._planners[type(node)](self, node)
 
 
 _NO_FRAME: Frame = []
@@ -139,7 +87,7 @@ def _shown(value: Any) -> str:
     return value if type(value) is str else f"{type_name(value)}({value})"
 
 
-def _build_map(entries: list[tuple[Evaluate, Evaluate, bool]], frame: Frame) -> dict[Any, Any]:
+def _build_map(entries: Sequence[tuple[Evaluate, Evaluate, bool]], frame: Frame) -> dict[Any, Any]:
     made = dict[Any, Any]()
     for key, value, optional in entries:
         name, item = key(frame), value(frame)
@@ -155,3 +103,53 @@ def _build_map(entries: list[tuple[Evaluate, Evaluate, bool]], frame: Frame) -> 
             item = item.value
         made[name] = item
     return made
+
+
+def plan_list(planner: Planner, node: ListLiteral) -> Evaluate:
+    """The closure that makes a list."""
+    elements = [planner.plan(each) for each in node.elements]
+    if not node.optional and all(isinstance(each, Constant) for each in elements):
+        return Constant([each(_NO_FRAME) for each in elements])
+    planner.fixed += LIST_BASE
+    if not node.optional:
+        return lambda frame: [each(frame) for each in elements]
+    wanted = [(each, at in node.optional) for at, each in enumerate(elements)]
+
+    def evaluate(frame: Frame) -> list[Any]:
+        made = list[Any]()
+        for element, optional in wanted:
+            value = element(frame)
+            if not optional:
+                made.append(value)
+            elif type(value) is not Optional:
+                raise EvaluationError(
+                    f"cannot initialize optional list element from non-optional value {_shown(value)}"
+                )
+            elif value.present:
+                made.append(value.value)
+        return made
+
+    return evaluate
+
+
+def plan_map(planner: Planner, node: MapLiteral) -> Evaluate:
+    """The closure that makes a map."""
+    entries = [_entry(planner, each) for each in node.entries]
+    constant = all(isinstance(name, Constant) and isinstance(value, Constant) for name, value, _ in entries)
+    if constant and not any(optional for _, _, optional in entries):
+        return Constant(_build_map(entries, _NO_FRAME))
+    planner.fixed += MAP_BASE
+    return lambda frame: _build_map(entries, frame)
+
+
+def _entry(planner: Planner, entry: Entry) -> tuple[Evaluate, Evaluate, bool]:
+    return planner.plan(entry.key), planner.plan(entry.value), entry.optional
+
+
+def plan_struct(planner: Planner, node: StructLiteral) -> Evaluate:
+    """The closure that makes an object."""
+    make = planner.makers(node.name)
+    assert make is not None  # the checker refuses others
+    entries = [(Constant(each.name), planner.plan(each.value), each.optional) for each in node.fields]
+    planner.fixed += STRUCT_BASE
+    return lambda frame: make(_build_map(entries, frame))

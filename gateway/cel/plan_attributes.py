@@ -35,6 +35,15 @@ def is_attribute(node: Node) -> bool:
     return False
 
 
+def plan_ident(planner: Planner, node: Ident) -> Evaluate:
+    """A variable, or what a name stands for."""
+    if node.constant is not None:
+        return Constant(node.constant)
+    planner.fixed += 1
+    slot = planner.slot(node.name)
+    return lambda frame: frame[slot]
+
+
 def plan_attribute(planner: Planner, node: Node, extra: int) -> Evaluate:
     """A chain of selections; `extra` is charged for the chain itself."""
     chain = list[Node]()
@@ -119,7 +128,7 @@ def shown(value: Any) -> str:
     if type(value) is bool:
         return "true" if value else "false"
     if type(value) is float:
-        return format_double(value, longest=21)
+        return format_double(value)
     return str(int(value)) if type(value) is Uint else str(value)
 
 
@@ -185,6 +194,8 @@ def _step(planner: Planner, operand: Node, node: Node, optional: bool) -> Step:
     key = plan_attribute(planner, index, 0) if is_attribute(index) else planner.plan(index)
     if isinstance(key, Constant):
         value = key.value
+        if value is None:
+            raise EvaluationError("invalid qualifier type: types.Null")
         return (lambda of, frame: find(of, value)) if optional else (lambda of, frame: qualify(of, value))
     if optional:
         return lambda of, frame: find(of, key(frame))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gateway.cel.ast import Call, Node
 from gateway.cel.conversions import FUNCTIONS as CONVERSIONS
 from gateway.cel.costs import TRAVERSAL, Cost, cost_of
-from gateway.cel.declarations import Overload, functions
+from gateway.cel.declarations import Function, Overload, functions, optional_functions
 from gateway.cel.equality import equal
 from gateway.cel.libraries import implementations
 from gateway.cel.libraries.regex import compiled
@@ -155,12 +155,16 @@ def _implementation(node: Call, types: list[Type]) -> Callable[..., Any]:
     return _dispatched(node)
 
 
+def _declared(name: str) -> Function:
+    return functions().get(name) or optional_functions()[name]
+
+
 def _is_dynamic(of: Type) -> bool:
     return of.kind is Kind.DYN or any(map(_is_dynamic, of.parameters))
 
 
 def _dispatched(node: Call) -> Callable[..., Any]:
-    declared = [each for each in functions()[node.function].overloads if each.member is (node.target is not None)]
+    declared = [each for each in _declared(node.function).overloads if each.member is (node.target is not None)]
     if len(node.overloads) == 1:
         declared = [each for each in declared if each.id == node.overloads[0]]
     known = implementations()

@@ -134,7 +134,7 @@ def _quantified(
 ) -> Evaluate:
     """`all` and `exists`: ends at the first element that decides; errors count only if none does."""
     test, cost = planner.measured(predicate)
-    cost, look = cost + turn, turn - _READ
+    cost, look, undecided = cost + turn, turn - _READ, not decisive
     first, second = slots[0], slots[1] if len(slots) > 1 else 0
 
     def evaluate(frame: Frame) -> bool:
@@ -151,17 +151,17 @@ def _quantified(
             if frame[COST] > limit:
                 raise CostExceeded
             try:
-                result = test(frame)
+                result: Any = test(frame)
                 if result is decisive:
                     frame[COST] += look if count else 0
-                    return decisive
+                    return not undecided
                 if type(result) is not bool:
                     raise no_overload()
             except EvaluationError as error:
                 failure = failure or error
         if failure is not None:
             raise failure
-        return not decisive
+        return undecided
 
     return evaluate
 

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.cel.ast import Node
+from gateway.cel.ast import Call, Comprehension, Ident, ListLiteral, Literal, MapLiteral, Node, Select, StructLiteral
 from gateway.cel.checker import check
 from gateway.cel.costs import PER_EXPRESSION
 from gateway.cel.environment import Environment
 from gateway.cel.parser import parse
-from gateway.cel.plan import Evaluate, Frame, Planner
-from gateway.cel.schema_types import SchemaTypes
+from gateway.cel.plan import Constant, Evaluate, Frame, Planner, Planners, plan_list, plan_map, plan_struct
+from gateway.cel.plan_attributes import plan_attribute, plan_ident, plan_presence
+from gateway.cel.plan_calls import plan_call
+from gateway.cel.plan_folds import plan_fold
 from gateway.cel.types import Type
 from gateway.cel.validators import validate
 from gateway.cel.values import CostExceeded, EvaluationError
@@ -56,6 +58,18 @@ class Program:
         return Outcome(value, "", frame[0])
 
 
+_PLANNERS: Planners = {
+    Literal: lambda planner, node: Constant(node.value),
+    Ident: plan_ident,
+    Select: lambda planner, node: plan_presence(planner, node) if node.test_only else plan_attribute(planner, node, 1),
+    Call: plan_call,
+    ListLiteral: plan_list,
+    MapLiteral: plan_map,
+    Comprehension: plan_fold,
+    StructLiteral: plan_struct,
+}
+
+
 class InstantiationError(Exception):
     """An expression is well typed, but a constant in it has no value."""
 
@@ -67,9 +81,8 @@ def compile_expression(text: str, environment: Environment) -> Program:
     """
     tree = check(text, parse(text), environment)
     validate(text, tree)
-    structs = environment.structs if isinstance(environment.structs, SchemaTypes) else None
     variables = list(environment.variables)
-    planner = Planner(variables, structs)
+    planner = Planner(variables, environment.structs, _PLANNERS)
     try:
         run, fixed = planner.measured(tree)
     except EvaluationError as error:

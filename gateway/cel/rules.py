@@ -128,13 +128,29 @@ def _child(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
+class TooCostly(Exception):
+    """Evaluating the rules takes longer than the caller has patience for."""
+
+
 @dataclass(slots=True)
 class _Check:
     """One evaluation of all rules of an object: what is left to spend, and what was found."""
 
     budget: int
+    # what may be spent at all; None: whatever the budget allows
+    patience: int | None = None
     errors: list[FieldError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+
+    def evaluate(self, program: Program, variables: dict[str, Any]) -> Outcome:
+        """Computes one expression; raises TooCostly."""
+        if self.patience is None:
+            return program.evaluate(variables, PER_EXPRESSION)
+        outcome = program.evaluate(variables, min(PER_EXPRESSION, self.patience))
+        self.patience -= outcome.cost
+        if self.patience < 0 and outcome.cost <= PER_EXPRESSION:
+            raise TooCostly
+        return outcome
 
     def report(self, path: str, error: FieldError) -> None:
         """Notes an error; the root has no path, and that is written so."""
@@ -155,10 +171,21 @@ class Rules:
     all_of: list[Rules] = field(default_factory=list)
 
     def validate(
-        self, value: Any, old: Any = None, *, path: str = "", budget: int = PER_OBJECT, ratchet: bool = False
+        self,
+        value: Any,
+        old: Any = None,
+        *,
+        path: str = "",
+        budget: int = PER_OBJECT,
+        ratchet: bool = False,
+        patience: int | None = None,
     ) -> tuple[list[FieldError], list[str]]:
-        """The errors of a value, and warnings about those that an unchanged part had before (`ratchet`)."""
-        check = _Check(budget)
+        """The errors of a value, and warnings about those that an unchanged part had before (`ratchet`).
+
+        With `patience`, raises TooCostly as soon as more than that is spent: an event loop tries with little, and asks
+        again in a thread.
+        """
+        check = _Check(budget, patience)
         correlation = Correlation(value, old, self.schema) if ratchet else None
         self._validate(check, path, value, old, Ratchet(correlation))
         return check.errors, check.warnings
@@ -232,7 +259,7 @@ class Rules:
         if rule.optional_old_self:
             old = variables["oldSelf"]
             variables = {"self": variables["self"], "oldSelf": NONE if old is None else Optional(old)}
-        outcome = rule.program.evaluate(variables, PER_EXPRESSION)
+        outcome = check.evaluate(rule.program, variables)
         if outcome.value is True and outcome.cost <= check.budget:
             check.budget -= outcome.cost
             return
@@ -286,7 +313,7 @@ def _message(rule: CompiledRule, variables: dict[str, Any], check: _Check) -> tu
     plain = str(rule.rule.get("message") or "").strip() or f"failed rule: {_name(rule.rule)}"
     if rule.message is None:
         return plain, False
-    outcome = rule.message.evaluate(variables, PER_EXPRESSION)
+    outcome = check.evaluate(rule.message, variables)
     if outcome.cost > check.budget:
         reason = "messageExpression evaluation failed due to running out of cost budget"
         return f"{reason}, no further validation rules will be run", True

@@ -236,7 +236,7 @@ class SchemaTypes:
 
     def known(self, name: str) -> bool:
         """See Structs."""
-        return name in self._known or name.startswith("kubernetes.")
+        return name in self._known
 
     def declared(self, name: str, field: str) -> tuple[str, Declared] | None:
         """The property that a field means, and what it is."""
@@ -250,6 +250,9 @@ class SchemaTypes:
     def of(self, name: str) -> Declared | None:
         """What an object type is."""
         return self._known.get(name)
+
+    def maker(self, name: str) -> None:
+        """See Structs: objects of schemas cannot be made."""
 
     def field(self, name: str, field: str) -> Type | None:
         """See Structs."""

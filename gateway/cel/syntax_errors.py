@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,6 +38,9 @@ from gateway.cel.names import RESERVED
 from gateway.cel.source import NO_LOCATION, Problem
 
 _MOST_CHARACTERS = 2000
+_MARGIN = 200
+_DEEPEST = 250
+_TOO_DEEP = f"expression recursion limit exceeded: {_DEEPEST}"
 _MOST_RECOVERIES = 30
 _MOST_SKIPPED = 256
 _RESERVED = re.compile(r"no viable alternative at input '.(true|false|null)'")
@@ -47,14 +52,17 @@ class _GivenUp(Exception):
     pass
 
 
-def syntax_problems(text: str) -> list[Problem]:
-    """Why `text` is no expression."""
+def syntax_problems(text: str, at: int, literal_problems: Callable[[str], list[Problem]]) -> list[Problem]:
+    """Why `text` is no expression, where reading it stopped at the offset `at`.
+
+    `literal_problems` says what is wrong with the text of a literal.
+    """
     looked_at = text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS]
     listener = _Listener(looked_at)
     lexer = _Lexer(_automaton("lexer"), InputStream(looked_at))
     lexer.removeErrorListeners()
     lexer.addErrorListener(listener)
-    parser = _Interpreter(_grammar("parser"), _automaton("parser"), CommonTokenStream(lexer))
+    parser = _Interpreter(literal_problems, _grammar("parser"), _automaton("parser"), CommonTokenStream(lexer))
     parser.removeErrorListeners()
     parser.addErrorListener(listener)
     parser._errHandler = _Strategy()
@@ -63,10 +71,14 @@ def syntax_problems(text: str) -> list[Problem]:
     except _GivenUp as reason:
         if reason.args:
             listener.problems.append(Problem(NO_LOCATION, reason.args[0]))
+    except RecursionError:  # ANTLR's runtime walks along all rules that are open
+        listener.problems.append(Problem(NO_LOCATION, _TOO_DEEP))
     listener.problems += parser.problems
-    if not listener.problems:
-        listener.problems.append(Problem(NO_LOCATION, "Syntax error: the expression is too long to say where"))
-    return listener.problems
+    if len(looked_at) == len(text):
+        return listener.problems
+    # where the text was cut there is nothing wrong
+    known = [each for each in listener.problems if each.at < _MOST_CHARACTERS - _MARGIN]
+    return known or [Problem(at, f"Syntax error: no viable alternative at input '{text[at : at + 10]}'")]
 
 
 @cache
@@ -78,6 +90,7 @@ def _grammar(part: str) -> Any:
     return _document()[part]
 
 
+@cache
 def _automaton(part: str) -> Any:
     return ATNDeserializer().deserialize(_grammar(part)["automaton"])
 
@@ -139,14 +152,20 @@ class _Strategy(DefaultErrorStrategy):
 class _Interpreter(ParserInterpreter):
     """Runs a parser's automaton as generated code would."""
 
-    def __init__(self, part: Any, automaton: Any, tokens: Any) -> None:
+    def __init__(
+        self, literal_problems: Callable[[str], list[Problem]], part: Any, automaton: Any, tokens: Any
+    ) -> None:
+        self._literal_problems = literal_problems
         names = [literal or symbol for literal, symbol in zip(part["literals"], part["symbols"], strict=True)]
         super().__init__("CEL", names, part["rules"], automaton, tokens)
+        self.state: int
         self.literalNames = [name or "<INVALID>" for name in part["literals"]]
         self.symbolicNames = [name or "<INVALID>" for name in part["symbols"]]
         tables = [DFA(state, decision) for decision, state in enumerate(automaton.decisionToState)]
         self._interp = ParserATNSimulator(self, automaton, tables, PredictionContextCache())
         self.problems = list[Problem]()
+        # how often each rule is open
+        self._open = Counter[int]()
         self._looped = False
         self._choices: dict[int, list[set[int]] | None] = {}
 
@@ -246,6 +265,9 @@ class _Interpreter(ParserInterpreter):
 
     def _enter(self, state: Any, transition: Any) -> None:
         start = transition.target
+        self._open[start.ruleIndex] += 1
+        if self._open[start.ruleIndex] > _DEEPEST:
+            raise _GivenUp(_TOO_DEEP)
         context = InterpreterRuleContext(self._ctx, state.stateNumber, start.ruleIndex)
         if start.isPrecedenceRule:
             self.enterRecursionRule(context, start.stateNumber, start.ruleIndex, transition.precedence)
@@ -254,6 +276,7 @@ class _Interpreter(ParserInterpreter):
 
     def _leave(self, state: Any) -> None:
         self._name_problems(self.ruleNames[state.ruleIndex])
+        self._open[state.ruleIndex] -= 1
         if self.atn.ruleToStartState[state.ruleIndex].isPrecedenceRule:
             parent, invoking = self._parentContextStack.pop()
             self.unrollRecursionContexts(parent)
@@ -265,8 +288,13 @@ class _Interpreter(ParserInterpreter):
     def _name_problems(self, rule: str) -> None:
         """What cel-go finds wrong with names when it reads what could be parsed."""
         place = self._ctx.start.start
-        if rule == "escapeIdent" and self._ctx.exception is not None:
+        parent = self._ctx.parentCtx
+        around = self.ruleNames[parent.ruleIndex] if parent is not None else ""
+        if rule == "escapeIdent" and around == "member" and self._ctx.exception is not None:
             self.problems.append(Problem(place, "unsupported ident kind"))
+        if rule == "literal" and self._ctx.exception is None and self._ctx.children:
+            text = "".join(each.getText() for each in self._ctx.children)
+            self.problems += [Problem(place + each.at, each.message) for each in self._literal_problems(text)]
         if rule == "primary" and self._ctx.children:
             words = [each.getText() for each in self._ctx.children if isinstance(each, TerminalNode)]
             name = next((word for word in words if word != "."), "")

@@ -3,9 +3,10 @@ that do not fit their arguments (the validators that Kubernetes' environment has
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from typing import Any
 
-from gateway.cel.ast import Call, Comprehension, ListLiteral, Literal, MapLiteral, Node, Select, StructLiteral
+from gateway.cel.ast import Call, Comprehension, Ident, ListLiteral, Literal, MapLiteral, Node, Select, StructLiteral
 from gateway.cel.conversions import string_to_duration, string_to_timestamp
 from gateway.cel.formatting import KINDS, ClauseError, interpolate
 from gateway.cel.moments import timestamp_of_seconds
@@ -63,13 +64,16 @@ class _Findings:
 
     def visit(self, node: Node, exempt: bool) -> None:
         """Looks at a node and all below it; `exempt`: it is in the arguments of a format."""
-        if isinstance(node, Call):
-            self._call(node)
-            exempt = exempt or node.function == "format"
-        elif isinstance(node, ListLiteral) and not exempt:
-            self._list(node)
-        elif isinstance(node, MapLiteral) and not exempt:
-            self._map(node)
+        kind = type(node)
+        if kind is Call:
+            self._call(node)  # type: ignore[arg-type]  # the comparison says so
+            exempt = exempt or node.function == "format"  # type: ignore[attr-defined]
+        elif kind is Ident or kind is Literal:
+            return
+        elif kind is ListLiteral and not exempt:
+            self._list(node)  # type: ignore[arg-type]
+        elif kind is MapLiteral and not exempt:
+            self._map(node)  # type: ignore[arg-type]
         for child in children(node):
             self.visit(child, exempt)
 
@@ -135,26 +139,20 @@ class _Findings:
             self.formats.append(Problem(node.at, f"too many arguments supplied to string.format {counts}"))
 
 
-def children(node: Node) -> Iterator[Node]:
+def children(node: Node) -> list[Node]:
     """The nodes directly below one."""
-    match node:
-        case Select():
-            yield node.operand
-        case Call():
-            if node.target is not None:
-                yield node.target
-            yield from node.arguments
-        case ListLiteral():
-            yield from node.elements
-        case MapLiteral():
-            for entry in node.entries:
-                yield entry.key
-                yield entry.value
-        case StructLiteral():
-            for field in node.fields:
-                yield field.value
-        case Comprehension():
-            yield from (node.range, node.initial, node.condition, node.step, node.result)
+    below = _BELOW.get(type(node))
+    return below(node) if below is not None else []
+
+
+_BELOW: dict[type[Node], Callable[[Any], list[Node]]] = {
+    Select: lambda node: [node.operand],
+    Call: lambda node: node.arguments if node.target is None else [node.target, *node.arguments],
+    ListLiteral: lambda node: node.elements,
+    MapLiteral: lambda node: [part for entry in node.entries for part in (entry.key, entry.value)],
+    StructLiteral: lambda node: [field.value for field in node.fields],
+    Comprehension: lambda node: [node.range, node.initial, node.condition, node.step, node.result],
+}
 
 
 def _fails(convert: object, value: object) -> bool:

@@ -48,6 +48,7 @@ def model_of(definition: JsonObject, converter: MakeConverter) -> Model:
         versions=made,
         convert_all=converter(definition),
         written_as_served=True,
+        since=int(definition["metadata"].get("resourceVersion") or 0),
         convert=partial(_convert, made),
         canonicalise=canonicaliser(names["kind"], made),
         field_values=field_values(versions),

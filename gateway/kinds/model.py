@@ -97,6 +97,7 @@ class Model:
     convert: ConvertObject = _same
     convert_all: ConvertAll | None = None  # where `convert` can't: a webhook does it
     canonicalise: Callable[[bytes], bytes] | None = None  # of a definition: what `ResourceSpec.canonicalise` does
+    since: int = 0  # the revision that a definition's model is of: no watch starts before it
     written_as_served: bool = False  # whether a write's rules are those of the version that it is made in
     field_values: Mapping[str, FieldValue] = field(default_factory=dict)  # what selectors see beyond metadata
 

@@ -159,6 +159,8 @@ class WatchStream:
     async def _resume(self, revision: int) -> AsyncIterator[bytes]:
         """What came after a revision and is no longer in the cache's history; sets the position to follow from."""
         history = self.endpoint.cache.history
+        if revision < self.endpoint.resource.model.since:
+            raise Compacted(revision, revision)
         if revision > self.endpoint.store.cache.reached and not await self._reached(revision):
             return
         while True:

@@ -54,13 +54,15 @@ def validate_schema(schema: JsonObject, path: str, status: bool, rules: Validate
     found = _root(schema, path) if status else []
     if schema.get("nullable"):
         found.append(forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
-    reason = unsupported(schema)
+    reason, structural = unsupported(schema), False
     if not reason:
-        found += validate_structural(schema, path) or validate_defaults(schema, path)
-    structural = not found
-    found += _validate(schema, path, _Place(root=True))
-    if not reason and structural:
-        found += rules(schema, path, found)
+        problems = validate_structural(schema, path)
+        structural = not problems
+        found += problems or validate_defaults(schema, path)
+    problems = _validate(schema, path, _Place(root=True))
+    found += problems
+    if structural:
+        found += rules(schema, path, problems)
     return [invalid(path, "", reason)] if reason and not found else found
 
 

@@ -3,7 +3,10 @@
 //	go run . declarations > declarations.json    every function that Kubernetes' environment declares
 //	go run . answers < cases.json > answers.json what becomes of expressions: errors, costs, values
 //
-// A case is {"expression", "schema" (OpenAPI, optional), "self", "oldSelf"}. Without a schema the expression is compiled
+//	go run . validations < cases.json > answers.json what rules of a schema say of objects
+//
+// A case of validations is {"schema", "self", "oldSelf"}, its answer a list of [field, message] and of warnings. Any other
+// case is {"expression", "schema" (OpenAPI, optional), "self", "oldSelf"}. Without a schema the expression is compiled
 // in the bare environment and may have any type; with one it is a validation rule of that schema. An answer has "error"
 // (of compilation), or "type", "value" or "failure" (of evaluation), "cost" (spent) and "maxCost" (estimated).
 package main
@@ -29,14 +32,26 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/common"
 	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/apiserver/pkg/cel/library"
+	"k8s.io/apiserver/pkg/warning"
 )
 
 func main() {
 	switch os.Args[1] {
 	case "declarations":
 		print(declarations())
+	case "validations":
+		var cases []question
+		if err := json.NewDecoder(os.Stdin).Decode(&cases); err != nil {
+			panic(err)
+		}
+		result := []any{}
+		for _, one := range cases {
+			result = append(result, validation(one))
+		}
+		print(result)
 	case "answers":
 		var cases []json.RawMessage
 		if err := json.NewDecoder(os.Stdin).Decode(&cases); err != nil {
@@ -196,18 +211,7 @@ func (a activation) ResolveName(name string) (any, bool) { v, found := a[name]; 
 func (a activation) Parent() interpreter.Activation      { return nil }
 
 func rule(asked question) map[string]any {
-	var external apiextensionsv1.JSONSchemaProps
-	if err := json.Unmarshal(asked.Schema, &external); err != nil {
-		return map[string]any{"schemaError": err.Error()}
-	}
-	var internal apiextensions.JSONSchemaProps
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&external, &internal, nil); err != nil {
-		return map[string]any{"schemaError": err.Error()}
-	}
-	structural, err := schema.NewStructural(&internal)
-	if err != nil {
-		return map[string]any{"schemaError": err.Error()}
-	}
+	structural := structuralOf(asked.Schema)
 	structural.XValidations = apiextensionsv1.ValidationRules{{Rule: asked.Expression, OptionalOldSelf: &asked.Optional}}
 	results, err := schemacel.Compile(structural, model.SchemaDeclType(structural, asked.Root), celconfig.PerCallLimit, base(), schemacel.NewExpressionsEnvLoader())
 	if err != nil {
@@ -239,6 +243,46 @@ func rule(asked question) map[string]any {
 	return result
 }
 
+type warnings struct{ texts []string }
+
+func (w *warnings) AddWarning(agent, text string) { w.texts = append(w.texts, text) }
+
+func validation(asked question) any {
+	structural := structuralOf(asked.Schema)
+	validator := schemacel.NewValidator(structural, true, celconfig.PerCallLimit)
+	self := parse(asked.Self)
+	var old any
+	options := []schemacel.Option{}
+	if asked.OldSelf != nil {
+		old = parse(asked.OldSelf)
+		options = append(options, schemacel.WithRatcheting(common.NewCorrelatedObject(self, old, &model.Structural{Structural: structural})))
+	}
+	heard := &warnings{texts: []string{}}
+	ctx := warning.WithWarningRecorder(context.Background(), heard)
+	found, _ := validator.Validate(ctx, nil, structural, self, old, celconfig.RuntimeCELCostBudget, options...)
+	errors := [][2]string{}
+	for _, one := range found {
+		errors = append(errors, [2]string{one.Field, one.ErrorBody()})
+	}
+	return map[string]any{"errors": errors, "warnings": heard.texts}
+}
+
+func structuralOf(raw json.RawMessage) *schema.Structural {
+	var external apiextensionsv1.JSONSchemaProps
+	if err := json.Unmarshal(raw, &external); err != nil {
+		panic(err)
+	}
+	var internal apiextensions.JSONSchemaProps
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&external, &internal, nil); err != nil {
+		panic(err)
+	}
+	structural, err := schema.NewStructural(&internal)
+	if err != nil {
+		panic(err)
+	}
+	return structural
+}
+
 func parse(raw json.RawMessage) any {
 	var value any
 	if err := utiljson.Unmarshal(raw, &value); err != nil {
@@ -246,4 +290,3 @@ func parse(raw json.RawMessage) any {
 	}
 	return value
 }
-

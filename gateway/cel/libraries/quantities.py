@@ -34,8 +34,7 @@ def _order(one: Quantity, other: Quantity) -> int:
 def _as_integer(of: Quantity) -> int | None:
     """The number, if kube-apiserver keeps it as an integer of 64 bits with a scale that is not negative."""
     if of.scale < 0 or of.scale > 18:
-        whole = of.unscaled if not of.unscaled else None
-        return whole
+        return None
     number = of.unscaled * 10**of.scale
     return number if INT_MIN <= number <= INT_MAX else None
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gateway.cel.equality import compare, equal, key_of, member
-from gateway.cel.moments import valid_duration, valid_timestamp
+from gateway.cel.moments import between, valid_duration, valid_timestamp
 from gateway.cel.values import (
     INT_MAX,
     INT_MIN,
@@ -84,8 +84,10 @@ def subtract(one: Any, other: Any) -> Any:
                 return in_int_range(one - other)
             case float():
                 return one - other
-            case Duration() | Timestamp():
+            case Duration():
                 return valid_duration(one.nanos - other.nanos)
+            case Timestamp():
+                return between(one, other)
     if kind is Timestamp and type(other) is Duration:
         return valid_timestamp(one.nanos - other.nanos, one.offset)
     raise _refused("_-_", one, int, Uint, float)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from gateway.cel.moments import in_zone, valid_duration, valid_timestamp
+from gateway.cel.moments import between, in_zone, valid_timestamp
 from gateway.cel.values import NANOS, Timestamp
 
 _PARTS: dict[str, Callable[[datetime], int]] = {
@@ -47,5 +47,5 @@ OVERLOADS: dict[str, Callable[..., Any]] = {
     "duration_to_milliseconds": lambda length: _whole(length.nanos, 1_000_000),
     "add_timestamp_duration": lambda one, other: valid_timestamp(one.nanos + other.nanos, one.offset),
     "subtract_timestamp_duration": lambda one, other: valid_timestamp(one.nanos - other.nanos, one.offset),
-    "subtract_timestamp_timestamp": lambda one, other: valid_duration(one.nanos - other.nanos),
+    "subtract_timestamp_timestamp": between,
 }

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import parse_qs, quote, unquote
+from urllib.parse import quote, unquote, unquote_plus
 
 from gateway.cel.values import EvaluationError, register
 from gateway.validation.field import go_quote
 from gateway.validation.urls import Url, UrlError, parse_url
 
 register(Url, "kubernetes.URL")
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _SAFE_IN_PATH = "/$&+,;=:@~!'()*[]%"
 
 
@@ -18,6 +20,8 @@ def _request_uri(text: str) -> Url:
     """Only absolute URLs and paths, as Go's ParseRequestURI has it; raises UrlError."""
     if not text:
         raise UrlError('parse "": empty url')
+    if text == "*":
+        return Url("", None, "", "*", "", "")
     url = parse_url(text.partition("#")[0] or text)
     if not url.scheme and not text.startswith("/"):
         raise UrlError(f"parse {go_quote(text)}: invalid URI for request")
@@ -68,7 +72,12 @@ def _encoded(path: str) -> str:
 
 
 def _query(of: Url) -> dict[str, list[str]]:
-    return parse_qs(of.query, keep_blank_values=True)
+    found = dict[str, list[str]]()
+    for pair in of.query.split("&"):
+        if pair and ";" not in pair and not _BAD_ESCAPE.search(pair):
+            name, _, value = pair.partition("=")
+            found.setdefault(unquote_plus(name), []).append(unquote_plus(value))
+    return found
 
 
 OVERLOADS: dict[str, Callable[..., Any]] = {
