@@ -86,7 +86,7 @@ class App(FastAPI):
             _warn_of_plugins(self.settings)
             await bootstrap(gateway.endpoints)
             tasks += _controllers(gateway)
-            definitions = Definitions(gateway.endpoints, webhook_of)
+            definitions = Definitions(gateway.endpoints, lambda each: webhook_of(each, gateway.find_service))
             tasks.append(asyncio.create_task(definitions.run(), name="definitions"))
             for task in tasks[1:]:
                 task.add_done_callback(self._ended)
