@@ -89,7 +89,7 @@ class App(FastAPI):
             gateway.controllers = Controllers(gateway.endpoints, gateway.stopping)
             tasks += _controllers(gateway)
             tasks.append(asyncio.create_task(gateway.controllers.run(), name="controllers"))
-            definitions = Definitions(gateway.endpoints, webhook_of)
+            definitions = Definitions(gateway.endpoints, lambda each: webhook_of(each, gateway.find_service))
             tasks.append(asyncio.create_task(definitions.run(), name="definitions"))
             for task in tasks[1:]:
                 task.add_done_callback(self._ended)

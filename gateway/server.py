@@ -9,6 +9,7 @@ from gateway.config import Settings
 from gateway.controllers.running import Controllers
 from gateway.endpoints.services import Services
 from gateway.endpoints.table import Endpoints
+from gateway.jsontypes import JsonObject
 from gateway.kinds.registry import Registry
 from storage.etcd import EtcdClient
 from storage.feed import Feed
@@ -50,6 +51,12 @@ class Gateway:
     def stopping(self) -> asyncio.Event:
         """Set when the process begins to shut down."""
         return self.services.stopping
+
+    def find_service(self, namespace: str, name: str) -> JsonObject | None:
+        """A service, for those who call it by its name."""
+        endpoint = self.endpoints.of("", "v1", "services")
+        entry = self.store.cached_entry(endpoint.key(namespace, name))
+        return None if entry is None or entry.readable is None else entry.parsed()
 
     def stop(self) -> None:
         """Begins the shutdown: watches end, whatever they are waiting for."""

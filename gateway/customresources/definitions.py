@@ -121,7 +121,7 @@ class Definitions:
         wanted = definition
         if definition is not None:
             wanted = settled(definition, self._others(definition), now_text())
-        await self._serve(name, wanted)
+        await self._serve(name, wanted, 0 if definition is None or is_true(definition, ESTABLISHED) else 1)
         if definition is None or wanted is None:
             return
         if wanted is not definition:
@@ -136,8 +136,11 @@ class Definitions:
         own, group = definition["metadata"]["name"], definition["spec"].get("group")
         return (each for name, each in self._all.items() if name != own and each["spec"].get("group") == group)
 
-    async def _serve(self, name: str, definition: JsonObject | None) -> None:
-        """Has the endpoints be what a definition says, if they are not."""
+    async def _serve(self, name: str, definition: JsonObject | None, later: int) -> None:
+        """Has the endpoints be what a definition says, if they are not.
+
+        Watches may start from the definition's revision, or only `later` if nobody could list its objects then.
+        """
         before = self._served.get(name)
         if definition is None or not is_true(definition, ESTABLISHED):
             if before is not None:
@@ -148,7 +151,8 @@ class Definitions:
         made_of = (spec, status["acceptedNames"], is_true(definition, TERMINATING), definition["metadata"].get("uid"))
         if before is not None and before.made_of == made_of:
             return
-        model = model_of(definition, self._converter)
+        since = int(definition["metadata"].get("resourceVersion") or 0) + later
+        model = model_of(definition, self._converter, since)
         resources = [
             each for each in resources_of(definition, model) if (*each.gvr, each.subresource) not in self._builtin
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from gateway.customresources.conversion import Webhook
 from gateway.customresources.definition import TERMINATING, is_true, stored_version
 from gateway.customresources.fields import field_values, selectable
 from gateway.customresources.objects import Rules
@@ -13,7 +14,7 @@ from gateway.customresources.storage_form import canonicaliser
 from gateway.defaults.structural import apply_structural_defaults, prune_nulls
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersion, GroupVersionKind
-from gateway.kinds.model import ConvertAll, Model, Version
+from gateway.kinds.model import Model, Version
 from gateway.kinds.registry import version_priority
 from gateway.kinds.resource import Resource
 from gateway.schema.decode import DecodeError, DecodeReport
@@ -25,14 +26,18 @@ TERMINATING_VERBS = ("delete", "deletecollection", "get", "list", "watch")
 SUBRESOURCE_VERBS = frozenset({"get", "patch", "update"})
 SCALE = ("autoscaling", "v1", "Scale")
 
-MakeConverter = Callable[[JsonObject], ConvertAll | None]  # of a definition: its webhook, if it has one
+MakeConverter = Callable[[JsonObject], Webhook | None]  # of a definition: its webhook, if it has one
 
 
-def model_of(definition: JsonObject, converter: MakeConverter) -> Model:
-    """The model of a definition whose names are accepted. Nothing is compiled before it is first needed."""
+def model_of(definition: JsonObject, converter: MakeConverter, since: int = 0) -> Model:
+    """The model of a definition whose names are accepted. Nothing is compiled before it is first needed.
+
+    `since` is the revision before which no watch may start.
+    """
     spec, names = definition["spec"], definition["status"]["acceptedNames"]
     group = spec["group"]
     versions = sorted(spec.get("versions") or (), key=lambda version: version_priority(version["name"]))
+    webhook = converter(definition)
     made = {GroupVersion(group, version["name"]): _version(definition, version) for version in versions}
     model = Model(
         group=group,
@@ -46,8 +51,9 @@ def model_of(definition: JsonObject, converter: MakeConverter) -> Model:
         storage_prefix=f"{group}/{names['plural']}",
         storage_version=GroupVersion(group, stored_version(definition)),
         versions=made,
-        convert_all=converter(definition),
+        convert_all=None if webhook is None else webhook.converting(made),
         written_as_served=True,
+        since=since,
         convert=partial(_convert, made),
         canonicalise=canonicaliser(names["kind"], made),
         field_values=field_values(versions),

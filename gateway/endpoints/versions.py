@@ -8,12 +8,16 @@ from collections.abc import Sequence
 
 from gateway.jsontypes import JsonObject, loads
 from gateway.kinds.identity import GroupVersion
-from gateway.kinds.model import ConversionFailed, Model
+from gateway.kinds.model import Model
 from gateway.kinds.stored import head_of
 from gateway.schema.encode import encode_answer
 from storage.entry import CorruptEntry, Entry
 
 SLICE = 0.005  # seconds that objects are converted before others get their turn
+
+
+class NotConverted(Exception):
+    """An object is to be converted by a webhook first."""
 
 
 class Versions:
@@ -27,8 +31,7 @@ class Versions:
     def of(self, entry: Entry) -> Entry:
         """An entry in the version; one that can't be read is itself.
 
-        Raises ValueError where there is no conversion, ConversionFailed where a webhook has to do it and `all` was not
-        asked before.
+        Raises ValueError where there is no conversion, NotConverted where a webhook has to do it: ask `all` first.
         """
         if entry.head == self.head or isinstance(entry, CorruptEntry):
             return entry
@@ -36,7 +39,7 @@ class Versions:
         if isinstance(found, Entry):
             return found
         if self._model.convert_all is not None:
-            raise ConversionFailed("the object has not been converted yet")
+            raise NotConverted
         obj = loads(entry.head + entry.tail)
         return self._remembered(entry, self._model.convert(obj, GroupVersion.parse(obj["apiVersion"]), self.version))
 
@@ -67,7 +70,7 @@ class Versions:
         for index, entry in enumerate(entries):
             try:
                 found[index] = self.of(entry)
-            except ConversionFailed:
+            except NotConverted:
                 missing.append(index)
         if missing:
             objects = [loads(entries[index].head + entries[index].tail) for index in missing]

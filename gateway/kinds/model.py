@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupResource, GroupVersion, GroupVersionKind
 from gateway.kinds.selectable import FieldValue, attributes_of
@@ -27,8 +28,11 @@ ConvertAll = Callable[[Sequence[JsonObject], GroupVersion], Awaitable[list[JsonO
 """Objects of any versions in another one, in their order. Raises ConversionFailed when somebody else fails to do it."""
 
 
-class ConversionFailed(Exception):
+class ConversionFailed(StatusError):
     """A webhook did not convert objects; the message says why."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(500, "", message)
 
 
 def _keep(obj: JsonObject) -> None:
@@ -97,6 +101,7 @@ class Model:
     convert: ConvertObject = _same
     convert_all: ConvertAll | None = None  # where `convert` can't: a webhook does it
     canonicalise: Callable[[bytes], bytes] | None = None  # of a definition: what `ResourceSpec.canonicalise` does
+    since: int = 0  # the revision that a definition's model is of: no watch starts before it
     written_as_served: bool = False  # whether a write's rules are those of the version that it is made in
     field_values: Mapping[str, FieldValue] = field(default_factory=dict)  # what selectors see beyond metadata
 

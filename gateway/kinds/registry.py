@@ -106,5 +106,8 @@ def version_priority(version: str) -> tuple[Any, ...]:
     return 0, {None: 0, "beta": 1, "alpha": 2}[parts[2]], -int(parts[1]), -int(parts[3] or 0)
 
 
-def _name(resource: Resource) -> tuple[str, str]:
-    return resource.resource, resource.subresource
+_SUBRESOURCES = {"": 0, "status": 1, "scale": 2}
+
+
+def _name(resource: Resource) -> tuple[str, int, str]:
+    return resource.resource, _SUBRESOURCES.get(resource.subresource, len(_SUBRESOURCES)), resource.subresource

@@ -131,7 +131,7 @@ class _Examiner:
                 self.path = before
 
     def free(self, value: Any, known: bool = True) -> None:
-        """JSON that a structural schema says nothing of; if it is not `known`, validation will complain of it."""
+        """JSON that a structural schema says nothing of, or (not `known`) of which validation will complain."""
         if isinstance(value, dict):
             self.members(_FREE_OBJECT if known else _BARE_OBJECT, value)
         elif isinstance(value, list):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
 from gateway.encodings.encoder import Encoder
 from gateway.endpoints.endpoint import Endpoint
@@ -11,7 +11,6 @@ from gateway.http.negotiation import PARTIAL_LIST
 from gateway.reading.list_options import ListOptions, list_options, parse_resource_version
 from gateway.reading.view import View
 from gateway.reading.watch_stream import WatchStream
-from storage.entry import ChangeType, Entry
 
 
 async def watch(endpoint: Endpoint, request: Request) -> Response:
@@ -35,19 +34,12 @@ async def nothing() -> AsyncIterator[bytes]:
         yield b""
 
 
-def _event(endpoint: Endpoint, encoder: Encoder) -> Callable[[ChangeType, Entry], bytes]:
-    """What makes the event of an entry, in the version that is served."""
-    if not endpoint.versions.converts:
-        return encoder.event
-    versions = endpoint.versions
-    return lambda type_, entry: encoder.event(type_, versions.of(entry))
-
-
 def _view(endpoint: Endpoint, encoder: Encoder, request: Request, options: ListOptions) -> View:
     """The view that all watchers of one selection in one representation share."""
     prefix = endpoint.collection(request.info.namespace)
     key = (encoder, prefix, options.label_selector, options.field_selector, options.name)
     view = endpoint.views.get(key)
+    convert = endpoint.versions.of if endpoint.versions.converts else None
     if not isinstance(view, View):
-        view = endpoint.views[key] = View(endpoint.cache, prefix, options.match, _event(endpoint, encoder))
+        view = endpoint.views[key] = View(endpoint.cache, prefix, options.match, encoder.event, convert)
     return view

@@ -26,6 +26,7 @@ ROOMS = (
     ("gateway.apply",),
     ("gateway.selectors",),
     ("gateway.http",),
+    ("gateway.webhooks",),
     ("gateway.kinds",),
     ("gateway.files", "gateway.plugin_names"),
     ("gateway.config",),
