@@ -15,7 +15,6 @@ from starlette.types import Message, Receive, Scope, Send
 
 from gateway.config import Settings
 from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS, bootstrap, bootstrap_descriptions
-from gateway.controllers.running import Controllers
 from gateway.discovery.serving import Discovery
 from gateway.handler import Handler
 from gateway.openapi.routes import openapi
@@ -50,6 +49,7 @@ class App(FastAPI):
         self.settings = settings
         self.gateway: Gateway | None = None  # from start-up on
         self.failure: CannotServe | None = None  # why it never served, or ended by itself
+        self._started = asyncio.Event()
         self._handler: Handler
         self._super_call = super().__call__
         answer_strays(self)
@@ -68,6 +68,10 @@ class App(FastAPI):
         except CannotServe:
             return
 
+    def started(self) -> None:
+        """Requests are answered: what they need not wait for may begin."""
+        self._started.set()
+
     def stop(self) -> None:
         """Begins the shutdown: watches end, and so does waiting for etcd."""
         if self.gateway is not None:
@@ -84,9 +88,8 @@ class App(FastAPI):
             await _warn_of_etcd(gateway)
             _warn_of_plugins(self.settings)
             await bootstrap(gateway.endpoints)
-            gateway.controllers = Controllers(gateway.endpoints, gateway.stopping)
             tasks += _controllers(gateway)
-            tasks.append(asyncio.create_task(gateway.controllers.run(), name="controllers"))
+            tasks.append(asyncio.create_task(_control(gateway, self._started), name="controllers"))
             for task in tasks[1:]:
                 task.add_done_callback(self._ended)
             address = f"{self.settings.advertise_address or '127.0.0.1'}:{self.settings.secure_port}"
@@ -142,6 +145,15 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
         asyncio.create_task(repair_until(allocation, gateway.stopping), name="service-ip-repair"),
         asyncio.create_task(bootstrap_descriptions(gateway.endpoints), name="bootstrap-descriptions"),
     ]
+
+
+async def _control(gateway: Gateway, started: asyncio.Event) -> None:
+    """Runs the elected controllers once requests are answered."""
+    await started.wait()
+    from gateway.controllers.running import Controllers
+
+    gateway.controllers = Controllers(gateway.endpoints, gateway.stopping)
+    await gateway.controllers.run()
 
 
 async def _loaded(gateway: Gateway) -> None:

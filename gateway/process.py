@@ -64,6 +64,7 @@ class Server(uvicorn.Server):
         if not self.should_exit:
             _settle_garbage_collection()
             self._ready()
+            self._app.started()
 
     def _protocol(self, limits: Limits, lost: Callable[[], None]) -> Protocol:
         return Protocol(self.config, self.server_state, self.lifespan.state, limits=limits, lost=lost)
