@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from starlette.types import Message, Receive, Scope, Send
 
 from gateway.config import Settings
-from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS, bootstrap, bootstrap_descriptions
+from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS, bootstrap, keep_bootstrapped
 from gateway.discovery.serving import Discovery
 from gateway.handler import Handler
 from gateway.openapi.routes import openapi
@@ -143,7 +143,7 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
         asyncio.create_task(Replica(gateway.endpoints).run(gateway.stopping), name="replica"),
         asyncio.create_task(compactor.run(), name="compaction"),
         asyncio.create_task(repair_until(allocation, gateway.stopping), name="service-ip-repair"),
-        asyncio.create_task(bootstrap_descriptions(gateway.endpoints), name="bootstrap-descriptions"),
+        asyncio.create_task(keep_bootstrapped(gateway.endpoints, gateway.stopping), name="bootstrap"),
     ]
 
 
