@@ -15,6 +15,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from gateway.config import Settings
 from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS, bootstrap, keep_bootstrapped
+from gateway.customresources.conversion import webhook_of
+from gateway.customresources.definitions import Definitions
 from gateway.discovery.serving import Discovery
 from gateway.handler import Handler
 from gateway.openapi.routes import openapi
@@ -90,13 +92,16 @@ class App(FastAPI):
             await bootstrap(gateway.endpoints)
             tasks += _controllers(gateway)
             tasks.append(asyncio.create_task(_control(gateway, self._started), name="controllers"))
+            definitions = Definitions(gateway.endpoints, lambda each: webhook_of(each, gateway.find_service))
+            tasks.append(asyncio.create_task(definitions.run(), name="definitions"))
             for task in tasks[1:]:
                 task.add_done_callback(self._ended)
+            await definitions.ready.wait()
             address = f"{self.settings.advertise_address or '127.0.0.1'}:{self.settings.secure_port}"
             discovery = Discovery(gateway.registry, address)
             gateway.endpoints.on_change(discovery.refresh)
             self.include_router(operations(gateway, discovery.paths, list(BOOTSTRAP_HOOKS)))
-            self.include_router(openapi(gateway.registry))
+            self.include_router(openapi(gateway.registry, gateway.endpoints.on_change))
             self._handler = Handler(gateway, discovery, self._super_call)
             yield
         except StorageError as error:

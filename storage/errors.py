@@ -26,6 +26,7 @@ class StoredObject:
     raw: bytes
     revision: int
     corrupt: str = ""  # why the value can't be read
+    anew: bool = False  # whether etcd has it otherwise, in a form that is to be written anew with the next write
 
     @property
     def value(self) -> bytes:

@@ -6,6 +6,7 @@ import random
 import time
 from calendar import timegm
 from os import urandom
+from typing import Any
 
 from gateway.http.status import StatusError, bad_request
 from gateway.jsontypes import JsonObject
@@ -100,15 +101,13 @@ def drop_duplicate_owners(meta: JsonObject, warnings: list[str], *, after_admiss
     references = meta.get("ownerReferences")
     if not references or len(references) < 2:
         return
-    kept: list[JsonObject] = []
+    kept: dict[tuple[tuple[str, Any], ...], JsonObject] = {}
     duplicates: list[str] = []
     for reference in references:
-        if reference in kept:
+        if kept.setdefault(tuple(sorted(reference.items())), reference) is not reference:
             duplicates.append(reference.get("uid", ""))
-        else:
-            kept.append(reference)
     if duplicates:
-        meta["ownerReferences"] = kept
+        meta["ownerReferences"] = list(kept.values())
         when = " after mutating admission happens" if after_admission else ""
         warnings.append(_DUPLICATE_OWNERS.format(when, ", ".join(duplicates)))
 

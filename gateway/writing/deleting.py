@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from gateway.http import status
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Operation
-from gateway.schema.encode import encode_stored
 from gateway.writing.deletion import Step, plan
 from gateway.writing.options import DeleteOptions
-from gateway.writing.write import Write, Written, mutate, validate
+from gateway.writing.write import Write, Written, encoded, mutate, validate
 from storage.change import KEEP, Changed, Decision, Delete, Finish, Outcome, Put, change, write_once
 from storage.errors import Conflict, StoredObject
 
@@ -56,7 +55,7 @@ class _Deletion:
         write, resource = self._write, self._write.resource
         if current is None:
             raise status.not_found(resource.group, resource.resource, write.attributes.name)
-        obj = self.obj = write.endpoint.parse(current.value)
+        obj = self.obj = write.endpoint.parse((await write.endpoint.as_written(current)).value)
         _check_preconditions(write, obj["metadata"], current.revision, self._options)
         await mutate(write, Operation.DELETE, None, obj)
         await validate(write, Operation.DELETE, None, obj)
@@ -68,7 +67,7 @@ class _Deletion:
             case Step.REMOVE:
                 return KEEP if self._options.dry_run else Delete(_released(write, obj))
             case Step.MARK | Step.MARK_AND_REMOVE:
-                return self._marked(current, obj)
+                return await self._marked(current, obj)
 
     def deleted(self, changed: Changed) -> Deleted:
         """What the client is shown of it."""
@@ -82,9 +81,8 @@ class _Deletion:
         collected = endpoint.services.settings.enable_garbage_collector
         return plan(endpoint.strategy, obj, self._options, collected=collected).step
 
-    def _marked(self, current: StoredObject, obj: JsonObject) -> Decision:
-        resource = self._write.resource
-        value = encode_stored(obj, resource.kind, resource.storage_version)
+    async def _marked(self, current: StoredObject, obj: JsonObject) -> Decision:
+        value = await encoded(self._write, obj)
         if value == current.value:
             self._shown = Written(current.value, current.revision, unchanged=True)
             return KEEP

@@ -20,7 +20,6 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes, Operation
 from gateway.kinds.metadata import now_text
 from gateway.kinds.resource import Resource
-from gateway.schema.encode import encode_stored
 from gateway.validation.field import FieldError
 from gateway.writing.offload import offloaded
 from gateway.writing.options import WriteOptions, manager_of
@@ -128,15 +127,18 @@ async def validate(write: Write, operation: Operation, obj: JsonObject | None, o
     await write.endpoint.chain.validate(attributes)
 
 
-def invalid(write: Write, errors: Sequence[FieldError]) -> StatusError:
-    """422 with the field errors of a write."""
-    return status.invalid(write.endpoint.kind_group, write.resource.kind, write.attributes.name, errors)
+def invalid(write: Write, errors: Sequence[FieldError], obj: JsonObject) -> StatusError:
+    """422 with the field errors of a write. A custom object's kind is what it says itself."""
+    kind = str(obj.get("kind", "")) if write.resource.custom else write.resource.kind
+    return status.invalid(write.endpoint.kind_group, kind, write.attributes.name, errors)
 
 
 async def encoded(write: Write, obj: JsonObject) -> bytes:
-    """An object of the storage version as etcd holds it."""
-    resource = write.resource
-    return await offloaded(write.size, lambda: encode_stored(obj, resource.kind, resource.storage_version))
+    """An object as etcd holds it, of the version in which writes see it."""
+    endpoint = write.endpoint
+    if not endpoint.resource.model.written_as_served:
+        return await offloaded(write.size, lambda: endpoint.encode(obj))
+    return await endpoint.as_stored(obj, lambda stored: offloaded(write.size, lambda: endpoint.encode(stored)))
 
 
 async def lease_of(write: Write) -> int:
