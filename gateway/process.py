@@ -65,6 +65,7 @@ class Server(uvicorn.Server):
         if not self.should_exit:
             _settle_garbage_collection()
             self._ready()
+            self._app.started()
 
     def _protocol(self, limits: Limits, lost: Callable[[], None]) -> Protocol:
         state = self.server_state, self.lifespan.state

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from gateway.config import Settings
-from gateway.controllers.running import Controllers
 from gateway.endpoints.services import Services
 from gateway.endpoints.table import Endpoints
 from gateway.jsontypes import JsonObject
@@ -14,6 +14,9 @@ from gateway.kinds.registry import Registry
 from storage.etcd import EtcdClient
 from storage.feed import Feed
 from storage.store import EtcdStore
+
+if TYPE_CHECKING:
+    from gateway.controllers.running import Controllers
 
 PROBE_TIMEOUT = 4.0  # seconds; a read may wait for the end of one probe and then for its own, and no read hangs over 10
 
