@@ -5,26 +5,25 @@ It counts the checks that a value passed or that were made of it; errors of the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gateway.jsontypes import JsonObject
 from gateway.validation.field import FieldError
+from gateway.validation.schema_formats import format_check
 
+ErrorsOf = Callable[[JsonObject, Any], Sequence[FieldError]]  # what is wrong with a value by a schema
 Failures = list[tuple[JsonObject, Sequence[FieldError]]]
 
 
-def best(failures: Failures, value: Any) -> Sequence[FieldError]:
+def best(failures: Failures, value: Any, errors_of: ErrorsOf) -> Sequence[FieldError]:
     """The errors of the alternative that comes nearest; of equals the first."""
     if len(failures) == 1:
         return failures[0][1]
-    return max(failures, key=lambda each: _count(each[0], value))[1]
+    return max(failures, key=lambda each: _count(each[0], value, errors_of))[1]
 
 
-def _count(schema: JsonObject, value: Any) -> int:
-    from gateway.validation.schema_formats import format_check
-    from gateway.validation.schema_values import compile_values
-
+def _count(schema: JsonObject, value: Any, errors_of: ErrorsOf) -> int:
     kind, form = schema.get("type"), schema.get("format")
     typed: JsonObject = {
         key: schema[key] for key in ("type", "format", "nullable", "x-kubernetes-int-or-string") if key in schema
@@ -32,10 +31,10 @@ def _count(schema: JsonObject, value: Any) -> int:
     fits = 0
     if kind or form or schema.get("x-kubernetes-int-or-string"):
         # a wrong format is not the type's business
-        fits = int(not [one for one in compile_values(typed)(value, "", None) if "FieldValueTypeInvalid" in one.reason])
+        fits = int(not [one for one in errors_of(typed, value) if "FieldValueTypeInvalid" in one.reason])
     if value is None:
         return fits
-    total = 1 + 1 + 1 + 1 + _junctors(schema, value)  # the end, the junctors twice, the enum
+    total = 1 + 1 + 1 + 1 + _junctors(schema, value, errors_of)  # the end, the junctors twice, the enum
     if kind or form:
         total += fits + 1
     if isinstance(value, str):
@@ -44,31 +43,29 @@ def _count(schema: JsonObject, value: Any) -> int:
         total += 2
     elif isinstance(value, list):
         items = schema.get("items")
-        total += 2 + (sum(_count(items, item) for item in value) if isinstance(items, dict) else 0)
+        total += 2 + (sum(_count(items, item, errors_of) for item in value) if isinstance(items, dict) else 0)
     elif isinstance(value, dict):
-        total += 1 + _members(schema, value)
+        total += 1 + _members(schema, value, errors_of)
     return total
 
 
-def _members(schema: JsonObject, value: JsonObject) -> int:
+def _members(schema: JsonObject, value: JsonObject, errors_of: ErrorsOf) -> int:
     properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
     total = 0
     for key, member in value.items():
         below = properties.get(key) if key in properties else additional
         if isinstance(below, dict):
-            total += _count(below, member)
+            total += _count(below, member, errors_of)
     return total
 
 
-def _junctors(schema: JsonObject, value: Any) -> int:
-    from gateway.validation.schema_values import compile_values
-
-    total = sum(_count(one, value) for one in schema.get("allOf") or ())
+def _junctors(schema: JsonObject, value: Any, errors_of: ErrorsOf) -> int:
+    total = sum(_count(one, value, errors_of) for one in schema.get("allOf") or ())
     for key in ("anyOf", "oneOf"):
         alternatives = schema.get(key) or ()
-        valid = [one for one in alternatives if not compile_values(one)(value, "", None)]
+        valid = [one for one in alternatives if not errors_of(one, value)]
         if valid and (key == "anyOf" or len(valid) == 1):
-            total += _count(valid[0], value)
+            total += _count(valid[0], value, errors_of)
         elif not valid and alternatives:
-            total += max(_count(one, value) for one in alternatives)
+            total += max(_count(one, value, errors_of) for one in alternatives)
     return total
