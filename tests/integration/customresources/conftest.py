@@ -12,7 +12,11 @@ from storage.embedded import EmbeddedEtcd
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[tuple[ApiServer, ApiServer]]:
-    with EmbeddedEtcd() as etcd, api_server(etcd_servers=etcd.endpoint) as one, api_server(etcd_servers=etcd.endpoint) as other:
+    with (
+        EmbeddedEtcd() as etcd,
+        api_server(etcd_servers=etcd.endpoint) as one,
+        api_server(etcd_servers=etcd.endpoint) as other,
+    ):
         yield one, other
 
 

@@ -46,11 +46,11 @@ def test_a_changed_schema_holds_for_what_is_stored_and_ends_watches(servers: Ser
     change = {"spec": {"versions": [version(properties=grown)]}}
     assert ask(one, "PATCH", f"{DEFINITIONS}/{name}", change, headers=MERGE).status == 200
     for server in (one, other):
-        until(lambda: ask(server, "GET", f"{path}/w").json.get("spec") == {"color": "red"})
+        until(lambda server=server: ask(server, "GET", f"{path}/w").json.get("spec") == {"color": "red"})
     change = {"spec": {"versions": [version(properties=SIZE)]}}
     assert ask(other, "PATCH", f"{DEFINITIONS}/{name}", change, headers=MERGE).status == 200
     for server in (one, other):
-        until(lambda: ask(server, "GET", f"{path}/w").json.get("spec") == {"size": 1})
+        until(lambda server=server: ask(server, "GET", f"{path}/w").json.get("spec") == {"size": 1})
 
 
 def test_a_name_is_given_to_one_definition_and_becomes_free_with_it(server: ApiServer) -> None:
@@ -83,4 +83,4 @@ def test_the_end_of_a_definition_waits_for_the_finalizers_of_its_objects(servers
     until(lambda: ask(other, "PATCH", f"{path}/held", {"metadata": {"finalizers": None}}, headers=MERGE).status == 200)
     until(lambda: ask(one, "GET", f"{DEFINITIONS}/{name}").status == 404)
     for server in servers:
-        until(lambda: ask(server, "GET", path).body == b"404 page not found\n")
+        until(lambda server=server: ask(server, "GET", path).body == b"404 page not found\n")
