@@ -15,6 +15,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from gateway.config import Settings
 from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS, bootstrap, bootstrap_descriptions
+from gateway.controllers.running import Controllers
 from gateway.customresources.conversion import webhook_of
 from gateway.customresources.definitions import Definitions
 from gateway.discovery.serving import Discovery
@@ -85,7 +86,9 @@ class App(FastAPI):
             await _warn_of_etcd(gateway)
             _warn_of_plugins(self.settings)
             await bootstrap(gateway.endpoints)
+            gateway.controllers = Controllers(gateway.endpoints, gateway.stopping)
             tasks += _controllers(gateway)
+            tasks.append(asyncio.create_task(gateway.controllers.run(), name="controllers"))
             definitions = Definitions(gateway.endpoints, lambda each: webhook_of(each, gateway.find_service))
             tasks.append(asyncio.create_task(definitions.run(), name="definitions"))
             for task in tasks[1:]:
@@ -127,6 +130,7 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
     """Starts what runs beside the requests; all of it is safe on several replicas at once."""
     from gateway.allocation.repair import repair_until
     from gateway.allocation.services import ServiceAllocation
+    from gateway.controllers.replicas import Replica
     from storage.compaction import Compactor
 
     settings = gateway.settings
@@ -138,6 +142,7 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
         retention=settings.etcd_compaction_retention,
     )
     return [
+        asyncio.create_task(Replica(gateway.endpoints).run(gateway.stopping), name="replica"),
         asyncio.create_task(compactor.run(), name="compaction"),
         asyncio.create_task(repair_until(allocation, gateway.stopping), name="service-ip-repair"),
         asyncio.create_task(bootstrap_descriptions(gateway.endpoints), name="bootstrap-descriptions"),

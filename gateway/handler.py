@@ -29,6 +29,7 @@ from gateway.http.status import StatusError, not_found
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.registry import builtin_groups
 from gateway.server import Gateway
+from gateway.transforms import transformed
 from gateway.verbs import Verb, verb_for
 
 Scope = MutableMapping[str, Any]
@@ -113,6 +114,8 @@ class Handler:
         request.representation = negotiate(headers.get(b"accept", b""), route.info.verb)
         if request.human:
             request.representation = request.representation.prettied()
+        if request.representation.transform is not None:
+            request.representation = transformed(request, route.endpoint.resource, route.info.verb)
         return await self._answer(request, route, timeout)
 
     async def _answer(self, request: Request, route: Route, timeout: float | None) -> Response:

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass
 
 from gateway.config import Settings
+from gateway.controllers.running import Controllers
 from gateway.endpoints.services import Services
 from gateway.endpoints.table import Endpoints
 from gateway.jsontypes import JsonObject
@@ -24,6 +25,7 @@ class Gateway:
     registry: Registry
     services: Services
     endpoints: Endpoints
+    controllers: Controllers | None = None  # from start-up on
 
     @property
     def settings(self) -> Settings:

@@ -97,5 +97,9 @@ class Conflict(StorageError):
         self.current = current
 
 
+class Fenced(StorageError):
+    """The writer had the right to write from a lease that it no longer holds."""
+
+
 # A write that was answered with one of these was certainly not made.
-REFUSALS = (KeyExists, Conflict, TooLarge, NoSpace, PermissionDenied, Unauthenticated)
+REFUSALS = (KeyExists, Conflict, Fenced, TooLarge, NoSpace, PermissionDenied, Unauthenticated)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.cel.values import Duration, EvaluationError, KeyedList, SetList, Timestamp, Uint, no_overload
+from gateway.cel.values import Duration, EvaluationError, KeyedList, Optional, SetList, Timestamp, Uint, no_overload
 
 _NUMBERS = (int, Uint, float)
 _SIMPLE = (str, bytes, bool, type(None))
@@ -24,7 +24,15 @@ def equal(one: Any, other: Any) -> bool:
         return other_kind in _LISTS and _equal_lists(one, other)
     if kind is dict:
         return other_kind is dict and _equal_maps(one, other)
+    if kind is Optional:
+        return other_kind is Optional and _equal_optionals(one, other)
     return kind is other_kind and bool(one == other)
+
+
+def _equal_optionals(one: Optional, other: Optional) -> bool:
+    if not (one.present and other.present):
+        return one.present is other.present
+    return equal(one.value, other.value)
 
 
 def _equal_lists(one: Any, other: Any) -> bool:

@@ -90,8 +90,8 @@ def _grammar(part: str) -> Any:
     return _document()[part]
 
 
-@cache
 def _automaton(part: str) -> Any:
+    # anew each time: ANTLR's runtime changes the sets that it keeps in it
     return ATNDeserializer().deserialize(_grammar(part)["automaton"])
 
 

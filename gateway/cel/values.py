@@ -61,21 +61,12 @@ class Duration:
     nanos: int
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True, frozen=True, eq=False)
 class Optional:
-    """A value that may be absent."""
+    """A value that may be absent; `gateway.cel.equality.equal` compares two."""
 
     value: Any = None
     present: bool = True
-
-    def __eq__(self, other: object) -> bool:
-        from gateway.cel.equality import equal
-
-        if not isinstance(other, Optional) or self.present is not other.present:
-            return False
-        return not self.present or equal(self.value, other.value)
-
-    __hash__ = None  # type: ignore[assignment]  # values need not be hashable
 
 
 NONE = Optional(present=False)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gateway.encodings.encoder import ListMeta, Shape
+from gateway.encodings.encoder import Shape
+from gateway.encodings.list_meta import ListMeta
 from gateway.jsontypes import dumps
 from storage.entry import METADATA, ChangeType, Entry
 
 CHUNK = 1 << 20  # bytes of a list joined at once
-_EVENT = {type_: b'{"type":"' + type_.value + b'","object":' for type_ in ChangeType}
+EVENTS = {type_: b'{"type":"' + type_.value + b'","object":' for type_ in ChangeType}
 _END_OF_INITIAL = b',"annotations":{"k8s.io/initial-events-end":"true"}'
 
 
@@ -22,7 +23,7 @@ class JsonEncoder:
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
-        self._events = {type_: start + shape.head for type_, start in _EVENT.items()}
+        self._events = {type_: start + shape.head for type_, start in EVENTS.items()}
 
     def document(self, value: bytes) -> bytes:
         return value
@@ -46,6 +47,9 @@ class JsonEncoder:
 
     def error(self, status: bytes) -> bytes:
         return b'{"type":"ERROR","object":%b}\n' % status
+
+    def opening(self, chunk: bytes) -> bytes:
+        return chunk
 
 
 def list_head(shape: Shape, meta: ListMeta) -> bytes:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gateway.encodings.encoder import ListMeta, Shape
+from gateway.encodings.encoder import Shape
 from gateway.encodings.format import Format
 from gateway.encodings.json import JsonEncoder, list_head
+from gateway.encodings.list_meta import ListMeta
 from gateway.jsontypes import loads
 from storage.entry import Entry
 

@@ -22,6 +22,7 @@ from gateway.endpoints.services import Services
 from gateway.endpoints.versions import Versions
 from gateway.http.negotiation import Representation
 from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.kinds.columns.model import Columns
 from gateway.kinds.identity import GroupVersion
 from gateway.kinds.resource import Resource
 from gateway.kinds.storage_form import Convert, converter
@@ -107,8 +108,20 @@ class Endpoint:
             list_head=list_head,
             empty=self._empty,
             type=lambda: self.type,
+            columns=self._columns,
+            in_version=self._converted,
             custom=resource.custom,
         )
+
+    def _columns(self) -> Columns:
+        from gateway.kinds.columns.custom import custom_columns
+        from gateway.kinds.columns.registry import columns_of  # tables alone need them
+
+        own = self.resource.model_version.columns
+        return custom_columns(own) if own else columns_of(self.resource.kind_group, self.resource.kind)
+
+    def _converted(self, obj: JsonObject, api_version: str) -> JsonObject:
+        return self.resource.model.convert(obj, GroupVersion.parse(obj["apiVersion"]), GroupVersion.parse(api_version))
 
     def _empty(self) -> bytes:
         from gateway.schema.decode import DecodeReport, decode  # bookmarks alone need it

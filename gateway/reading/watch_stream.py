@@ -66,9 +66,11 @@ class WatchStream:
         if self.failure is not None:
             yield self._error(self.failure)
             return
+        opening = True
         try:
             async for chunk in self._chunks(revision):
-                yield chunk
+                yield self.encoder.opening(chunk) if opening else chunk
+                opening = False
         except Overrun:
             return
         except Compacted:

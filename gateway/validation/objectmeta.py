@@ -13,6 +13,7 @@ from gateway.validation.names import byte_length, is_dns1123_label, is_qualified
 
 NameRule = Callable[[str, bool], Sequence[str]]  # (name, is a generateName prefix) -> messages
 IMMUTABLE = "field is immutable"
+_MOST_TOLD = 8  # of the errors that show the whole list
 STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 
 
@@ -67,14 +68,17 @@ def _common(meta: JsonObject, path: str, finalizers: bool) -> list[FieldError]:
 
 def validate_owner_references(references: list[JsonObject], path: str) -> list[FieldError]:
     found: list[FieldError] = []
-    controller = ""
+    controller, shown, told = "", "", 0
     for reference in references:
         found += _owner_reference(reference, path)
         if reference.get("controller"):
             current = f"{reference.get('kind', '')}/{reference.get('name', '')}"
             if controller:
+                told += 1
+                if told > _MOST_TOLD:
+                    continue
+                shown = shown or go_json([_in_order(each) for each in references])
                 text = 'Only one reference can have Controller set to true. Found "true" in references for '
-                shown = go_json([_in_order(each) for each in references])
                 found.append(invalid(path, shown, f"{text}{controller} and {current}"))
             else:
                 controller = current

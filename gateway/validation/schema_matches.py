@@ -12,18 +12,19 @@ from gateway.jsontypes import JsonObject
 from gateway.validation.field import FieldError
 from gateway.validation.schema_formats import format_check
 
-ErrorsOf = Callable[[JsonObject, Any], Sequence[FieldError]]  # what is wrong with a value by a schema
+Check = Callable[[Any, str, None], Sequence[FieldError]]
+Compile = Callable[[JsonObject], Check]
 Failures = list[tuple[JsonObject, Sequence[FieldError]]]
 
 
-def best(failures: Failures, value: Any, errors_of: ErrorsOf) -> Sequence[FieldError]:
-    """The errors of the alternative that comes nearest; of equals the first."""
+def best(failures: Failures, value: Any, compiled: Compile) -> Sequence[FieldError]:
+    """The errors of the alternative that comes nearest; of equals the first. `compiled` gives a schema's checks."""
     if len(failures) == 1:
         return failures[0][1]
-    return max(failures, key=lambda each: _count(each[0], value, errors_of))[1]
+    return max(failures, key=lambda each: _count(each[0], value, compiled))[1]
 
 
-def _count(schema: JsonObject, value: Any, errors_of: ErrorsOf) -> int:
+def _count(schema: JsonObject, value: Any, compiled: Compile) -> int:
     kind, form = schema.get("type"), schema.get("format")
     typed: JsonObject = {
         key: schema[key] for key in ("type", "format", "nullable", "x-kubernetes-int-or-string") if key in schema
@@ -31,10 +32,10 @@ def _count(schema: JsonObject, value: Any, errors_of: ErrorsOf) -> int:
     fits = 0
     if kind or form or schema.get("x-kubernetes-int-or-string"):
         # a wrong format is not the type's business
-        fits = int(not [one for one in errors_of(typed, value) if "FieldValueTypeInvalid" in one.reason])
+        fits = int(not [one for one in compiled(typed)(value, "", None) if "FieldValueTypeInvalid" in one.reason])
     if value is None:
         return fits
-    total = 1 + 1 + 1 + 1 + _junctors(schema, value, errors_of)  # the end, the junctors twice, the enum
+    total = 1 + 1 + 1 + 1 + _junctors(schema, value, compiled)  # the end, the junctors twice, the enum
     if kind or form:
         total += fits + 1
     if isinstance(value, str):
@@ -43,29 +44,29 @@ def _count(schema: JsonObject, value: Any, errors_of: ErrorsOf) -> int:
         total += 2
     elif isinstance(value, list):
         items = schema.get("items")
-        total += 2 + (sum(_count(items, item, errors_of) for item in value) if isinstance(items, dict) else 0)
+        total += 2 + (sum(_count(items, item, compiled) for item in value) if isinstance(items, dict) else 0)
     elif isinstance(value, dict):
-        total += 1 + _members(schema, value, errors_of)
+        total += 1 + _members(schema, value, compiled)
     return total
 
 
-def _members(schema: JsonObject, value: JsonObject, errors_of: ErrorsOf) -> int:
+def _members(schema: JsonObject, value: JsonObject, compiled: Compile) -> int:
     properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
     total = 0
     for key, member in value.items():
         below = properties.get(key) if key in properties else additional
         if isinstance(below, dict):
-            total += _count(below, member, errors_of)
+            total += _count(below, member, compiled)
     return total
 
 
-def _junctors(schema: JsonObject, value: Any, errors_of: ErrorsOf) -> int:
-    total = sum(_count(one, value, errors_of) for one in schema.get("allOf") or ())
+def _junctors(schema: JsonObject, value: Any, compiled: Compile) -> int:
+    total = sum(_count(one, value, compiled) for one in schema.get("allOf") or ())
     for key in ("anyOf", "oneOf"):
         alternatives = schema.get(key) or ()
-        valid = [one for one in alternatives if not errors_of(one, value)]
+        valid = [one for one in alternatives if not compiled(one)(value, "", None)]
         if valid and (key == "anyOf" or len(valid) == 1):
-            total += _count(valid[0], value, errors_of)
+            total += _count(valid[0], value, compiled)
         elif not valid and alternatives:
-            total += max(_count(one, value, errors_of) for one in alternatives)
+            total += max(_count(one, value, compiled) for one in alternatives)
     return total

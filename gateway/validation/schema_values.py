@@ -303,7 +303,7 @@ def _any(alternatives: Alternatives, value: Any, name: str, was: Before | None, 
             return
         failures.append((schema, errors))
     found.append(_said(name, "validate at least one schema (anyOf)"))
-    found += best(failures, value, _errors_of)
+    found += best(failures, value, compile_values)
 
 
 def _one(alternatives: Alternatives, value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
@@ -314,11 +314,7 @@ def _one(alternatives: Alternatives, value: Any, name: str, was: Before | None, 
     words = f"Found {valid} valid alternatives" if valid else "Found none valid"
     found.append(_said(name, f"validate one and only one schema (oneOf). {words}"))
     if not valid:
-        found += best(results, value, _errors_of)
-
-
-def _errors_of(schema: JsonObject, value: Any) -> Sequence[FieldError]:
-    return compile_values(schema)(value, "", None)
+        found += best(results, value, compile_values)
 
 
 def _said(name: str, text: str) -> FieldError:

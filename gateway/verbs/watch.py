@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+
 from gateway.encodings.encoder import Encoder
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request, Response
+from gateway.http.negotiation import PARTIAL_LIST
 from gateway.reading.list_options import ListOptions, list_options, parse_resource_version
 from gateway.reading.view import View
 from gateway.reading.watch_stream import WatchStream
@@ -15,11 +18,20 @@ async def watch(endpoint: Endpoint, request: Request) -> Response:
     options = list_options(request, endpoint.selectable, watch=True)
     revision = parse_resource_version(options.resource_version)
     initial = revision == 0 if options.send_initial_events is None else options.send_initial_events
+    transform = request.representation.transform
+    if transform is not None and transform.kind == PARTIAL_LIST:  # no event is a list: as upstream, none is sent
+        return Response(200, nothing(), request.representation.content_type, encoded=True)
     encoder = endpoint.encoder(request.representation)
     stream = WatchStream(endpoint, encoder, _view(endpoint, encoder, request, options), options, initial)
     if not options.resource_version or (initial and revision):
         await stream.prepare(revision)
     return Response(200, stream.run(revision), request.representation.content_type, encoded=True)
+
+
+async def nothing() -> AsyncIterator[bytes]:
+    """A stream without events."""
+    for _ in ():
+        yield b""
 
 
 def _view(endpoint: Endpoint, encoder: Encoder, request: Request, options: ListOptions) -> View:

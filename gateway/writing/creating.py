@@ -59,7 +59,7 @@ async def _store_new(write: Write, obj: JsonObject) -> Written:
             return await _as_if_stored(write, key, value, obj)
         put = allocating.decided(Put(value, await lease_of(write), allocating.finish))
     try:
-        revision = (await write_once(write.endpoint.store, key, None, put)).revision
+        revision = (await write_once(write.store, key, None, put)).revision
     except KeyExists as error:
         raise already_there(write, obj, error.current) from None
     return Written(value, revision, created=True)

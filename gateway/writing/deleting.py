@@ -13,9 +13,6 @@ from gateway.writing.write import Write, Written, encoded, mutate, validate
 from storage.change import KEEP, Changed, Decision, Delete, Finish, Outcome, Put, change, write_once
 from storage.errors import Conflict, StoredObject
 
-# Propagation policies put finalizers on objects that only a garbage collector takes away again.
-GARBAGE_COLLECTED = False
-
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
@@ -32,13 +29,13 @@ async def delete_object(write: Write, options: DeleteOptions) -> Deleted:
     key = endpoint.key(attributes.namespace, attributes.name)
     while True:
         deletion = _Deletion(write, options)
-        changed = await change(endpoint.store, key, deletion.decide)
+        changed = await change(write.store, key, deletion.decide)
         deleted = deletion.deleted(changed)
         if deletion.step is not Step.MARK_AND_REMOVE or options.dry_run:
             return deleted
         assert changed.after is not None  # it is marked now; watchers see that before it goes
         try:
-            done = await write_once(endpoint.store, key, changed.after, Delete(_released(write, deletion.obj)))
+            done = await write_once(write.store, key, changed.after, Delete(_released(write, deletion.obj)))
         except Conflict:
             continue  # somebody has changed the marked object: it is looked at anew
         return replace(deleted, written=replace(deleted.written, revision=done.revision)) if deleted.gone else deleted
@@ -73,21 +70,16 @@ class _Deletion:
                 return await self._marked(current, obj)
 
     def deleted(self, changed: Changed) -> Deleted:
-        """What the client is shown of it. An object that terminates is shown as it is marked, however soon it goes."""
-        terminates = self._write.endpoint.strategy.termination is not None
-        gone = self.step in (Step.REMOVE, Step.MARK_AND_REMOVE) and not terminates
+        """What the client is shown of it."""
+        gone = self.step in (Step.REMOVE, Step.MARK_AND_REMOVE)
         if changed.outcome is Outcome.UNCHANGED:
             return Deleted(self.obj, self._shown, gone)
         return Deleted(self.obj, replace(self._shown, revision=changed.revision), gone)
 
     def _planned(self, obj: JsonObject) -> Step:
-        strategy = self._write.endpoint.strategy
-        if strategy.termination is None:
-            return plan(strategy, obj, self._options, collected=GARBAGE_COLLECTED).step
-        # what it holds is for its controller to remove; there is none yet, so what nobody else finalizes goes at once
-        strategy.termination.begin(obj, self._write.attributes.now)
-        others = [name for name in strategy.termination.finalizers(obj) if name != "kubernetes"]
-        return Step.MARK if others or obj["metadata"].get("finalizers") else Step.MARK_AND_REMOVE
+        endpoint = self._write.endpoint
+        collected = endpoint.services.settings.enable_garbage_collector
+        return plan(endpoint.strategy, obj, self._options, collected=collected).step
 
     async def _marked(self, current: StoredObject, obj: JsonObject) -> Decision:
         value = await encoded(self._write, obj)

@@ -16,7 +16,7 @@ from gateway.schema.empty_lists import null_empty_lists
 from gateway.schema.problems import json_kind
 from gateway.schema.types import Type
 from gateway.writing.body import SCHEME, complete, version_and_kind, warning_lines
-from gateway.writing.offload import YAML
+from gateway.writing.offload import BIG, YAML
 from gateway.writing.options import WriteOptions, write_options
 from gateway.writing.tracking import track_fields
 from gateway.writing.updating import MakeObject
@@ -49,6 +49,8 @@ async def read_patch(request: Request, resource: Resource) -> tuple[bytes, bytes
 def maker_of(write: Write, media_type: bytes, body: bytes) -> MakeObject:
     """What makes the patched object of the present one; it raises StatusError."""
     write.size = len(body) * YAML if media_type == APPLY else len(body)
+    if media_type == JSON_PATCH and (b"copy" in body or b"\\u" in body):
+        write.size += BIG  # whose result may be much larger than the patch
     return _checked(write, _MAKERS[media_type](write, body))
 
 

@@ -34,7 +34,7 @@ async def update_object(write: Write, make: MakeObject, *, uid: str = "", allow_
     endpoint, attributes = write.endpoint, write.attributes
     key = endpoint.key(attributes.namespace, attributes.name)
     update = _Update(write, make, key, uid, allow_create)
-    changed = await change(endpoint.store, key, update.decide)
+    changed = await change(write.store, key, update.decide)
     return update.written(changed)
 
 

@@ -23,6 +23,7 @@ from gateway.kinds.resource import Resource
 from gateway.validation.field import FieldError
 from gateway.writing.offload import offloaded
 from gateway.writing.options import WriteOptions, manager_of
+from storage.protocol import Store
 
 
 @dataclass(slots=True)
@@ -33,11 +34,17 @@ class Write:
     options: WriteOptions
     attributes: Attributes
     size: int = 0  # bytes of the body, or of what it changes if that is more
+    via: Store | None = None  # a store of its own to write to, as that of a controller, which only its leader changes
 
     @property
     def resource(self) -> Resource:
         """What is written to."""
         return self.endpoint.resource
+
+    @property
+    def store(self) -> Store:
+        """Where it is written."""
+        return self.endpoint.store if self.via is None else self.via
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +77,20 @@ def begin(endpoint: Endpoint, request: Request, options: WriteOptions) -> Write:
     return Write(endpoint, options, attributes)
 
 
-def begin_as(endpoint: Endpoint, user: User, verb: str, namespace: str, name: str, manager: str = "") -> Write:
+def begin_as(
+    endpoint: Endpoint,
+    user: User,
+    verb: str,
+    namespace: str,
+    name: str,
+    manager: str = "",
+    *,
+    via: Store | None = None,
+) -> Write:
     """Begins a write that no request asked for, such as a controller's, in the name of `user`.
 
     `verb` is what access would be asked for ("create", "update", "delete"); `manager` the field manager, the user's
-    name where there is none.
+    name where there is none; `via` the store to write to, where it is not the endpoint's.
     """
     resource = endpoint.resource
     info = RequestInfo(
@@ -91,7 +107,7 @@ def begin_as(endpoint: Endpoint, user: User, verb: str, namespace: str, name: st
     attributes = Attributes(user, info).begin(
         resource, namespace=namespace, name=name, manager=manager or user.name, now=now_text()
     )
-    return Write(endpoint, WriteOptions(manager=manager, validation="Strict"), attributes)
+    return Write(endpoint, WriteOptions(manager=manager, validation="Strict"), attributes, via=via)
 
 
 async def mutate(

@@ -15,6 +15,7 @@ _SHARED = {
     "additionalPrinterColumns": "additionalPrinterColumns",
     "selectableFields": "selectableFields",
 }
+_WEBHOOK = {"webhookClientConfig": "clientConfig", "conversionReviewVersions": "conversionReviewVersions"}
 
 
 def definition_to_v1(stored: JsonObject) -> JsonObject:
@@ -50,7 +51,7 @@ def _column(column: JsonObject) -> JsonObject:
 def _conversion(conversion: JsonObject) -> JsonObject:
     made = dict(conversion)
     webhook: dict[str, Any] = {}
-    for key, name in (("webhookClientConfig", "clientConfig"), ("conversionReviewVersions", "conversionReviewVersions")):
+    for key, name in _WEBHOOK.items():
         value = made.pop(key, None)
         if value is not None:
             webhook[name] = value

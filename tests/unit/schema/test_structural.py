@@ -227,11 +227,9 @@ def pruned(type_: Type, value: Any) -> Any:
     """Pruning as the documentation tells it, by walking type and value together."""
     if type_.kind is Kind.LIST and isinstance(value, list) and type_.elem:
         return [pruned(type_.elem, item) for item in value]
-    if type_.kind is Kind.ANY or (type_.kind is not Kind.LIST and type_.preserves):
-        if type_.kind is not Kind.STRUCT or not isinstance(value, dict):
-            return value
     if type_.kind is not Kind.STRUCT or not isinstance(value, dict):
-        return bare(value)
+        stays = type_.kind is Kind.ANY or (type_.kind is not Kind.LIST and type_.preserves)
+        return value if stays else bare(value)
     found = {}
     for name, member in value.items():
         known = type_.fields[name].type if name in type_.fields else type_.elem
