@@ -77,12 +77,7 @@ def build_gateway(settings: Settings) -> Gateway:
     cache = WatchCache(root)
     feed = Feed(client, cache)
 
-    async def probe() -> int:
-        revision = await client.revision(root, timeout=PROBE_TIMEOUT)
-        feed.notice(revision)
-        return revision
-
-    consistent = ConsistentReads(cache, probe, feed.request_progress)
+    consistent = ConsistentReads(cache, lambda: feed.probe(PROBE_TIMEOUT), feed.request_progress)
     store = EtcdStore(client, cache, Reads(client, cache, consistent), feed.acknowledged)
     services = Services(
         settings=settings,

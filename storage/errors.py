@@ -66,6 +66,10 @@ class TooLarge(StorageError):
     """The request is larger than etcd takes."""
 
 
+class LeaseNotFound(StorageError):
+    """The lease has expired or was revoked, or etcd was set back to before it was granted."""
+
+
 class PermissionDenied(StorageError):
     """etcd's own authorization refused the call."""
 
@@ -91,4 +95,4 @@ class Conflict(StorageError):
 
 
 # A write that was answered with one of these was certainly not made.
-REFUSALS = (KeyExists, Conflict, TooLarge, NoSpace, PermissionDenied, Unauthenticated)
+REFUSALS = (KeyExists, Conflict, TooLarge, NoSpace, LeaseNotFound, PermissionDenied, Unauthenticated)

@@ -12,7 +12,7 @@ from orjson import JSONEncodeError
 
 from gateway.encodings.protobuf_compile import message_encoder
 from gateway.encodings.protobuf_values import VARINTS, delimited, text
-from gateway.jsontypes import JsonObject, TooDeep
+from gateway.jsontypes import JsonObject
 from gateway.schema.catalog import META, type_of
 from gateway.schema.types import Type
 

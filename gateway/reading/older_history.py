@@ -19,6 +19,7 @@ from storage.feed import RETRY
 from storage.reads import TooLargeRevision
 
 ASK_AGAIN = 0.25  # seconds after which etcd is asked anew how far it has come; twice as many each time
+MAX_ASK = 10.0
 
 
 class EtcdHistory:
@@ -29,6 +30,7 @@ class EtcdHistory:
         self.over = False  # whether the deadline has passed or the server stops
         self._endpoint, self._view, self._deadline = endpoint, view, deadline
         self._ask = ASK_AGAIN
+        self._trusted = False  # whether the progress that the source's member tells can be relied on
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """The events until `revision` is in the cache's history, or until it is `over`. Raises Compacted."""
@@ -48,18 +50,20 @@ class EtcdHistory:
         )
         step: asyncio.Future[WatchBatch] | None = None
         try:
+            await source.start()
+            self._trusted, self._ask = await source.progress_correct(), ASK_AGAIN
             while not self.over:
                 if step is None:
                     step = asyncio.ensure_future(anext(source))
                 if not await self._done(step):
                     await source.request_progress()
                     continue
-                batch, step = step.result(), None
+                batch, step, self._ask = step.result(), None, ASK_AGAIN
                 if batch.events:
                     for start in range(0, len(batch.events), PART):
                         part = batch.events[start : start + PART]
                         yield self._view.encode([_change(self._endpoint, event) for event in part])
-                elif not self._endpoint.services.feed.progress_trusted:
+                elif not self._trusted:
                     continue
                 self.revision = batch.revision
                 if await self._met():
@@ -72,8 +76,8 @@ class EtcdHistory:
     async def _done(self, step: asyncio.Future[WatchBatch]) -> bool:
         """Waits for a batch; False when etcd is to be asked for progress, or it is over."""
         seconds = max(0.0, self._deadline - time.monotonic())
-        if self._endpoint.services.feed.progress_trusted:
-            seconds, self._ask = min(seconds, self._ask), self._ask * 2
+        if self._trusted:
+            seconds, self._ask = min(seconds, self._ask), min(self._ask * 2, MAX_ASK)
         stop = asyncio.ensure_future(self._endpoint.services.stopping.wait())
         try:
             await asyncio.wait((step, stop), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)

@@ -6,8 +6,8 @@ import os
 # uvloop starts every subprocess with a fork. gRPC asks for this when it is first used.
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
+from storage.errors import LeaseNotFound
 from storage.etcd.client import EtcdClient
-from storage.etcd.errors import LeaseNotFound
 from storage.etcd.kv import KV, prefix_end
 from storage.etcd.lease import Leases
 from storage.etcd.results import (
@@ -15,6 +15,7 @@ from storage.etcd.results import (
     PUT,
     DeleteResult,
     Event,
+    Head,
     KeyValue,
     LeaseGrant,
     MemberStatus,
@@ -36,6 +37,7 @@ __all__ = [
     "EtcdClient",
     "EtcdSettings",
     "Event",
+    "Head",
     "KeyValue",
     "LeaseGrant",
     "LeaseNotFound",

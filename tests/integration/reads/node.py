@@ -25,7 +25,7 @@ class Node:
         self.cache = WatchCache(root)
         self.pods = self.cache.register(replace(SPEC, prefix=root + b"pods/"))
         self.feed = Feed(client, self.cache)
-        consistent = ConsistentReads(self.cache, lambda: client.revision(root), self.progress)
+        consistent = ConsistentReads(self.cache, self.feed.probe, self.progress)
         self.reads = Reads(client, self.cache, consistent)
 
     async def progress(self) -> bool:
