@@ -15,7 +15,8 @@ from pathlib import Path
 
 from storage.embedded import find_binary, free_ports
 
-START = 20.0  # seconds
+START = 10.0  # seconds
+ATTEMPTS = 3
 UTIL_VARIABLE = "APISERVER_GATEWAY_ETCDUTL"
 
 
@@ -32,6 +33,7 @@ class Member:
     """One member, on loopback ports that it keeps."""
 
     def __init__(self, directory: Path, name: str) -> None:
+        directory.mkdir(exist_ok=True)
         self.name, self.data = name, directory / name
         self.client, self.peer = free_ports()
         self.cluster = f"{name}={self.peer_url}"
@@ -61,6 +63,8 @@ class Member:
                     *(f"--listen-client-urls={self.endpoint}", f"--advertise-client-urls={self.endpoint}"),
                     *(f"--listen-peer-urls={self.peer_url}", f"--initial-advertise-peer-urls={self.peer_url}"),
                     f"--initial-cluster={self.cluster}",
+                    *("--heartbeat-interval=50", "--election-timeout=500"),
+                    "--backend-batch-limit=1",  # so that a copy of the database has all that was acknowledged
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -77,7 +81,8 @@ class Member:
                         return
             except (OSError, urllib.error.HTTPError):
                 pass
-            if time.monotonic() > deadline:
+            ended = self._process is None or self._process.poll() is not None
+            if ended or time.monotonic() > deadline:
                 raise TimeoutError(f"{self.name} does not serve: {self._log.read_text(errors='replace')[-1000:]}")
             time.sleep(0.02)
 
@@ -100,9 +105,7 @@ class Member:
 
     def save(self, backup: Path) -> None:
         """Saves what it has, which needs it stopped; it goes on then."""
-        assert self._process is not None, "not running"
-        self._process.terminate()
-        self._process.wait()
+        self.kill()
         shutil.copy(self.data / "member" / "snap" / "db", backup)
         self.start()
 
@@ -125,15 +128,29 @@ class Member:
 @contextmanager
 def cluster(directory: Path, members: int) -> Iterator[list[Member]]:
     """Members that serve; they are gone when the block ends."""
-    found = [Member(directory, f"m{number}") for number in range(members)]
-    for member in found:
-        member.cluster = ",".join(f"{each.name}={each.peer_url}" for each in found)
+    found: list[Member] = []
     try:
-        for member in found:
-            member.launch()
-        for member in found:
-            member.wait()
+        for attempt in range(ATTEMPTS):
+            found = [Member(directory / str(attempt), f"m{number}") for number in range(members)]
+            try:
+                _start(found)
+                break
+            except TimeoutError:
+                if attempt == ATTEMPTS - 1:
+                    raise
+                for member in found:
+                    member.kill()
         yield found
     finally:
         for member in found:
             member.kill()
+
+
+def _start(members: list[Member]) -> None:
+    """Raises TimeoutError when they don't serve: somebody else may have taken a port meanwhile."""
+    for member in members:
+        member.cluster = ",".join(f"{each.name}={each.peer_url}" for each in members)
+    for member in members:
+        member.launch()
+    for member in members:
+        member.wait()
