@@ -93,6 +93,9 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
     )
     return [
         asyncio.create_task(compactor.run(), name="compaction"),
+        asyncio.create_task(
+            gateway.services.checker.run(settings.consistency_check_interval), name="consistency-check"
+        ),
         asyncio.create_task(repair_until(allocation, gateway.stopping), name="service-ip-repair"),
         asyncio.create_task(bootstrap_descriptions(gateway.endpoints), name="bootstrap-descriptions"),
     ]

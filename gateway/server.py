@@ -69,6 +69,7 @@ def build_gateway(settings: Settings) -> Gateway:
     from gateway.admission.lookup import Lookup
     from gateway.kinds.builtin import builtin_registry
     from storage.cache import WatchCache
+    from storage.checking import Checker
     from storage.consistency import ConsistentReads
     from storage.reads import Reads
 
@@ -87,6 +88,7 @@ def build_gateway(settings: Settings) -> Gateway:
         feed=feed,
         store=store,
         lookup=Lookup(store, settings.etcd_prefix),
+        checker=Checker(client, cache, feed.load_anew),
     )
     registry = builtin_registry()
     return Gateway(registry, services, Endpoints(registry, services))

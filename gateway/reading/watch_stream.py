@@ -174,7 +174,13 @@ class WatchStream:
             revision = older.revision
 
     async def _reached(self, revision: int) -> bool:
-        """Waits for a future revision; False when the time is over or the server stops."""
+        """Waits for what etcd has and the cache has not; False when the time is over or the server stops.
+
+        Raises Compacted for a revision that etcd does not have: it was lost with an etcd that was set back since, and
+        what gets that number next is something else.
+        """
+        if await self.endpoint.services.feed.probe() < revision:
+            raise Compacted(0, revision)
         await self.endpoint.services.feed.request_progress()
         reach = self.endpoint.store.cache.reach(revision)
         stop = asyncio.ensure_future(self.endpoint.services.stopping.wait())

@@ -12,6 +12,7 @@ import pytest
 from storage.errors import Unavailable
 from storage.etcd import EtcdClient, EtcdSettings
 from tests.integration.reads.node import PATIENCE, Node
+from tests.robustness.consistency import assert_consistent
 from tests.robustness.members import Member
 from tests.robustness.proxy import Proxy
 
@@ -68,6 +69,7 @@ async def test_one_of_three_may_fail(members: list[Member], proxies: list[Proxy]
             await asyncio.sleep(0.2)
             for number in range(3):
                 await heard_in_time(node, writer, f"after{number}")
+            await assert_consistent(node)
             if fault == "pause":
                 members[0].resume()
 

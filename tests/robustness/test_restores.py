@@ -10,6 +10,7 @@ import pytest
 from storage.etcd import EtcdClient, EtcdSettings
 from storage.history import Overrun
 from tests.integration.reads.node import PATIENCE, Node
+from tests.robustness.consistency import assert_consistent
 from tests.robustness.members import Member
 
 BUMPED = ("--bump-revision=1000000", "--mark-compacted")
@@ -34,7 +35,7 @@ async def equals_etcd(node: Node) -> None:
 async def test_what_was_after_the_backup_is_gone(
     member: Member, tmp_path: Path, flags: tuple[str, ...], since: int, head: str
 ) -> None:
-    """Even where cluster and term look as before. Up to `since` others write before the feed comes back: revisions are there again with something else."""
+    """Even where cluster and term look as before, and others write: revisions are there again with something else."""
     async with EtcdClient(EtcdSettings((member.endpoint,))) as client:
         node = Node(client, b"/registry/")
         async with node.running():
@@ -52,6 +53,7 @@ async def test_what_was_after_the_backup_is_gone(
             for number in range(since):
                 await node.put(f"new{number % 3}", str(number))
             await equals_etcd(node)
+            await assert_consistent(node)
             keys = {entry.key for entry in node.pods.slice(0, 99)}
             assert {node.key(name) for name in ("kept", "changed", "deleted")} <= keys
             assert node.key("created") not in keys
