@@ -53,7 +53,7 @@ class Gateway:
         """Begins the shutdown: watches end, whatever they are waiting for."""
         self.stopping.set()
         for cache in self.store.cache:
-            cache.wake()
+            cache.wake_all()
 
     def defines_group(self, group: str) -> bool:
         """Whether a stored definition of custom resources names an API group, served or not."""

@@ -138,7 +138,7 @@ class Feed:
             resource.history.start = max(resource.history.start, revision)
             if anew:
                 resource.tell(None)
-            resource.wake()
+            resource.wake_all()
         self.ready.set()
 
     async def _follow(self) -> None:
@@ -187,7 +187,7 @@ class Feed:
             if self._known <= self._cache.reached and self._is_writing():
                 await asyncio.sleep(REDUNDANT_PAUSE)
             return
-        for part in _parts(batch.events):
+        for part in parts(batch.events, PART):
             self._apply_told(part)
             if len(part) >= PART:
                 await asyncio.sleep(0)
@@ -243,11 +243,11 @@ class Feed:
             resource.wake()
 
 
-def _parts(events: list[Event]) -> Iterator[list[Event]]:
-    """Cuts a batch into pieces of whole revisions."""
+def parts(events: list[Event], size: int) -> Iterator[list[Event]]:
+    """Cuts a batch into pieces of whole revisions, of about `size` events."""
     start = 0
-    while len(events) - start > PART:
-        end = start + PART
+    while len(events) - start > size:
+        end = start + size
         while end < len(events) and events[end].kv.mod_revision == events[end - 1].kv.mod_revision:
             end += 1
         yield events[start:end]

@@ -15,7 +15,7 @@ from storage.entry import Change, ChangeType, CorruptEntry
 from storage.errors import Compacted, StorageError, Unavailable
 from storage.etcd import Event, WatchBatch
 from storage.etcd.results import DELETE
-from storage.feed import RETRY
+from storage.feed import RETRY, parts
 from storage.reads import TooLargeRevision
 
 ASK_AGAIN = 0.25  # seconds after which etcd is asked anew how far it has come; twice as many each time
@@ -60,8 +60,7 @@ class EtcdHistory:
                     continue
                 batch, step, self._ask = step.result(), None, ASK_AGAIN
                 if batch.events:
-                    for start in range(0, len(batch.events), PART):
-                        part = batch.events[start : start + PART]
+                    for part in parts(batch.events, PART):
                         yield self._view.encode([_change(self._endpoint, event) for event in part])
                 elif not self._trusted:
                     continue

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from storage.cache import ResourceCache
 from storage.entry import Change, ChangeType, Entry
 from storage.reads import Match
+from storage.waking import Interest
 
 MEMO = 64
 MEMO_BYTES = 2 << 20
@@ -19,7 +20,17 @@ class View:
     "Efficient detection of changes": an object that starts to match appears as ADDED, one that stops as DELETED.
     """
 
-    __slots__ = ("__weakref__", "_attributes_of", "_encode", "_match", "_memo", "_remembered", "_resource", "prefix")
+    __slots__ = (
+        "__weakref__",
+        "_attributes_of",
+        "_encode",
+        "_match",
+        "_memo",
+        "_remembered",
+        "_resource",
+        "interest",
+        "prefix",
+    )
 
     def __init__(
         self,
@@ -27,8 +38,10 @@ class View:
         prefix: bytes,
         match: Match | None,
         encode: Callable[[ChangeType, Entry], bytes],
+        interest: Interest | None = None,
     ) -> None:
-        """`encode` gives the event of an object."""
+        """`encode` gives the event of an object; only changes that concern the interest are selected."""
+        self.interest = interest
         self._resource, self.prefix, self._match, self._encode = resource, prefix, match, encode
         self._attributes_of = resource.spec.attributes_of
         self._memo: dict[tuple[int, int], bytes] = {}
@@ -37,10 +50,11 @@ class View:
     def chunk(self, position: int) -> tuple[bytes, int]:
         """The next events from a position of the history on, as sent, and the position after them. Raises Overrun.
 
-        Those who are behind go by the same steps, so that they share what is made for the first of them.
+        Those who are behind go by the same steps, so that they share what is made for the first of them. All changes
+        of one revision come together: a client that resumes names the last revision it has seen.
         """
         history = self._resource.history
-        end = min(history.end, position - position % PART + PART)
+        end = history.whole(min(history.end, position - position % PART + PART))
         span = (position, end)
         found = self._memo.get(span)
         if found is None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from gateway.encodings.encoder import Encoder
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request, Response
+from gateway.reading.interests import interest_of
 from gateway.reading.list_options import ListOptions, list_options, parse_resource_version
 from gateway.reading.view import View
 from gateway.reading.watch_stream import WatchStream
@@ -39,5 +40,7 @@ def _view(endpoint: Endpoint, encoder: Encoder, request: Request, options: ListO
     key = (encoder, prefix, options.label_selector, options.field_selector, options.name)
     view = endpoint.views.get(key)
     if not isinstance(view, View):
-        view = endpoint.views[key] = View(endpoint.cache, prefix, options.match, _event(endpoint, encoder))
+        view = endpoint.views[key] = View(
+            endpoint.cache, prefix, options.match, _event(endpoint, encoder), interest_of(endpoint, prefix, options)
+        )
     return view

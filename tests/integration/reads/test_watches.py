@@ -177,7 +177,7 @@ def test_a_slow_consumer_hurts_itself_only(one: Client, replicas: Replicas) -> N
 
     async def write(client: EtcdClient) -> int:
         for number in range(changes):
-            stored["data"] = {"number": str(number), "data": "x" * 100_000}
+            stored["data"] = {"number": str(number), "data": "x" * 200_000}
             revision = (await client.put(key, json.dumps(stored).encode())).revision
         return revision
 
