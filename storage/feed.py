@@ -24,6 +24,7 @@ from storage.etcd import DELETE, EtcdClient, Event, Watch, WatchBatch
 from storage.lineage import Lineage, Rewound, check_resumed
 from storage.loading import apply_difference, load, newest, take_over
 from storage.own_writes import OwnWrites
+from storage.seeding import seed
 from storage.stall import Stall
 
 log = logging.getLogger(__name__)
@@ -42,7 +43,7 @@ class Feed:
     def __init__(self, client: EtcdClient, cache: WatchCache) -> None:
         self._client, self._cache = client, cache
         self._watch: Watch | None = None
-        self._reload = False
+        self._reload = self._began = False
         self._resuming = True  # whether the next stream may be of an etcd with another past
         self._lineage = Lineage()
         self._stall = Stall(cache, self.probe, self.request_progress, lambda: self._known, client.members)
@@ -133,9 +134,13 @@ class Feed:
             apply_difference(self._cache, loaded, revision)
         self._last = newest(loaded)
         self._reload = self._resuming = False
-        self._cache.advance(revision)
         for resource in self._cache:
             resource.history.start = max(resource.history.start, revision)
+        if anew and not self._began:
+            await seed(self._client, self._cache, revision)  # later there is nobody whose past would be in it
+            self._began = True
+        self._cache.advance(revision)
+        for resource in self._cache:
             if anew:
                 resource.tell(None)
             resource.wake_all()

@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from operator import attrgetter
@@ -86,16 +86,19 @@ class History:
                 self._drop()
             self._account()
 
-    def seed(self, changes: Iterable[Change]) -> None:
-        """Puts changes before the oldest one, newest first and without a gap, as long as there is room."""
+    def seed(self, start: int, changes: Sequence[Change]) -> None:
+        """Fills an empty history with all changes after a revision, newest first, as far as there is room."""
+        kept: list[Change] = []
         for change in changes:
-            weight = _weight(change)
-            if self._bytes + weight > self._max_bytes or len(self._changes) >= self._max_changes:
+            self._bytes += _weight(change)
+            if self._bytes > self._max_bytes or len(kept) >= self._max_changes:
+                start = change.revision
+                self._bytes -= _weight(change)
                 break
-            self._changes.appendleft(change)
-            self._times.appendleft(0.0)
-            self._bytes += weight
-            self.first -= 1
+            kept.append(change)
+        self._changes.extend(reversed(kept))
+        self._times.extend([self._clock()] * len(kept))
+        self.start = start
 
     def _is_too_much(self, now: float) -> bool:
         changes = len(self._changes)

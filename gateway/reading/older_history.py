@@ -11,12 +11,12 @@ from collections.abc import AsyncIterator
 
 from gateway.endpoints.endpoint import Endpoint
 from gateway.reading.view import PART, View
-from storage.entry import Change, ChangeType, CorruptEntry
-from storage.errors import Compacted, StorageError, Unavailable
-from storage.etcd import Event, WatchBatch
-from storage.etcd.results import DELETE
+from storage.entry import Entry
+from storage.errors import StorageError, Unavailable
+from storage.etcd import KeyValue, WatchBatch
 from storage.feed import RETRY, parts
 from storage.reads import TooLargeRevision
+from storage.seeding import change_of
 
 ASK_AGAIN = 0.25  # seconds after which etcd is asked anew how far it has come; twice as many each time
 MAX_ASK = 10.0
@@ -61,7 +61,7 @@ class EtcdHistory:
                 batch, step, self._ask = step.result(), None, ASK_AGAIN
                 if batch.events:
                     for part in parts(batch.events, PART):
-                        yield self._view.encode([_change(self._endpoint, event) for event in part])
+                        yield self._view.encode([change_of(event, self._entry) for event in part])
                 elif not self._trusted:
                     continue
                 self.revision = batch.revision
@@ -71,6 +71,9 @@ class EtcdHistory:
             if step is not None:
                 step.cancel()
             await source.cancel()
+
+    def _entry(self, kv: KeyValue) -> Entry:
+        return self._endpoint.cache.entry(kv.key, kv.value, kv.mod_revision)
 
     async def _done(self, step: asyncio.Future[WatchBatch]) -> bool:
         """Waits for a batch; False when etcd is to be asked for progress, or it is over."""
@@ -103,20 +106,3 @@ class EtcdHistory:
             self.over = time.monotonic() >= self._deadline
         else:
             self.over = True
-
-
-def _change(endpoint: Endpoint, event: Event) -> Change:
-    """Raises Compacted when the object's previous version is gone, without which nobody can tell what has changed."""
-    cache, kv, before = endpoint.cache, event.kv, event.prev_kv
-    if event.type != DELETE and kv.version == 1:
-        entry = cache.entry(kv.key, kv.value, kv.mod_revision)
-        return Change(ChangeType.ADDED, kv.mod_revision, entry, None, isinstance(entry, CorruptEntry))
-    if before is None:
-        raise Compacted(kv.mod_revision, kv.mod_revision)
-    previous = cache.entry(before.key, before.value, before.mod_revision)
-    if event.type == DELETE:
-        corrupt = isinstance(previous, CorruptEntry)
-        return Change(ChangeType.DELETED, kv.mod_revision, previous.at(kv.mod_revision), previous, corrupt)
-    entry = cache.entry(kv.key, kv.value, kv.mod_revision)
-    corrupt = isinstance(entry, CorruptEntry) or isinstance(previous, CorruptEntry)
-    return Change(ChangeType.MODIFIED, kv.mod_revision, entry, previous, corrupt)
