@@ -147,6 +147,9 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
     return [
         asyncio.create_task(Replica(gateway.endpoints).run(gateway.stopping), name="replica"),
         asyncio.create_task(compactor.run(), name="compaction"),
+        asyncio.create_task(
+            gateway.services.checker.run(settings.consistency_check_interval), name="consistency-check"
+        ),
         asyncio.create_task(repair_until(allocation, gateway.stopping), name="service-ip-repair"),
         asyncio.create_task(keep_bootstrapped(gateway.endpoints, gateway.stopping), name="bootstrap"),
     ]

@@ -65,7 +65,7 @@ class Gateway:
         """Begins the shutdown: watches end, whatever they are waiting for."""
         self.stopping.set()
         for cache in self.store.cache:
-            cache.wake()
+            cache.wake_all()
 
 
 def build_gateway(settings: Settings) -> Gateway:
@@ -75,6 +75,7 @@ def build_gateway(settings: Settings) -> Gateway:
     from gateway.admission.lookup import Lookup
     from gateway.kinds.builtin import builtin_registry
     from storage.cache import WatchCache
+    from storage.checking import Checker
     from storage.consistency import ConsistentReads
     from storage.reads import Reads
 
@@ -83,12 +84,7 @@ def build_gateway(settings: Settings) -> Gateway:
     cache = WatchCache(root)
     feed = Feed(client, cache)
 
-    async def probe() -> int:
-        revision = await client.revision(root, timeout=PROBE_TIMEOUT)
-        feed.notice(revision)
-        return revision
-
-    consistent = ConsistentReads(cache, probe, feed.request_progress)
+    consistent = ConsistentReads(cache, lambda: feed.probe(PROBE_TIMEOUT), feed.request_progress)
     store = EtcdStore(client, cache, Reads(client, cache, consistent), feed.acknowledged)
     services = Services(
         settings=settings,
@@ -98,6 +94,7 @@ def build_gateway(settings: Settings) -> Gateway:
         feed=feed,
         store=store,
         lookup=Lookup(store, settings.etcd_prefix),
+        checker=Checker(client, cache, feed.load_anew),
     )
     registry = builtin_registry()
     return Gateway(registry, services, Endpoints(registry, services))

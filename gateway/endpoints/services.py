@@ -9,6 +9,7 @@ from gateway.access.authentication import Authenticator
 from gateway.access.authorization import Authorizer
 from gateway.admission.lookup import Lookup
 from gateway.config import Settings
+from storage.checking import Checker
 from storage.etcd import EtcdClient
 from storage.feed import Feed
 from storage.store import EtcdStore
@@ -25,4 +26,5 @@ class Services:
     feed: Feed
     store: EtcdStore
     lookup: Lookup
+    checker: Checker
     stopping: asyncio.Event = field(default_factory=asyncio.Event)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from storage.cache import ResourceCache
 from storage.entry import Change, ChangeType, Entry
 from storage.reads import Match
+from storage.waking import Interest
 
 MEMO = 64
 MEMO_BYTES = 2 << 20
@@ -28,6 +29,7 @@ class View:
         "_memo",
         "_remembered",
         "_resource",
+        "interest",
         "prefix",
     )
 
@@ -38,9 +40,12 @@ class View:
         match: Match | None,
         encode: Callable[[ChangeType, Entry], bytes],
         convert: Callable[[Entry], Entry] | None = None,
+        interest: Interest | None = None,
     ) -> None:
-        """`encode` gives the event of an object, as `convert` has made it where there are several versions."""
-        self._convert = convert
+        """`encode` gives the event of an object, as `convert` has made it where there are several versions; only
+        changes that concern the interest are selected.
+        """
+        self._convert, self.interest = convert, interest
         self._resource, self.prefix, self._match, self._encode = resource, prefix, match, encode
         self._attributes_of = resource.spec.attributes_of
         self._memo: dict[tuple[int, int], bytes] = {}
@@ -49,7 +54,8 @@ class View:
     def chunk(self, position: int) -> tuple[bytes, int]:
         """The next events from a position of the history on, as sent, and the position after them. Raises Overrun.
 
-        Those who are behind go by the same steps, so that they share what is made for the first of them.
+        Those who are behind go by the same steps, so that they share what is made for the first of them. All changes
+        of one revision come together: a client that resumes names the last revision it has seen.
         """
         history = self._resource.history
         end = self._step(position)
@@ -61,7 +67,8 @@ class View:
         return found, end
 
     def _step(self, position: int) -> int:
-        return min(self._resource.history.end, position - position % PART + PART)
+        history = self._resource.history
+        return history.whole(min(history.end, position - position % PART + PART))
 
     def next(self, position: int) -> list[Entry]:
         """The versions of objects that the next events from a position on are made of. Raises Overrun."""
