@@ -22,6 +22,7 @@ from gateway.app import App, CannotServe
 from gateway.config import Settings
 from gateway.http.accepting import Acceptor, Quota, limits_of
 from gateway.http.protocol import Limits, Protocol
+from gateway.memory import settle_malloc
 from gateway.stopping import StopGuard
 
 __all__ = ["CannotServe", "Server", "configuration", "milliseconds_since_start", "serve"]
@@ -108,6 +109,7 @@ def serve(
 
     Raises CannotServe when it never came to that, or something ended on which all else depends.
     """
+    settle_malloc()
     sys.setrecursionlimit(RECURSION)
     app = App(settings)
     server = Server(app, configuration(app, context), ready, guard)
