@@ -1,4 +1,4 @@
-"""What renderings of lists may take, of a whole process: turns on the event loop, memory, and their number.
+"""What renderings of lists may take, of a whole process: memory, and how many there are at once.
 
 Lists that are asked for often are kept joined (`Joined`); all that are kept or on their way to a client count, and the
 ones that were not asked for longest go first. What does not fit is made while it is sent, piece by piece.
@@ -7,11 +7,10 @@ ones that were not asked for longest go first. What does not fit is made while i
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 import weakref
 from collections import OrderedDict
-from collections.abc import AsyncIterator, MutableMapping, Sequence
+from collections.abc import MutableMapping
 
 from gateway.encodings.apart import Apart
 from gateway.http.beside import submit
@@ -61,7 +60,6 @@ class Renderings:
         self._size = 0  # bytes of all that is joined
         self._under_way = 0
         self._kept: OrderedDict[int, weakref.ref[Joined]] = OrderedDict()  # by use
-        self._turn: asyncio.Lock | None = None
         self._sweeper: asyncio.TimerHandle | None = None
         self._dirty = False  # whether big buffers were freed since memory was given back
         self.apart = Apart()
@@ -133,7 +131,7 @@ class Renderings:
         if self._kept or self._under_way:
             self._schedule()
 
-    # turns
+    # places
 
     def place(self) -> Place:
         """A place for a list that is made while it is sent. Raises StatusError 429 where there is none left."""
@@ -148,17 +146,3 @@ class Renderings:
         """A place is free again."""
         self._under_way -= 1
         self._dirty = True
-
-    @contextlib.asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """Some milliseconds of work: one such step of all renderings is done in a turn of the event loop."""
-        if self._turn is None:
-            self._turn = asyncio.Lock()
-        async with self._turn:
-            yield
-            await asyncio.sleep(0)
-
-
-def size_of(groups: Sequence[bytes]) -> int:
-    """Bytes altogether."""
-    return sum(map(len, groups))

@@ -15,6 +15,7 @@ from gateway.encodings.renderings import Joined, Place, Renderings
 from gateway.encodings.whole import WholeEncoder
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request, Response
+from gateway.http.turns import next_turn
 from gateway.reading.list_options import ListOptions
 from storage import continuation
 from storage.entry import Entry
@@ -129,7 +130,6 @@ async def _groups(renderings: Renderings, encoder: Encoder, entries: Sequence[En
                 assert isinstance(encoder, RenderedEncoder | WholeEncoder)
                 yield await renderings.apart.yaml(encoder.json_items(part))
             else:
-                async with renderings.turn():
-                    group = encoder.items(part, first=not start)
-                yield group
+                await next_turn()
+                yield encoder.items(part, first=not start)
             start, size = index + 1, 0

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import ssl
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,9 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from gateway.testing import ApiServer
-from tests.hostile.probe import MEGABYTE, held_at_most, memory, memory_returns
-from tests.hostile.wire import Wire
-from tests.integration.server.client import ask, connect
+from tests.hostile.probe import MEGABYTE, held_at_most, memory_returns
+from tests.integration.server.client import connect
 
 COUNT = 10_000
 LIST = "/api/v1/configmaps?resourceVersion=0"
