@@ -22,6 +22,7 @@ from storage.entry import Entry
 from storage.reads import Page
 
 MEMORABLE = 128  # items from which it pays to keep them joined
+MANY = 1000  # items; going through more takes noticeably long
 MEMOS = 4  # answers kept a resource until its next change
 SMALL = 64 * 1024  # bytes up to which an answer is one piece
 MEDIUM = 1 << 20  # bytes up to which an answer is made as a whole in any case
@@ -45,6 +46,8 @@ async def answer_page(
         if isinstance(found, Joined) and found.entries == len(entries):
             renderings.use(found)
             return _whole(encoder, meta, await _groups_of(found), found)
+    if len(entries) > MANY:
+        await next_turn()
     size = sum([len(entry.tail) for entry in entries])
     if size > MEDIUM and encoder.streamable and (query is None or not renderings.fits(size)):
         body = _streamed(renderings.place(), renderings, encoder, meta, entries)
