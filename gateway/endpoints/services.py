@@ -9,6 +9,7 @@ from gateway.access.authentication import Authenticator
 from gateway.access.authorization import Authorizer
 from gateway.admission.lookup import Lookup
 from gateway.config import Settings
+from gateway.encodings.renderings import Renderings
 from storage.checking import Checker
 from storage.etcd import EtcdClient
 from storage.feed import Feed
@@ -28,3 +29,4 @@ class Services:
     lookup: Lookup
     checker: Checker
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    renderings: Renderings = field(default_factory=Renderings)

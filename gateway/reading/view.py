@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from storage.cache import ResourceCache
 from storage.entry import Change, ChangeType, Entry
@@ -12,6 +12,7 @@ from storage.waking import Interest
 MEMO = 64
 MEMO_BYTES = 2 << 20
 PART = 256  # changes that are made into events at once
+PART_BYTES = 512 * 1024  # the same, of objects
 
 
 class View:
@@ -48,7 +49,7 @@ class View:
         self._convert, self.interest = convert, interest
         self._resource, self.prefix, self._match, self._encode = resource, prefix, match, encode
         self._attributes_of = resource.spec.attributes_of
-        self._memo: dict[tuple[int, int], bytes] = {}
+        self._memo: dict[tuple[int, int], tuple[bytes, int]] = {}
         self._remembered = 0  # bytes
 
     def chunk(self, position: int) -> tuple[bytes, int]:
@@ -62,9 +63,10 @@ class View:
         span = (position, end)
         found = self._memo.get(span)
         if found is None:
-            found = self.encode(history.between(position, end))
-            self._remember(span, found)
-        return found, end
+            changes = _some(history.between(position, end))
+            found = self.encode(changes), position + len(changes)
+            self._remember(span, *found)
+        return found
 
     def _step(self, position: int) -> int:
         history = self._resource.history
@@ -74,12 +76,12 @@ class View:
         """The versions of objects that the next events from a position on are made of. Raises Overrun."""
         return versions_in(self._resource.history.between(position, self._step(position)))
 
-    def _remember(self, span: tuple[int, int], chunk: bytes) -> None:
+    def _remember(self, span: tuple[int, int], chunk: bytes, reached: int) -> None:
         self._remembered += len(chunk)
         if len(self._memo) >= MEMO or self._remembered > MEMO_BYTES:
             self._memo.clear()
             self._remembered = len(chunk)
-        self._memo[span] = chunk
+        self._memo[span] = chunk, reached
 
     def encode(self, changes: Iterable[Change]) -> bytes:
         """The events that some changes make for this view, one a line."""
@@ -132,3 +134,23 @@ def versions_in(changes: Iterable[Change]) -> list[Entry]:
         if change.previous is not None:
             found.append(change.previous)
     return found
+
+
+def _some(changes: list[Change]) -> list[Change]:
+    """The first changes: those of `PART_BYTES`, and what goes beyond up to the end of a revision."""
+    size = revision = 0
+    for index, change in enumerate(changes):
+        if size >= PART_BYTES and change.revision != revision:
+            return changes[:index]
+        size, revision = size + change.entry.size, change.revision
+    return changes
+
+
+def parts(entries: Sequence[Entry], step: int) -> Iterator[Sequence[Entry]]:
+    """Entries in parts of at most `PART`, and of `step` bytes but for the last of each."""
+    start = size = 0
+    for index, entry in enumerate(entries, 1):
+        size += entry.size
+        if size >= step or index - start == PART or index == len(entries):
+            yield entries[start:index]
+            start, size = index, 0

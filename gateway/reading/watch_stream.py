@@ -17,11 +17,12 @@ from gateway.encodings.encoder import Encoder
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.failures import as_status
 from gateway.http.status import StatusError, expired, service_unavailable
+from gateway.http.turns import next_turn
 from gateway.jsontypes import dumps
 from gateway.reading.list_options import ListOptions
 from gateway.reading.older_history import EtcdHistory
 from gateway.reading.too_large import too_large
-from gateway.reading.view import PART, View
+from gateway.reading.view import View, parts
 from storage.errors import Compacted, CorruptObject, StorageError
 from storage.history import History, Overrun
 from storage.reads import Page, TooLargeRevision
@@ -115,15 +116,13 @@ class WatchStream:
     async def _initial(self, page: Page) -> AsyncIterator[bytes]:
         """Synthetic ADDED events for a state, and the annotated bookmark."""
         match, attributes_of = self.options.match, self.endpoint.cache.spec.attributes_of
-        entries = page.entries
-        for start in range(0, len(entries), PART):
-            part = entries[start : start + PART]
+        for part in parts(page.entries, self.encoder.step):
+            await next_turn()
             if match is not None:
                 part = [entry for entry in part if match(entry.attributes(attributes_of))]
             if part:
                 await self.endpoint.versions.all(part)
                 yield self.view.initial(part)
-            await asyncio.sleep(0)
         if self.options.send_initial_events and self.options.allow_bookmarks:
             yield self.encoder.bookmark(page.revision, initial_events_end=True)
 
