@@ -30,6 +30,7 @@ RULES: dict[str, dict[str, Any]] = {
     "imagePullSecrets": {"items": {"type": "object", "required": ["name"]}},
     "flags": {"additionalProperties": {"type": ["string", "number", "boolean"]}},
     "env": {"items": {"type": "object", "required": ["name"]}},
+    "controllers": {"items": {"type": "string"}},
     "disableAdmissionPlugins": {"items": {"type": "string"}},
     "certificates.mode": {"enum": ["generated", "certManager", "secret"]},
     "certificates.names": {"items": {"type": "string"}},
