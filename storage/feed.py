@@ -56,6 +56,7 @@ class Feed:
         self._restarted = 0.0
         self.ready = asyncio.Event()  # set by the first load
         self.connected = False
+        self.error: StorageError | None = None  # what keeps it from following, since that was interrupted
         self.progress_trusted = False  # whether the progress that the member of the stream tells keeps the order
 
     async def run(self) -> None:
@@ -76,7 +77,7 @@ class Feed:
             except StorageError as error:
                 if self.connected:
                     log.warning("feed interrupted: %s", error)
-                self.connected = False
+                self.connected, self.error = False, error
                 await asyncio.sleep(RETRY)
 
     def load_anew(self) -> None:
@@ -171,7 +172,7 @@ class Feed:
             await watch.start()
             self.progress_trusted = await watch.progress_correct()
             async for batch in watch:
-                self.connected = True
+                self.connected, self.error = True, None
                 if batch.events:
                     if last is not None:
                         check_resumed(cache, last, batch.events)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.config import Settings
+from gateway.files import create_file
 from gateway.jsontypes import JsonObject, dumps
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
     SigningKey = RSAPrivateKey | EllipticCurvePrivateKey
+
+KEY_FILE = "service-account.key"  # in --cert-dir
 
 _HASHES = {256: "SHA256", 384: "SHA384", 521: "SHA512"}
 _ALGORITHMS = {256: "ES256", 384: "ES384", 521: "ES512"}
@@ -38,7 +41,7 @@ class Signer:
 
 def signer_of(settings: Settings) -> Signer:
     """The signer that the settings ask for; without a key file, one with a key kept beside the certificates."""
-    path = settings.service_account_signing_key_file or settings.cert_dir / "service-account.key"
+    path = settings.service_account_signing_key_file or settings.cert_dir / KEY_FILE
     return _signer(settings.service_account_issuer, path, settings.service_account_signing_key_file is None)
 
 
@@ -48,7 +51,8 @@ def _signer(issuer: str, path: Path, may_make: bool) -> Signer:
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
     if may_make and not path.exists():
-        _make_key(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        create_file(path, new_key())  # when another process makes one at the same time, the first stays
     key = serialization.load_pem_private_key(path.read_bytes(), None)
     if not isinstance(key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey):
         raise ValueError(f"{path}: service account tokens are signed with RSA or ECDSA keys")
@@ -58,22 +62,14 @@ def _signer(issuer: str, path: Path, may_make: bool) -> Signer:
     return Signer(issuer, key, _encode(dumps({"alg": algorithm, "kid": identity})))
 
 
-def _make_key(path: Path) -> None:
-    """Makes a key; when another process makes one at the same time, the first stays."""
+def new_key() -> bytes:
+    """A private key to sign tokens with, PEM."""
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec
 
-    key = ec.generate_private_key(ec.SECP256R1())
-    text = key.private_bytes(
+    return ec.generate_private_key(ec.SECP256R1()).private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with path.open("xb") as file:
-            path.chmod(0o600)
-            file.write(text)
-    except FileExistsError:
-        return
 
 
 def _signature(key: SigningKey, payload: bytes) -> bytes:

@@ -21,7 +21,9 @@ def as_status(error: Exception) -> StatusError:
             return error
         case DeadlineExceeded():
             return server_timeout("etcd did not answer in time; the request may still be processed")
-        case Unavailable() | NoSpace():
+        case NoSpace():
+            return StatusError(500, "", f"etcdserver: mvcc: database space exceeded: {NoSpace.REMEDY}")
+        case Unavailable():
             return service_unavailable("storage is not available")
         case TooLarge():
             return request_too_large("etcdserver: request is too large")

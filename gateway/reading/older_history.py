@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncIterator
 
 from gateway.endpoints.endpoint import Endpoint
-from gateway.reading.view import PART, View
+from gateway.reading.view import PART, View, versions_in
 from storage.entry import Entry
 from storage.errors import StorageError, Unavailable
 from storage.etcd import KeyValue, WatchBatch
@@ -61,7 +61,9 @@ class EtcdHistory:
                 batch, step, self._ask = step.result(), None, ASK_AGAIN
                 if batch.events:
                     for part in parts(batch.events, PART):
-                        yield self._view.encode([change_of(event, self._entry) for event in part])
+                        changes = [change_of(event, self._entry) for event in part]
+                        await self._endpoint.versions.all(versions_in(changes))
+                        yield self._view.encode(changes)
                 elif not self._trusted:
                     continue
                 self.revision = batch.revision

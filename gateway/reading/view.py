@@ -23,6 +23,7 @@ class View:
     __slots__ = (
         "__weakref__",
         "_attributes_of",
+        "_convert",
         "_encode",
         "_match",
         "_memo",
@@ -38,10 +39,14 @@ class View:
         prefix: bytes,
         match: Match | None,
         encode: Callable[[ChangeType, Entry], bytes],
+        convert: Callable[[Entry], Entry] | None = None,
         interest: Interest | None = None,
     ) -> None:
-        """`encode` gives the event of an object; only changes that concern the interest are selected."""
-        self.interest = interest
+        """`encode` gives the event of an object, as `convert` has made it where there are several versions.
+
+        Only changes that concern the interest are selected.
+        """
+        self._convert, self.interest = convert, interest
         self._resource, self.prefix, self._match, self._encode = resource, prefix, match, encode
         self._attributes_of = resource.spec.attributes_of
         self._memo: dict[tuple[int, int], bytes] = {}
@@ -54,13 +59,21 @@ class View:
         of one revision come together: a client that resumes names the last revision it has seen.
         """
         history = self._resource.history
-        end = history.whole(min(history.end, position - position % PART + PART))
+        end = self._step(position)
         span = (position, end)
         found = self._memo.get(span)
         if found is None:
             found = self.encode(history.between(position, end))
             self._remember(span, found)
         return found, end
+
+    def _step(self, position: int) -> int:
+        history = self._resource.history
+        return history.whole(min(history.end, position - position % PART + PART))
+
+    def next(self, position: int) -> list[Entry]:
+        """The versions of objects that the next events from a position on are made of. Raises Overrun."""
+        return versions_in(self._resource.history.between(position, self._step(position)))
 
     def _remember(self, span: tuple[int, int], chunk: bytes) -> None:
         self._remembered += len(chunk)
@@ -94,7 +107,12 @@ class View:
             self._append(out, ChangeType.ADDED, entry)
         return b"".join(out)
 
-    def _append(self, out: list[bytes], type_: ChangeType, entry: Entry) -> None:
+    def _append(self, out: list[bytes], type_: ChangeType, entry: Entry, revision: int = 0) -> None:
+        """Adds an event; under another revision than that of the entry if one is given."""
+        if self._convert is not None:
+            entry = self._convert(entry)
+        if revision:
+            entry = entry.at(revision)
         out.append(self._encode(type_, entry))
 
     def _select(self, out: list[bytes], change: Change, match: Match) -> None:
@@ -104,4 +122,14 @@ class View:
         if after:
             self._append(out, ChangeType.MODIFIED if before else ChangeType.ADDED, change.entry)
         elif before and previous is not None:
-            self._append(out, ChangeType.DELETED, previous.at(change.revision))
+            self._append(out, ChangeType.DELETED, previous, change.revision)
+
+
+def versions_in(changes: Iterable[Change]) -> list[Entry]:
+    """The versions of objects that some changes are of, those before them included."""
+    found = []
+    for change in changes:
+        found.append(change.entry)
+        if change.previous is not None:
+            found.append(change.previous)
+    return found
