@@ -43,8 +43,9 @@ class View:
         convert: Callable[[Entry], Entry] | None = None,
         interest: Interest | None = None,
     ) -> None:
-        """`encode` gives the event of an object, as `convert` has made it where there are several versions; only
-        changes that concern the interest are selected.
+        """`encode` gives the event of an object, as `convert` has made it where there are several versions.
+
+        Only changes that concern the interest are selected.
         """
         self._convert, self.interest = convert, interest
         self._resource, self.prefix, self._match, self._encode = resource, prefix, match, encode

@@ -43,6 +43,5 @@ def _view(endpoint: Endpoint, encoder: Encoder, request: Request, options: ListO
     convert = endpoint.versions.of if endpoint.versions.converts else None
     if not isinstance(view, View):
         interest = interest_of(endpoint, prefix, options)
-        view = View(endpoint.cache, prefix, options.match, encoder.event, convert, interest)
-        endpoint.views[key] = view
+        view = endpoint.views[key] = View(endpoint.cache, prefix, options.match, encoder.event, convert, interest)
     return view
