@@ -15,7 +15,7 @@ run: .venv/ready ## a server on an embedded etcd, data kept in .run/
 	@mkdir -p .run
 	@$(BIN)/apiserver-gateway serve --embedded-etcd --data-dir .run/etcd --cert-dir .run/certificates \
 		--bind-address 127.0.0.1 --kubeconfig-out .run/kubeconfig \
-		--disable-admission-plugins ServiceAccount $(ARGS)
+		--controllers '*,pod-garbage-collector-controller' $(ARGS)
 
 test: .venv/ready ## all tests, on a real etcd and with real clients
 	@$(BIN)/python -m pytest $(ARGS)

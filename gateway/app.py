@@ -14,7 +14,9 @@ from fastapi import FastAPI
 from starlette.types import Message, Receive, Scope, Send
 
 from gateway.config import Settings
-from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS, bootstrap, bootstrap_descriptions
+from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS, bootstrap, keep_bootstrapped
+from gateway.customresources.conversion import webhook_of
+from gateway.customresources.definitions import Definitions
 from gateway.discovery.serving import Discovery
 from gateway.handler import Handler
 from gateway.openapi.routes import openapi
@@ -49,6 +51,7 @@ class App(FastAPI):
         self.settings = settings
         self.gateway: Gateway | None = None  # from start-up on
         self.failure: CannotServe | None = None  # why it never served, or ended by itself
+        self._started = asyncio.Event()
         self._handler: Handler
         self._super_call = super().__call__
         answer_strays(self)
@@ -67,6 +70,10 @@ class App(FastAPI):
         except CannotServe:
             return
 
+    def started(self) -> None:
+        """Requests are answered: what they need not wait for may begin."""
+        self._started.set()
+
     def stop(self) -> None:
         """Begins the shutdown: watches end, and so does waiting for etcd."""
         if self.gateway is not None:
@@ -84,13 +91,17 @@ class App(FastAPI):
             _warn_of_plugins(self.settings)
             await bootstrap(gateway.endpoints)
             tasks += _controllers(gateway)
+            tasks.append(asyncio.create_task(_control(gateway, self._started), name="controllers"))
+            definitions = Definitions(gateway.endpoints, lambda each: webhook_of(each, gateway.find_service))
+            tasks.append(asyncio.create_task(definitions.run(), name="definitions"))
             for task in tasks[1:]:
                 task.add_done_callback(self._ended)
+            await definitions.ready.wait()
             address = f"{self.settings.advertise_address or '127.0.0.1'}:{self.settings.secure_port}"
             discovery = Discovery(gateway.registry, address)
             gateway.endpoints.on_change(discovery.refresh)
             self.include_router(operations(gateway, discovery.paths, list(BOOTSTRAP_HOOKS)))
-            self.include_router(openapi(gateway.registry))
+            self.include_router(openapi(gateway.registry, gateway.endpoints.on_change))
             self._handler = Handler(gateway, discovery, self._super_call)
             yield
         except StorageError as error:
@@ -122,6 +133,7 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
     """Starts what runs beside the requests; all of it is safe on several replicas at once."""
     from gateway.allocation.repair import repair_until
     from gateway.allocation.services import ServiceAllocation
+    from gateway.controllers.replicas import Replica
     from storage.compaction import Compactor
 
     settings = gateway.settings
@@ -133,10 +145,20 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
         retention=settings.etcd_compaction_retention,
     )
     return [
+        asyncio.create_task(Replica(gateway.endpoints).run(gateway.stopping), name="replica"),
         asyncio.create_task(compactor.run(), name="compaction"),
         asyncio.create_task(repair_until(allocation, gateway.stopping), name="service-ip-repair"),
-        asyncio.create_task(bootstrap_descriptions(gateway.endpoints), name="bootstrap-descriptions"),
+        asyncio.create_task(keep_bootstrapped(gateway.endpoints, gateway.stopping), name="bootstrap"),
     ]
+
+
+async def _control(gateway: Gateway, started: asyncio.Event) -> None:
+    """Runs the elected controllers once requests are answered."""
+    await started.wait()
+    from gateway.controllers.running import Controllers
+
+    gateway.controllers = Controllers(gateway.endpoints, gateway.stopping)
+    await gateway.controllers.run()
 
 
 async def _loaded(gateway: Gateway) -> None:

@@ -54,6 +54,8 @@ class Settings:
     allow_privileged: bool = True
     enable_admission_plugins: frozenset[str] = frozenset()
     disable_admission_plugins: frozenset[str] = frozenset()
+    enable_garbage_collector: bool = True
+    controllers: tuple[str, ...] = ("*",)
     kubeconfig_out: Path | None = None
     kubeconfig_server: str = ""
     workers: int = 1

@@ -189,6 +189,19 @@ FLAGS = (
     Flag("allow-privileged", _boolean, "whether pods may have privileged containers", "BOOL"),
     Flag("enable-admission-plugins", _name_set, "admission plug-ins to switch on", "NAMES"),
     Flag("disable-admission-plugins", _name_set, "admission plug-ins to switch off", "NAMES"),
+    Flag(
+        "enable-garbage-collector",
+        _boolean,
+        "whether deletions leave dependents to a garbage collector, this server's or kube-controller-manager's",
+        "BOOL",
+    ),
+    Flag(
+        "controllers",
+        _names,
+        "controllers to run: '*' those that are on by default, 'name' one more, '-name' not this one; names are those "
+        "of kube-controller-manager",
+        "NAMES",
+    ),
     Flag("kubeconfig-out", Path, "write a kubeconfig with an admin's token here", "FILE"),
     Flag("kubeconfig-server", _server, "the server's URL in that kubeconfig", "URL"),
     Flag("workers", _count, "number of server processes on the port", "N"),

@@ -63,6 +63,7 @@ def launch(settings: Settings, control: int | None = None, throw_away: str | Non
     server stops when the other end is closed. It then removes the directory `throw_away`, which would be the starter's.
     """
     logs.configure(settings.log_format)
+    _check_controllers(settings)
     raise_descriptor_limit()
     guard = StopGuard(settings.shutdown_timeout) if settings.workers == 1 else None
     ending = Ending()
@@ -79,6 +80,13 @@ def launch(settings: Settings, control: int | None = None, throw_away: str | Non
     if ending.reason:
         raise LaunchError(ending.reason)
     return status
+
+
+def _check_controllers(settings: Settings) -> None:
+    """Raises InvalidSettings."""
+    from gateway.controllers.table import wanted
+
+    wanted(settings.controllers)
 
 
 def _run(

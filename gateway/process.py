@@ -20,8 +20,9 @@ import uvicorn
 
 from gateway.app import App, CannotServe
 from gateway.config import Settings
-from gateway.http.accepting import Acceptor, Quota, limits_of
-from gateway.http.protocol import Limits, Protocol
+from gateway.http.accepting import Acceptor, Quota
+from gateway.http.limits import Heads, Limits, limits_of
+from gateway.http.protocol import Protocol
 from gateway.memory import settle_malloc
 from gateway.stopping import StopGuard
 
@@ -43,7 +44,7 @@ class Server(uvicorn.Server):
         self, app: App, config: uvicorn.Config, ready: Callable[[], None], guard: StopGuard | None = None
     ) -> None:
         super().__init__(config)
-        self._app, self._ready, self._guard = app, ready, guard
+        self._app, self._ready, self._guard, self._heads = app, ready, guard, Heads()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
@@ -65,9 +66,11 @@ class Server(uvicorn.Server):
         if not self.should_exit:
             _settle_garbage_collection()
             self._ready()
+            self._app.started()
 
     def _protocol(self, limits: Limits, lost: Callable[[], None]) -> Protocol:
-        return Protocol(self.config, self.server_state, self.lifespan.state, limits=limits, lost=lost)
+        state = self.server_state, self.lifespan.state
+        return Protocol(self.config, *state, limits=limits, lost=lost, heads=self._heads)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begins the shutdown; uvicorn's own would let the signal end the process once that is done."""

@@ -28,7 +28,7 @@ def transformed(request: Request, resource: Resource, verb: str) -> Representati
     lists = verb in ("list", "deletecollection")
     if transform.kind == PARTIAL and lists:
         raise _refused(f"you requested {PARTIAL}, but the requested object is a list", resource, "List")
-    if transform.kind == PARTIAL_LIST and not lists:
+    if transform.kind == PARTIAL_LIST and not lists and verb != "watch":
         raise _refused(f"you requested {PARTIAL_LIST}, but the requested object is not a list", resource, "")
     return representation
 

@@ -26,6 +26,7 @@ class StoredObject:
     raw: bytes
     revision: int
     corrupt: str = ""  # why the value can't be read
+    anew: bool = False  # whether etcd has it otherwise, in a form that is to be written anew with the next write
 
     @property
     def value(self) -> bytes:
@@ -96,5 +97,9 @@ class Conflict(StorageError):
         self.current = current
 
 
+class Fenced(StorageError):
+    """The writer had the right to write from a lease that it no longer holds."""
+
+
 # A write that was answered with one of these was certainly not made.
-REFUSALS = (KeyExists, Conflict, TooLarge, NoSpace, PermissionDenied, Unauthenticated)
+REFUSALS = (KeyExists, Conflict, Fenced, TooLarge, NoSpace, PermissionDenied, Unauthenticated)

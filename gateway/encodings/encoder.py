@@ -34,6 +34,12 @@ class Shape:
     type: Callable[[], Type]
     columns: Callable[[], Columns]  # of tables
     in_version: Callable[[JsonObject, str], JsonObject]  # an object of the kind in another apiVersion
+    custom: bool = False  # of a definition: a list's items have their kind, and its metadata a continue token, "" too
+
+    @property
+    def item_head(self) -> bytes:
+        """What a list's items begin with, before their metadata."""
+        return self.head if self.custom else b"{"
 
     def json(self, entry: Entry) -> bytes:
         """An entry as a JSON object. Raises CorruptObject for one that can't be read."""

@@ -33,7 +33,9 @@ class JsonEncoder:
         return b"%b%b\n" % (self.shape.head, entry.tail)
 
     def items(self, entries: Sequence[Entry], first: bool) -> bytes:
-        return (b"{" if first else b",{") + b",{".join([entry.tail for entry in entries])
+        head = self.shape.item_head
+        between = b"," + head
+        return (head if first else between) + between.join([entry.tail for entry in entries])
 
     def list(self, meta: ListMeta, groups: Sequence[bytes], count: int) -> Sequence[bytes]:
         return (list_head(self.shape, meta), *groups, b"]}\n")
@@ -58,6 +60,8 @@ def list_head(shape: Shape, meta: ListMeta) -> bytes:
         more = b',"continue":' + dumps(meta.continuation)
         if meta.remaining is not None:
             more += b',"remainingItemCount":%d' % meta.remaining
+    elif shape.custom:
+        more = b',"continue":""'
     return b'%b%d"%b},"items":[' % (shape.list_head, meta.revision, more)
 
 

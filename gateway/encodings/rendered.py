@@ -43,7 +43,7 @@ class RenderedEncoder(JsonEncoder):
 
     def items(self, entries: Sequence[Entry], first: bool) -> bytes:
         render, separator = self._format.item, self._format.separator
-        made = separator.join([render(loads(b"{" + entry.tail)) for entry in entries])
+        made = separator.join([render(loads(self.shape.item_head + entry.tail)) for entry in entries])
         return made if first else separator + made
 
     def list(self, meta: ListMeta, groups: Sequence[bytes], count: int) -> Sequence[bytes]:

@@ -24,6 +24,7 @@ _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _MEMO_LIMIT = 1024
 MEMORABLE = 256  # bytes of a header that is remembered; clients' own are shorter
 _LONGEST = 64 * 1024  # characters of a header that are read
+_LONGEST_TYPE = 4096  # bytes of a body's media type with its parameters
 _CLAUSES = 4096  # clauses of a header that are read
 _PARAMETERS = 16  # parameters of a clause that are read
 _INSERTED = 12  # clauses that Go sorts by insertion
@@ -251,6 +252,8 @@ def body_media_type(content_type: bytes) -> str:
     """
     if content_type in (b"", b"application/json"):
         return MEDIA_TYPES[0]
+    if len(content_type) > _LONGEST_TYPE:
+        raise unsupported_body(MEDIA_TYPES)
     media, _, parameters = content_type.decode("latin-1").partition(";")
     media_type = media.strip().lower()
     if media_type not in MEDIA_TYPES or not _well_formed(parameters):

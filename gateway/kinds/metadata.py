@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import time
+from calendar import timegm
 from os import urandom
+from typing import Any
 
 from gateway.http.status import StatusError, bad_request
 from gateway.jsontypes import JsonObject
@@ -38,6 +40,11 @@ def now_text() -> str:
 def time_text(seconds: int) -> str:
     """A Unix time as RFC 3339 in seconds."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def seconds_of(text: str) -> int:
+    """The Unix time of a metav1.Time, RFC 3339 in whole seconds."""
+    return timegm(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S"))
 
 
 def wipe_system_fields(meta: JsonObject) -> None:
@@ -94,15 +101,13 @@ def drop_duplicate_owners(meta: JsonObject, warnings: list[str], *, after_admiss
     references = meta.get("ownerReferences")
     if not references or len(references) < 2:
         return
-    kept: list[JsonObject] = []
+    kept: dict[tuple[tuple[str, Any], ...], JsonObject] = {}
     duplicates: list[str] = []
     for reference in references:
-        if reference in kept:
+        if kept.setdefault(tuple(sorted(reference.items())), reference) is not reference:
             duplicates.append(reference.get("uid", ""))
-        else:
-            kept.append(reference)
     if duplicates:
-        meta["ownerReferences"] = kept
+        meta["ownerReferences"] = list(kept.values())
         when = " after mutating admission happens" if after_admission else ""
         warnings.append(_DUPLICATE_OWNERS.format(when, ", ".join(duplicates)))
 

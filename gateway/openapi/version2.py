@@ -14,6 +14,7 @@ from typing import Any
 from gateway.encodings.protobuf_values import delimited, tag
 from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.kinds.registry import Registry
+from gateway.openapi.custom import custom_schemas
 from gateway.openapi.schemas import PATCH, REFERENCE, schemas_of
 from gateway.schema.catalog import META, document
 
@@ -46,7 +47,8 @@ def _document(registry: Registry) -> JsonObject:
     definitions: JsonObject = {}
     for group, versions in registry.groups.items():
         for version in versions:
-            for name, schema in schemas_of(_roots(registry, group, version), group, version).items():
+            custom = custom_schemas(registry.of_version(group, version), version_2=True)
+            for name, schema in (schemas_of(_roots(registry, group, version), group, version) | custom).items():
                 known = definitions.setdefault(name, _converted(schema))
                 _add_kinds(known, schema)
     info = {"title": "Kubernetes", "version": document()["version"]}
@@ -57,6 +59,9 @@ def _roots(registry: Registry, group: str, version: str) -> list[str]:
     roots = [META + name for name in ("Status", "DeleteOptions", "WatchEvent")] + [PATCH]
     for resource in registry.of_version(group, version):
         if not resource.kind.endswith("Options"):
+            if resource.custom:
+                roots += [META + "ObjectMeta", META + "ListMeta"]
+                continue
             roots.append(resource.type_name)
             if "list" in resource.verbs:
                 roots.append(f"{resource.type_name}List")

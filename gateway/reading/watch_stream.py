@@ -78,6 +78,8 @@ class WatchStream:
             yield self._error(expired(_TOO_OLD))
         except CorruptObject as error:
             yield self._error(as_status(error))
+        except StatusError as error:  # objects could not be converted
+            yield self._error(error)
         except StorageError as error:
             yield self._error(service_unavailable(str(error)))
 
@@ -118,6 +120,7 @@ class WatchStream:
             if match is not None:
                 part = [entry for entry in part if match(entry.attributes(attributes_of))]
             if part:
+                await self.endpoint.versions.all(part)
                 yield self.view.initial(part)
         if self.options.send_initial_events and self.options.allow_bookmarks:
             yield self.encoder.bookmark(page.revision, initial_events_end=True)
@@ -127,6 +130,8 @@ class WatchStream:
         stopping, history = endpoint.services.stopping, endpoint.cache.history
         while not stopping.is_set() and not endpoint.retired:
             if self.position < history.end:
+                if endpoint.versions.converts:
+                    await endpoint.versions.all(view.next(self.position))
                 chunk, self.position = view.chunk(self.position)
                 if chunk:
                     yield chunk
@@ -160,6 +165,8 @@ class WatchStream:
     async def _resume(self, revision: int) -> AsyncIterator[bytes]:
         """What came after a revision and is no longer in the cache's history; sets the position to follow from."""
         history = self.endpoint.cache.history
+        if revision < self.endpoint.resource.model.since:
+            raise Compacted(revision, revision)
         if revision > self.endpoint.store.cache.reached and not await self._reached(revision):
             return
         while True:

@@ -24,6 +24,8 @@ _INT32 = Type(Kind.INT32, "int32")
 _FREE = Type(Kind.ANY, "interface {}", structural=True)
 _FREE_OBJECT = Type(Kind.STRUCT, "map[string]interface {}", elem=_FREE, structural=True)
 _FREE_LIST = Type(Kind.LIST, "[]interface {}", elem=_FREE, structural=True)
+_BARE_OBJECT = Type(Kind.STRUCT, "map[string]interface {}", structural=True)
+_BARE_LIST = Type(Kind.LIST, "[]interface {}", elem=_BARE_OBJECT, structural=True)
 _UINT8 = Type(Kind.INT32, "uint8")
 
 
@@ -81,7 +83,7 @@ class _Examiner:
         elif kind is Kind.LIST and isinstance(value, list):
             self.items(type_, value)
         elif type_.structural:
-            self.free(value)
+            self.free(value, known=kind is Kind.ANY or type_.preserves)
         elif kind is Kind.ANY:
             if type_.elem is not None:
                 _schema_or(type_, value)
@@ -128,12 +130,12 @@ class _Examiner:
                 self.value(_elem(type_), item)
                 self.path = before
 
-    def free(self, value: Any) -> None:
-        """JSON that a structural schema says nothing of, or of which validation will complain."""
+    def free(self, value: Any, known: bool = True) -> None:
+        """JSON that a structural schema says nothing of, or (not `known`) of which validation will complain."""
         if isinstance(value, dict):
-            self.members(_FREE_OBJECT, value)
+            self.members(_FREE_OBJECT if known else _BARE_OBJECT, value)
         elif isinstance(value, list):
-            self.items(_FREE_LIST, value)
+            self.items(_FREE_LIST if known else _BARE_LIST, value)
 
     def items(self, type_: Type, value: list[Any]) -> None:
         before = self.path

@@ -95,8 +95,7 @@ class ApiServer:
             f"--cert-dir={self.ca_file.parent}",
             f"--kubeconfig-out={self.kubeconfig}",
             f"--control-fd={control}",
-            # nothing makes service accounts here, and pods shall be created all the same
-            "--disable-admission-plugins=ServiceAccount",
+            "--controllers=*,pod-garbage-collector-controller",  # there is no kubelet
             *token,
             *self._flags,
         ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from gateway.http.status import bad_request, invalid
 from gateway.jsontypes import JsonObject
@@ -18,6 +19,7 @@ from gateway.validation.objectmeta import validate_field_manager
 Query = Mapping[str, Sequence[str]]
 
 MANAGER_MAX_LENGTH = 128
+_LONGEST_AGENT = 64 * 1024  # bytes of a User-Agent that are looked at
 META_GROUP = "meta.k8s.io"
 _FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
 UNSAFE_DELETE = "ignoreStoreReadErrorWithClusterBreakingPotential"
@@ -132,9 +134,9 @@ def manager_of(option: str, user_agent: bytes) -> str:
     """The field manager of a request: the option, else the part of the User-Agent before "/", else "unknown"."""
     if option:
         return option
-    prefix = user_agent.partition(b"/")[0].decode("utf-8", "replace")
+    prefix = user_agent[:_LONGEST_AGENT].partition(b"/")[0].decode("utf-8", "replace")
     if len(prefix) > MANAGER_MAX_LENGTH or not prefix.isprintable():
-        printable = "".join(char for char in prefix if char.isprintable())
+        printable = "".join(islice(filter(str.isprintable, prefix), MANAGER_MAX_LENGTH))
         prefix = printable.encode()[:MANAGER_MAX_LENGTH].decode("utf-8", "ignore")
     return prefix or "unknown"
 
