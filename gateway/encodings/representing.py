@@ -27,6 +27,11 @@ async def represented_entry(encoder: Encoder, entry: Entry, apart: Apart) -> byt
     """An object of the cache, as GET answers it."""
     if entry.size > _OFFLOAD_ENTRY and isinstance(encoder, RenderedEncoder | WholeEncoder) and encoder.apart:
         return await apart.yaml(encoder.json_entry(entry))
+    if entry.size > _OFFLOAD and not encoder.streamable:
+        from gateway.encodings.protobuf_encoder import ProtobufEncoder  # protobuf alone needs it
+
+        if isinstance(encoder, ProtobufEncoder):
+            return await beside(lambda: encoder.fresh(entry))
     if entry.size > _OFFLOAD:
         await next_turn()
     return encoder.entry(entry)
