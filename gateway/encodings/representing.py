@@ -15,6 +15,7 @@ from gateway.encodings.whole import WholeEncoder
 from gateway.http.beside import beside
 from gateway.http.exchange import JSON_TYPE, Request, Response
 from gateway.http.negotiation import JSON
+from gateway.http.turns import next_turn
 from storage.entry import Entry
 
 _OFFLOAD = 64 * 1024  # bytes from which the event loop does not do it itself
@@ -26,6 +27,13 @@ async def represented_entry(encoder: Encoder, entry: Entry, apart: Apart) -> byt
     """An object of the cache, as GET answers it."""
     if entry.size > _OFFLOAD_ENTRY and isinstance(encoder, RenderedEncoder | WholeEncoder) and encoder.apart:
         return await apart.yaml(encoder.json_entry(entry))
+    if entry.size > _OFFLOAD and not encoder.streamable:
+        from gateway.encodings.protobuf_encoder import ProtobufEncoder  # protobuf alone needs it
+
+        if isinstance(encoder, ProtobufEncoder):
+            return await beside(lambda: encoder.fresh(entry))
+    if entry.size > _OFFLOAD:
+        await next_turn()
     return encoder.entry(entry)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -103,7 +104,7 @@ def test_clients_that_stop_reading_take_places_and_little_memory(server: ApiServ
         assert answer.json["details"]["retryAfterSeconds"] == 1
     finally:
         for wire in wires:
-            wire.socket.close()
+            wire.socket.shutdown(socket.SHUT_RDWR)
     deadline = time.monotonic() + 5
     while ask(server, "GET", f"{LIST}&pretty=1").status != 200:  # places come back as soon as the clients are gone
         assert time.monotonic() < deadline
