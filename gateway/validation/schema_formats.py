@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from calendar import monthrange
 from collections.abc import Callable
 from ipaddress import IPv6Address
+from typing import Any
 
 import re2
 
@@ -15,35 +15,44 @@ NUMBER_FORMATS = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 Check = Callable[[str], bool]
 
+_OPTIONS = re2.Options()
+_OPTIONS.log_errors = False
+
+
+def _re(pattern: str) -> Any:
+    """A pattern of RE2, which takes no longer than a text is long, whatever the text."""
+    return re2.compile(pattern, _OPTIONS)
+
+
+_isbn10, _isbn13 = _re("[0-9]{9}[0-9X]").fullmatch, _re("[0-9]{13}").fullmatch
+_scheme = _re("[A-Za-z][A-Za-z0-9+.-]*:").match
 # a lone name, or labels and a top-level domain of letters; symbols of any script are letters too, but in the last
 _NAME = r"[0-9\p{S}\p{L}]"
-_hostname = re2.compile(
+_hostname = _re(
     rf"{_NAME}(?:-?{_NAME}{{0,62}})?|(?:{_NAME}(?:[0-9\p{{S}}\p{{L}}-]{{0,61}}{_NAME})?\.)+\p{{L}}{{2,63}}"
 ).fullmatch
 _HEX = "[0-9a-fA-F]"
-_date_parts = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})").fullmatch
-_time_parts = re.compile(
-    r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:.[0-9]+)?(?:z|[+-][0-9]{2}:[0-9]{2})", re.DOTALL
-).fullmatch
-_card = re.compile(
+_date_parts = _re(r"([0-9]{4})-([0-9]{2})-([0-9]{2})").fullmatch
+_time_parts = _re(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:.[0-9]+)?(?:z|[+-][0-9]{2}:[0-9]{2})").fullmatch
+_card = _re(
     r"4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}"
     r"|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35[0-9]{3})[0-9]{11}"
 ).fullmatch
 _SHADE = r"(?:0|[1-9][0-9]?|1[0-9][0-9]?|2[0-4][0-9]|25[0-5])"
-_not_digits = re.compile(r"[^0-9]+")
-_dashes = re.compile(r"[\s-]+", re.ASCII)
-_go_duration = re.compile(r"[-+]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)").fullmatch
-_scala_duration = re.compile(r"([0-9]+)\s*([A-Za-zµ]+)", re.ASCII).findall
+_not_digits = _re(r"[^0-9]+")
+_dashes = _re(r"[\s-]+")
+_go_duration = _re(r"[-+]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)").fullmatch
+_scala_duration = _re(r"([0-9]+)\s*([A-Za-zµ]+)").findall
 _UNITS = (
     ("ns", "nano"), ("us", "µs", "micro"), ("ms", "milli"), ("s", "second"), ("m", "min", "minute"),
     ("h", "hr", "hour"), ("d", "day"), ("w", "wk", "week"),
 )  # fmt: skip
-_email = re.compile(
-    r"(?:[^<>@,;:\\\"\[\]()]*<)?[A-Za-z0-9!#$%&'*+/=?^_`{|}~\x80-\U0010ffff-]+"
-    r"(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~\x80-\U0010ffff-]+)*@(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~\x80-\U0010ffff-]+"
-    r"(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~\x80-\U0010ffff-]+)*|\[[^\[\]]*\])>?"
+_email = _re(
+    r"(?:[^<>@,;:\\\"\[\]()]*<)?[A-Za-z0-9!#$%&'*+/=?^_`{|}~\x{80}-\x{10ffff}-]+"
+    r"(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~\x{80}-\x{10ffff}-]+)*@(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~\x{80}-\x{10ffff}-]+"
+    r"(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~\x{80}-\x{10ffff}-]+)*|\[[^\[\]]*\])>?"
 ).fullmatch
-_mac = re.compile(
+_mac = _re(
     rf"{_HEX}{{2}}(?:(?::{_HEX}{{2}}){{5}}|(?:-{_HEX}{{2}}){{5}}|(?::{_HEX}{{2}}){{7}}|(?:-{_HEX}{{2}}){{7}}"
     rf"|(?::{_HEX}{{2}}){{19}}|(?:-{_HEX}{{2}}){{19}})"
     rf"|{_HEX}{{4}}(?:(?:\.{_HEX}{{4}}){{2}}|(?:\.{_HEX}{{4}}){{3}}|(?:\.{_HEX}{{4}}){{9}})"
@@ -51,7 +60,7 @@ _mac = re.compile(
 
 
 def _by(pattern: str) -> Check:
-    match = re.compile(pattern, re.ASCII).fullmatch
+    match = _re(pattern).fullmatch
     return lambda text: match(text) is not None
 
 
@@ -127,14 +136,14 @@ def _is_card(text: str) -> bool:
 
 def _is_isbn10(text: str) -> bool:
     digits = _dashes.sub("", text)
-    if re.fullmatch(r"[0-9]{9}[0-9X]", digits) is None:
+    if _isbn10(digits) is None:
         return False
     return sum((i + 1) * (10 if char == "X" else int(char)) for i, char in enumerate(digits)) % 11 == 0
 
 
 def _is_isbn13(text: str) -> bool:
     digits = _dashes.sub("", text)
-    if re.fullmatch(r"[0-9]{13}", digits) is None:
+    if _isbn13(digits) is None:
         return False
     return sum((3 if i % 2 else 1) * int(char) for i, char in enumerate(digits)) % 10 == 0
 
@@ -144,7 +153,7 @@ def _is_uri(text: str) -> bool:
 
     if not text or any(ord(char) < 0x20 or ord(char) == 0x7F for char in text):
         return False
-    scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", text)
+    scheme = _scheme(text)
     if scheme is None and not text.startswith("/"):
         return False
     try:

@@ -1,0 +1,79 @@
+"""Names of definitions, and their conditions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gateway.customresources.conditions import settled
+from gateway.customresources.definition import condition, is_true
+from gateway.customresources.names import claim
+
+NAMES = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
+
+
+def definition(status: dict[str, Any] | None = None, **names: Any) -> dict[str, Any]:
+    spec = {"group": "e.com", "names": {**NAMES, **names}, "versions": []}
+    return {"metadata": {"name": "widgets.e.com"}, "spec": spec, "status": status or {}}
+
+
+def taking(**names: Any) -> dict[str, Any]:
+    return {"status": {"acceptedNames": names}}
+
+
+@pytest.mark.parametrize(
+    ("other", "reason", "lost"),
+    [
+        ({"plural": "widgets"}, "PluralConflict", "plural"),
+        ({"singular": "widgets"}, "PluralConflict", "plural"),
+        ({"shortNames": ["widget"]}, "SingularConflict", "singular"),
+        ({"kind": "Widget"}, "KindConflict", "kind"),
+        ({"listKind": "Widget"}, "KindConflict", "kind"),
+        ({"kind": "WidgetList"}, "ListKindConflict", "listKind"),
+    ],
+)
+def test_a_name_that_another_definition_has_is_not_given(other: dict[str, Any], reason: str, lost: str) -> None:
+    found = claim(definition(), [taking(**other)])
+    assert found.reason == reason
+    assert found.message == f'"{NAMES[lost]}" is already in use'
+    assert found.accepted == {key: name for key, name in NAMES.items() if key != lost}
+
+
+def test_short_names_are_given_together_or_not_at_all() -> None:
+    found = claim(definition(shortNames=["a", "b", "c"]), [taking(plural="b", shortNames=["c"])])
+    assert found.reason == "ShortNamesConflict"
+    assert found.message == '["b" is already in use, "c" is already in use]'
+    assert "shortNames" not in found.accepted
+
+
+def test_a_definition_keeps_the_names_that_it_has() -> None:
+    own = definition({"acceptedNames": {**NAMES, "shortNames": ["w"]}}, shortNames=["w"])
+    assert claim(own, [taking(**NAMES, shortNames=["w"])]).reason == ""
+
+
+def test_conditions_move_only_with_their_status() -> None:
+    first = settled(definition(), [], "2024-01-01T00:00:00Z")
+    assert is_true(first, "NamesAccepted")
+    assert is_true(first, "Established")
+    assert settled(first, [], "2024-01-02T00:00:00Z") is first
+    first["spec"]["names"]["shortNames"] = ["taken"]
+    refused = settled(first, [taking(plural="taken")], "2024-01-03T00:00:00Z")
+    assert is_true(refused, "Established")
+    accepted = condition(refused, "NamesAccepted")
+    assert accepted is not None
+    assert (accepted["status"], accepted["lastTransitionTime"]) == ("False", "2024-01-03T00:00:00Z")
+
+
+def test_a_protected_group_tells_whether_it_is_approved() -> None:
+    protected = definition()
+    protected["spec"]["group"] = "x.k8s.io"
+    for annotation, status, reason in (
+        ("https://e.com/1", "True", "ApprovedAnnotation"),
+        ("unapproved, a test", "False", "UnapprovedAnnotation"),
+        ("yes", "False", "InvalidAnnotation"),
+    ):
+        protected["metadata"]["annotations"] = {"api-approved.kubernetes.io": annotation}
+        found = condition(settled(protected, [], ""), "KubernetesAPIApprovalPolicyConformant")
+        assert found is not None
+        assert (found["status"], found["reason"]) == (status, reason)
