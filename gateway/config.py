@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from storage.etcd import EtcdSettings
 
 
-AUTHORIZATION_MODES = ("AlwaysAllow",)  # those that are served
+AUTHORIZATION_MODES = ("RBAC", "AlwaysAllow", "AlwaysDeny")  # those that are served
 
 
 class InvalidSettings(Exception):
@@ -41,7 +41,7 @@ class Settings:
     token_auth_file: Path | None = None
     admin_token: str = ""  # a token of system:masters besides those of the file
     anonymous_auth: bool = True
-    authorization_mode: tuple[str, ...] = ("AlwaysAllow",)
+    authorization_mode: tuple[str, ...] = ("RBAC",)
     service_cluster_ip_range: str = "10.0.0.0/24"
     service_node_port_range: tuple[int, int] = (30000, 32767)
     service_account_issuer: str = "https://kubernetes.default.svc.cluster.local"

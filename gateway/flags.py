@@ -93,7 +93,9 @@ FLAGS = (
     Flag("token-auth-file", Path, 'CSV of bearer tokens: token,user,uid,"group1,group2"', "FILE"),
     Flag("admin-token", str, "bearer token of an administrator; made up where one is needed", "TOKEN"),
     Flag("anonymous-auth", _boolean, "let requests without credentials in as system:anonymous", "BOOL"),
-    Flag("authorization-mode", _names, "AlwaysAllow: any authenticated user may do everything", "MODES"),
+    Flag(
+        "authorization-mode", _names, "who decides, in order: RBAC, AlwaysAllow, AlwaysDeny", "MODES"
+    ),
     Flag("service-cluster-ip-range", _network, "range that services' cluster IPs are taken from", "CIDR"),
     Flag("service-node-port-range", _ports, "range that services' node ports are taken from", "LOW-HIGH"),
     Flag("service-account-issuer", str, "issuer of service account tokens", "URL"),

@@ -34,6 +34,7 @@ FLAGS = (  # those of the server that was recorded
     "--service-cluster-ip-range=10.0.0.0/24",
     "--service-account-issuer=https://k",
     "--allow-privileged",
+    "--authorization-mode=RBAC",
 )
 Report = dict[str, list[dict[str, Any]]]
 

@@ -17,6 +17,7 @@ from gateway.controllers.bootstrap_objects import (
     service_network,
     with_address,
 )
+from gateway.controllers.bootstrap_roles import completed, default_roles
 from gateway.controllers.flow_control_objects import flow_control
 from gateway.endpoints.table import Endpoints
 from gateway.jsontypes import JsonObject, loads
@@ -34,6 +35,7 @@ BOOTSTRAP_HOOKS = (
     "bootstrap-controller",
     "scheduling/bootstrap-system-priority-classes",
     "start-service-ip-repair-controllers",
+    "rbac/bootstrap-roles",
 )
 
 
@@ -47,6 +49,7 @@ async def bootstrap(endpoints: Endpoints) -> None:
         *service_network(settings.service_cluster_ip_range, settings.secure_port, now_text()),
     ]
     await _create_missing(endpoints, objects)
+    await _reconcile_roles(endpoints)
     own = list(advertised_endpoints(address, settings.secure_port))
     await _create_missing(endpoints, own)
     for each in own:
@@ -64,6 +67,28 @@ async def bootstrap_descriptions(endpoints: Endpoints) -> None:
 async def _create_missing(endpoints: Endpoints, objects: Iterable[BootstrapObject]) -> None:
     missing = [each for each in objects if endpoints.services.store.cached(_key(endpoints, each)) is None]
     await asyncio.gather(*(_create(endpoints, each) for each in missing))
+
+
+async def _reconcile_roles(endpoints: Endpoints) -> None:
+    """Makes the default roles and bindings, and completes those that are there."""
+    roles = list(default_roles())
+    await _create_missing(endpoints, roles)
+    for each in roles:
+        await _complete(endpoints, each)
+
+
+async def _complete(endpoints: Endpoints, wanted: BootstrapObject) -> None:
+    resource = endpoints.registry.resources[wanted.group, wanted.version, wanted.resource, ""]
+    key, store = _key(endpoints, wanted), endpoints.services.store
+    cached = store.cached(key)
+    if cached is None or cached.corrupt or completed(loads(cached.value), wanted.content) is None:
+        return
+
+    async def make(current: StoredObject | None) -> Decision:
+        made = None if current is None else completed(loads(current.value), wanted.content)
+        return KEEP if made is None else Put(encode_stored(made, resource.kind, resource.storage_version))
+
+    await change(store, key, make)
 
 
 async def _create(endpoints: Endpoints, wanted: BootstrapObject) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from gateway.access.authorization import AuthenticatedOnly
+from gateway.access.authorization import AlwaysAllow
+from gateway.access.rbac.policy import Policy
 from gateway.admission.lookup import Lookup
 from gateway.config import Settings
 from gateway.endpoints.table import Endpoints
@@ -39,7 +40,8 @@ class Api:
         services: Any = SimpleNamespace(
             settings=settings,
             store=store,
-            authorizer=AuthenticatedOnly(),
+            authorizer=AlwaysAllow(),
+            policy=Policy(),
             lookup=Lookup(store, settings.etcd_prefix),
         )
         self.endpoints = Endpoints(registry, services)
