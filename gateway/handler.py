@@ -139,7 +139,9 @@ class Handler:
     async def _admit(self, request: Request, scope: Scope) -> None:
         """Authenticates and authorizes; raises StatusError 400, 401 or 403."""
         services = self._gateway.services
-        user = services.authenticator.authenticate(request.headers)
+        user = await services.authenticator.authenticate(
+            request.headers, scope["headers"], scope.get("client_certificate", b"")
+        )
         if user is None:
             raise StatusError(401, "Unauthorized", "Unauthorized")
         request.user = user

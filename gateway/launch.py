@@ -78,7 +78,8 @@ def _prepared(settings: Settings, stack: ExitStack) -> tuple[Settings, socket.so
             settings = replace(settings, admin_token=settings.admin_token or secrets.token_urlsafe(24))
         made = _result(certificates, "certificates")
         try:
-            context = server_context(made.certificate, made.key)
+            authorities = [each for each in (settings.client_ca_file, settings.requestheader_client_ca_file) if each]
+            context = server_context(made.certificate, made.key, authorities)
             ca = made.ca.read_bytes()
         except (OSError, ssl.SSLError) as error:
             raise LaunchError(f"cannot use {made.certificate} and {made.key}: {error}") from None

@@ -85,16 +85,16 @@ def build_gateway(settings: Settings) -> Gateway:
 
     consistent = ConsistentReads(cache, probe, feed.request_progress)
     store = EtcdStore(client, cache, Reads(client, cache, consistent), feed.acknowledged)
-    policy = Policy()
+    policy, lookup = Policy(), Lookup(store, settings.etcd_prefix)
     services = Services(
         settings=settings,
-        authenticator=authenticator_of(settings),
+        authenticator=authenticator_of(settings, lookup),
         authorizer=authorizer_of(settings, policy),
         policy=policy,
         client=client,
         feed=feed,
         store=store,
-        lookup=Lookup(store, settings.etcd_prefix),
+        lookup=lookup,
     )
     registry = builtin_registry()
     endpoints = Endpoints(registry, services)

@@ -34,8 +34,8 @@ def own_rules(modes: Sequence[str], policy: Policy, user: User, namespace: str) 
         if mode == "AlwaysAllow":
             rules = FULL_AUTHORITY
         elif mode == "RBAC":
-            rules, problems = policy.rules_for(user, namespace)
-            errors += [aggregated(problems)] if problems else []
+            rules, missing = policy.rules_for(user, namespace)
+            errors += [aggregated([role.missing() for role in missing])] if missing else []
         elif mode in _UNKNOWN:
             found.incomplete = True
             errors.append(_UNKNOWN[mode])

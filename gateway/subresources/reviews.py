@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from gateway.access.authentication import INVALID_TOKEN, InvalidCredentials, bearer_token
 from gateway.access.authorization import Decision
 from gateway.access.rules import own_rules
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.http.request_info import RequestInfo
-from gateway.http.user import ANONYMOUS, User, extra_of
+from gateway.http.user import User, extra_of
 from gateway.jsontypes import JsonObject, dump_line
 from gateway.kinds import metadata
 from gateway.kinds.attributes import Attributes
@@ -41,12 +42,18 @@ async def token_review(endpoint: Endpoint, request: Request) -> Response:
     token = (review.get("spec") or {}).get("token", "")
     if not token:
         raise status.bad_request("token is required for TokenReview in authentication")
-    known = [endpoint.services.settings.service_account_issuer]
-    audiences = [each for each in review["spec"].get("audiences") or known if each in known]
-    user = endpoint.services.authenticator.authenticate({b"authorization": b"Bearer " + token.encode()})
-    review["status"] = {"user": {}, "error": "invalid bearer token"}
-    if user is not None and user.name != ANONYMOUS and audiences:
-        review["status"] = {"authenticated": True, "user": _user_info(user), "audiences": audiences}
+    authenticator = endpoint.services.authenticator
+    try:
+        # as it would come in a header, with nothing behind a space
+        bearer = bearer_token(b"Bearer " + token.encode("utf-8", "surrogateescape"))
+        if bearer is None:
+            raise InvalidCredentials(INVALID_TOKEN)
+        found = await authenticator.review(bearer, review["spec"].get("audiences") or authenticator.audiences)
+    except InvalidCredentials as error:
+        review["status"] = {"user": {}, "error": str(error)}
+    else:
+        user, audiences = _user_info(found.user), list(found.audiences)
+        review["status"] = {"authenticated": True, "user": user, "audiences": audiences}
     return created_object(review, endpoint.resource)
 
 

@@ -49,7 +49,7 @@ class RBAC:
         for named, role in policy.granted(user, info.namespace):
             rules = policy.rules(role)
             if rules is None:
-                errors[role.missing().message] = None
+                errors[role.missing()] = None
                 continue
             for rule in rules:
                 if rule.allows(info, combined):

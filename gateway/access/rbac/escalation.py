@@ -65,7 +65,8 @@ class EscalationGuard:
             return
         rules = self._policy.rules(role)
         if rules is None:
-            raise role.missing()
+            resource = attributes.resource
+            raise status.not_found(resource.group, resource.resource, role.name)
         self._check_rights(attributes, obj, rules)
 
     def _check_rights(self, attributes: Attributes, obj: JsonObject, wanted: Sequence[Rule]) -> None:
@@ -78,7 +79,8 @@ class EscalationGuard:
         if not missing:
             return
         text = f"{intro} not currently held:\n" + "\n".join(described(missing))
-        _, errors = self._policy.rules_for(user, attributes.info.namespace)
+        _, absent = self._policy.rules_for(user, attributes.info.namespace)
+        errors = [role.missing(plural=True) for role in absent]
         raise _refused(attributes, obj, f"{text}; resolution errors: [{aggregated(errors)}]" if errors else text)
 
     def _lacking(self, attributes: Attributes, wanted: Sequence[Rule]) -> list[JsonObject]:

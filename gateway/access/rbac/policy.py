@@ -8,7 +8,6 @@ from enum import Enum
 
 from gateway.access.rbac.rules import Rule, compile_rules
 from gateway.http import status
-from gateway.http.status import StatusError
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 from gateway.validation.field import go_quote
@@ -40,9 +39,9 @@ class RoleRef:
     namespace: str
     name: str
 
-    def missing(self) -> StatusError:
-        """404 for a role that is not there, as kube-apiserver's cache of roles has it."""
-        return status.not_found(GROUP, self.kind.lower(), self.name)
+    def missing(self, plural: bool = False) -> str:
+        """What is said of a role that is not there; kube-apiserver's store names resources, its cache kinds."""
+        return status.not_found(GROUP, self.kind.lower() + "s" * plural, self.name).message
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +161,10 @@ class Policy:
                 for role, named in self._granted.get((scope, subject), {}).items():
                     yield named, role
 
-    def rules_for(self, user: User, namespace: str) -> tuple[list[Rule], list[str]]:
-        """All rules that apply to a user in a namespace, once for each binding, and what is wrong with bindings."""
+    def rules_for(self, user: User, namespace: str) -> tuple[list[Rule], list[RoleRef]]:
+        """All rules that apply to a user in a namespace, once for each binding, and roles that are not there."""
         found: list[Rule] = []
-        errors: list[str] = []
+        missing: list[RoleRef] = []
         seen: set[_Key] = set()
         for named, role in self.granted(user, namespace):
             new = {(each.namespace, each.name) for each in named.values()} - seen
@@ -174,10 +173,10 @@ class Policy:
             seen |= new
             rules = self.rules(role)
             if rules is None:
-                errors.append(role.missing().message)
+                missing.append(role)
             else:
                 found += rules * len(new)
-        return found, list(dict.fromkeys(errors))
+        return found, list(dict.fromkeys(missing))
 
 
 def role_ref(binding: JsonObject, namespace: str) -> RoleRef:

@@ -1,0 +1,55 @@
+"""Static tokens: a CSV file of them ("Authenticating", "Static token file")."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+from gateway.access.authentication import Authenticated, with_authenticated
+from gateway.http.user import User
+
+
+class InvalidTokenFile(Exception):
+    """A token file that cannot be read as kube-apiserver's CSV."""
+
+
+class StaticTokens:
+    """Tokens that are known from the start, good for every audience. Found by their digests: how long it takes to find
+    one tells nothing of it.
+    """
+
+    def __init__(self, users: Mapping[str, User]) -> None:
+        """`users` maps tokens to users, as `read_token_file` returns them."""
+        self._users = {_digest(token): user for token, user in users.items()}
+
+    async def authenticate(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
+        user = self._users.get(_digest(token))
+        return None if user is None else Authenticated(user, tuple(audiences))
+
+
+def _digest(token: str) -> bytes:
+    return sha256(token.encode("utf-8", "surrogateescape")).digest()
+
+
+def read_token_file(path: Path) -> dict[str, User]:
+    """Reads `token,user,uid[,"group1,group2"]` lines; raises InvalidTokenFile naming the line."""
+    return parse_tokens(path.read_text(encoding="utf-8"), str(path))
+
+
+def parse_tokens(text: str, source: str = "token file") -> dict[str, User]:
+    """The users of a token file's text, by token; each is a member of system:authenticated too."""
+    users: dict[str, User] = {}
+    for number, row in enumerate(csv.reader(io.StringIO(text), skipinitialspace=True), 1):
+        if not row or row[0].startswith("#"):
+            continue
+        if len(row) < 3:
+            raise InvalidTokenFile(f"{source}:{number}: expected 3 columns (token, user, uid) or 4, found {len(row)}")
+        token, name, uid = row[:3]
+        if not token:
+            continue
+        groups = tuple(group for group in row[3].split(",") if group) if len(row) > 3 else ()
+        users[token] = with_authenticated(User(name, groups, uid))
+    return users
