@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.access.authorization import AlwaysAllow
+from gateway.access.authorization import AlwaysAllow, require
 from gateway.access.rbac.policy import Policy
 from gateway.admission.lookup import Lookup
 from gateway.config import Settings
@@ -16,6 +16,7 @@ from gateway.http.exchange import Request
 from gateway.http.request_info import request_info
 from gateway.http.user import User
 from gateway.jsontypes import dumps, loads
+from gateway.kinds.attributes import Attributes
 from gateway.kinds.builtin import builtin_registry
 from gateway.verbs import verb_for
 from tests.unit.verbs.fake_store import FakeStore
@@ -27,6 +28,9 @@ NAMESPACE = {
     "spec": {"finalizers": ["kubernetes"]},
     "status": {"phase": "Active"},
 }
+
+
+ADMIN = User("admin", ("system:masters", "system:authenticated"))
 
 
 class Api:
@@ -49,9 +53,15 @@ class Api:
         self.store._put(b"/registry/namespaces/default", dumps(NAMESPACE))
 
     async def send(
-        self, method: str, path: str, body: Any = None, content_type: str = "application/json", query: str = ""
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        content_type: str = "application/json",
+        query: str = "",
+        user: User = ADMIN,
     ) -> tuple[int, Any]:
-        """The status and the decoded body; raises StatusError."""
+        """The status and the decoded body; raises StatusError. Whether the user may do it is asked too."""
         data = body if isinstance(body, bytes) else b"" if body is None else dumps(body)
 
         async def receive() -> dict[str, Any]:
@@ -59,7 +69,8 @@ class Api:
 
         request = Request(method, path, query.encode(), {b"content-type": content_type.encode()}, receive)
         request.info = info = request_info(method, path, request.query)
-        request.user = User("admin", ("system:masters", "system:authenticated"))
+        request.user = user
+        await require(self.endpoints.services.authorizer, Attributes(user, info))
         endpoint = self.endpoints.of(info.group, info.version, info.resource, info.subresource)
         response = await verb_for(info.verb, endpoint.resource)(endpoint, request)
         self.warnings = request.warnings
