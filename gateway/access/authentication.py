@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Protocol
 
 from gateway.http.user import ANONYMOUS, AUTHENTICATED_GROUP, UNAUTHENTICATED_GROUP, User
@@ -54,8 +55,12 @@ class Authenticator:
         *,
         certificates: Sequence[RequestAuthenticator] = (),
         anonymous: bool = True,
+        known: Mapping[bytes, User] | None = None,
     ) -> None:
-        """`audiences` are the API server's own: --api-audiences."""
+        """`audiences` are the API server's own: --api-audiences. `known` has users by the SHA-256 of the Authorization
+        header that alone names them: the first of `tokens` would find them too, but not as fast.
+        """
+        self._known = known or {}
         self._tokens, self._certificates, self.audiences = tuple(tokens), tuple(certificates), tuple(audiences)
         self._anonymous = ANONYMOUS_USER if anonymous else None
 
@@ -67,6 +72,11 @@ class Authenticator:
         `headers` has the first of each name, in lower case; `certificate` is the client's, DER, once TLS has verified
         it, b"" where there is none.
         """
+        header = headers.get(b"authorization")
+        if header is not None and not certificate:
+            user = self._known.get(sha256(header).digest())
+            if user is not None:
+                return user
         refused = False
         if certificate:
             for each in self._certificates:
@@ -77,7 +87,6 @@ class Authenticator:
                     continue
                 if user is not None:
                     return with_authenticated(user)
-        header = headers.get(b"authorization")
         token = None if header is None else bearer_token(header)
         if token is None:
             return None if refused else self._anonymous

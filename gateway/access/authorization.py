@@ -43,11 +43,18 @@ NO_OPINION = Verdict(Decision.NO_OPINION)
 class Authorizer(Protocol):
     """Decides by the user and the request info of attributes."""
 
+    def known(self, attributes: Attributes) -> Verdict | None:
+        """The verdict where it is known without waiting; None says nothing."""
+        ...
+
     async def authorize(self, attributes: Attributes) -> Verdict: ...
 
 
 class AlwaysAllow:
     """--authorization-mode=AlwaysAllow."""
+
+    def known(self, attributes: Attributes) -> Verdict | None:
+        return ALLOWED
 
     async def authorize(self, attributes: Attributes) -> Verdict:
         return ALLOWED
@@ -55,6 +62,9 @@ class AlwaysAllow:
 
 class AlwaysDeny:
     """--authorization-mode=AlwaysDeny."""
+
+    def known(self, attributes: Attributes) -> Verdict | None:
+        return None
 
     async def authorize(self, attributes: Attributes) -> Verdict:
         return Verdict(Decision.NO_OPINION, "Everything is forbidden.")
@@ -65,6 +75,12 @@ class Masters:
 
     def __init__(self, others: Sequence[Authorizer]) -> None:
         self._others = tuple(others)
+        self._known = self._others[0].known if len(self._others) == 1 else _unknown
+
+    def known(self, attributes: Attributes) -> Verdict | None:
+        if MASTERS_GROUP in attributes.user.groups:
+            return ALLOWED
+        return self._known(attributes)
 
     async def authorize(self, attributes: Attributes) -> Verdict:
         if MASTERS_GROUP in attributes.user.groups:
@@ -82,10 +98,14 @@ class Masters:
         return Verdict(Decision.NO_OPINION, "\n".join(reasons), ", ".join(errors))
 
 
+def _unknown(attributes: Attributes) -> Verdict | None:
+    return None
+
+
 async def require(authorizer: Authorizer, attributes: Attributes) -> None:
     """Raises StatusError 403 for what is not allowed."""
-    verdict = await authorizer.authorize(attributes)
-    if not verdict.allowed:
+    verdict = authorizer.known(attributes) or await authorizer.authorize(attributes)
+    if verdict.decision is not Decision.ALLOW:
         raise forbidden(attributes, verdict.reason)
 
 

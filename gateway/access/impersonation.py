@@ -40,7 +40,10 @@ _MOST_REMEMBERED = 10_000  # users
 
 def impersonates(headers: Mapping[bytes, bytes]) -> bool:
     """Whether a request has any header of impersonation."""
-    return any(name.startswith(_PREFIX) for name in headers)
+    for name in headers:  # noqa: SIM110 - of each request: a generator takes three times as long
+        if name[:12] == _PREFIX:
+            return True
+    return False
 
 
 class Impersonation:

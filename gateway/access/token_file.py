@@ -18,12 +18,13 @@ class InvalidTokenFile(Exception):
 
 class StaticTokens:
     """Tokens that are known from the start, good for every audience. Found by their digests: how long it takes to find
-    one tells nothing of it.
+    one tells nothing of it. `headers` has the users by the digests of whole Authorization headers.
     """
 
     def __init__(self, users: Mapping[str, User]) -> None:
         """`users` maps tokens to users, as `read_token_file` returns them."""
         self._users = {_digest(token): user for token, user in users.items()}
+        self.headers = {sha256(b"Bearer " + token.encode()).digest(): user for token, user in users.items()}
 
     async def authenticate(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
         user = self._users.get(_digest(token))

@@ -30,11 +30,16 @@ def authenticator_of(settings: Settings, objects: Objects) -> Authenticator:
         objects,
         lookup=settings.service_account_lookup,
     )
-    tokens: list[TokenAuthenticator] = [StaticTokens(users), accounts]
+    static = StaticTokens(users)
+    tokens: list[TokenAuthenticator] = [static, accounts]
     if settings.enable_bootstrap_token_auth:
         tokens.append(BootstrapTokens(objects))
     return Authenticator(
-        tokens, audiences, certificates=certificate_authenticators(settings), anonymous=settings.anonymous_auth
+        tokens,
+        audiences,
+        certificates=certificate_authenticators(settings),
+        anonymous=settings.anonymous_auth,
+        known=static.headers,
     )
 
 

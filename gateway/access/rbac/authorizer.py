@@ -20,19 +20,17 @@ class RBAC:
         self._decided: dict[_Question, Verdict] = {}
         policy.on_change(self._decided.clear)
 
+    def known(self, attributes: Attributes) -> Verdict | None:
+        """The verdict, if it is remembered."""
+        return self._decided.get(_question(attributes))
+
     async def authorize(self, attributes: Attributes) -> Verdict:
         """The verdict on a request, with the binding that allows it as the reason."""
         return self.decide(attributes)
 
     def decide(self, attributes: Attributes) -> Verdict:
         """The same without waiting."""
-        user, info = attributes.user, attributes.info
-        question: _Question
-        if info.is_resource:
-            namespace, name = info.namespace, info.name
-            question = (user, info.verb, info.resource, namespace, name, info.subresource, info.group)
-        else:
-            question = (user, info.verb, info.path)
+        question = _question(attributes)
         verdict = self._decided.get(question)
         if verdict is None:
             verdict = self._decide(attributes)
@@ -56,6 +54,13 @@ class RBAC:
                     binding = next(iter(named.values()))
                     return Verdict(Decision.ALLOW, f"RBAC: allowed by {binding.grants(user)}")
         return Verdict(Decision.NO_OPINION, f"RBAC: {aggregated(list(errors))}") if errors else NO_OPINION
+
+
+def _question(attributes: Attributes) -> _Question:
+    user, info = attributes.user, attributes.info
+    if info.is_resource:
+        return user, info.verb, info.resource, info.namespace, info.name, info.subresource, info.group
+    return user, info.verb, info.path
 
 
 def _size(attributes: Attributes) -> int:

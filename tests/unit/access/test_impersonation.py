@@ -22,6 +22,9 @@ class Asked:
         self._allowed = allowed
         self.questions: list[str] = []
 
+    def known(self, attributes: Attributes) -> Verdict | None:
+        return None
+
     async def authorize(self, attributes: Attributes) -> Verdict:
         info = attributes.info
         resource = f"{info.resource}/{info.subresource}" if info.subresource else info.resource

@@ -79,6 +79,9 @@ async def test_no_other_option_goes_with_it(corrupt: Api, options: dict[str, Any
 
 async def test_not_everybody_may(corrupt: Api) -> None:
     class Nobody:
+        def known(self, attributes: Attributes) -> Verdict | None:
+            return None
+
         async def authorize(self, attributes: Attributes) -> Verdict:
             return NO_OPINION if attributes.info.verb == "unsafe-delete-ignore-read-errors" else ALLOWED
 
