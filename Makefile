@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test lint types proto catalog bench check clean
+.PHONY: run test lint types proto catalog etcd-wheel bench check clean
 
 .venv/ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python >= 3.11 is needed; name one with PYTHON=python3.12"; exit 1; }
@@ -15,7 +15,7 @@ run: .venv/ready ## a server on an embedded etcd, data kept in .run/
 	@mkdir -p .run
 	@$(BIN)/apiserver-gateway serve --embedded-etcd --data-dir .run/etcd --cert-dir .run/certificates \
 		--bind-address 127.0.0.1 --kubeconfig-out .run/kubeconfig \
-		--disable-admission-plugins ServiceAccount $(ARGS)
+		--controllers '*,pod-garbage-collector-controller' $(ARGS)
 
 test: .venv/ready ## all tests, on a real etcd and with real clients
 	@$(BIN)/python -m pytest $(ARGS)
@@ -31,6 +31,9 @@ proto: .venv/ready ## storage/etcd/generated from proto/
 
 catalog: .venv/ready ## the catalog of built-in types: make catalog FROM='--server https://... --token ...' or FROM='--saved DIR'
 	@$(BIN)/python hack/catalog.py $(FROM)
+
+etcd-wheel: .venv/ready ## a wheel of the current etcd in dist/, built with Go: make etcd-wheel ARGS='--target linux/arm64'
+	@$(BIN)/python hack/etcd_wheel.py $(ARGS)
 
 bench: .venv/ready ## the table of tests/benchmarks
 	@$(BIN)/python -m tests.benchmarks $(ARGS)

@@ -4,29 +4,43 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import signal
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from gateway.config import Settings
 from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS, bootstrap, bootstrap_descriptions
 from gateway.controllers.role_aggregation import aggregate_roles
+from gateway.controllers.running import Controllers
+from gateway.customresources.conversion import webhook_of
+from gateway.customresources.definitions import Definitions
 from gateway.discovery.serving import Discovery
 from gateway.handler import Handler
 from gateway.openapi.routes import openapi
 from gateway.operations import answer_strays, operations
 from gateway.server import Gateway, build_gateway
+from gateway.waiting import hopeless, tls_trouble
+from storage.errors import NoSpace, StorageError
 from storage.versions import survives_kill
 
 logger = logging.getLogger(__name__)
 
 PATIENCE = 5.0  # seconds of waiting for etcd between log lines
+LOOK = 0.1  # seconds between looks at what it waits for
+LOOKS = 50  # between those that open connections to etcd
 
 
-class StoppedEarly(Exception):
-    """The server was told to stop before it had started."""
+class CannotServe(Exception):
+    """The server cannot start, or cannot go on; the message says why. `passing` if another attempt may go better."""
+
+    def __init__(self, message: str, passing: bool = True) -> None:
+        super().__init__(message)
+        self.passing = passing
 
 
 class App(FastAPI):
@@ -38,6 +52,7 @@ class App(FastAPI):
         )
         self.settings = settings
         self.gateway: Gateway | None = None  # from start-up on
+        self.failure: CannotServe | None = None  # why it never served, or ended by itself
         self._handler: Handler
         self._super_call = super().__call__
         answer_strays(self)
@@ -45,8 +60,16 @@ class App(FastAPI):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             await self._handler(scope, receive, send)
-        else:
-            await self._super_call(scope, receive, send)
+            return
+
+        async def say(message: Message) -> None:
+            # a failure that has its words needs no traceback
+            await send({"type": message["type"]} if self.failure is not None else message)
+
+        try:
+            await self._super_call(scope, receive, say)
+        except CannotServe:
+            return
 
     def stop(self) -> None:
         """Begins the shutdown: watches end, and so does waiting for etcd."""
@@ -59,17 +82,33 @@ class App(FastAPI):
         gateway = self.gateway = build_gateway(self.settings)
         tasks = [asyncio.create_task(gateway.feed.run(), name="feed")]
         try:
+            tasks[0].add_done_callback(self._ended)
             await _loaded(gateway)
             await _warn_of_etcd(gateway)
+            _warn_of_plugins(self.settings)
             await bootstrap(gateway.endpoints)
+            gateway.controllers = Controllers(gateway.endpoints, gateway.stopping)
             tasks += _controllers(gateway)
+            tasks.append(asyncio.create_task(gateway.controllers.run(), name="controllers"))
+            definitions = Definitions(gateway.endpoints, lambda each: webhook_of(each, gateway.find_service))
+            tasks.append(asyncio.create_task(definitions.run(), name="definitions"))
+            for task in tasks[1:]:
+                task.add_done_callback(self._ended)
+            await definitions.ready.wait()
             address = f"{self.settings.advertise_address or '127.0.0.1'}:{self.settings.secure_port}"
             discovery = Discovery(gateway.registry, address)
             gateway.endpoints.on_change(discovery.refresh)
             self.include_router(operations(gateway, discovery.paths, list(BOOTSTRAP_HOOKS)))
-            self.include_router(openapi(gateway.registry))
+            self.include_router(openapi(gateway.registry, gateway.endpoints.on_change))
             self._handler = Handler(gateway, discovery, self._super_call)
             yield
+        except StorageError as error:
+            remedy = f": {error.REMEDY}" if isinstance(error, NoSpace) else ""
+            self.failure = self.failure or CannotServe(f"etcd failed during the start: {error}{remedy}")
+            raise self.failure from error
+        except CannotServe as error:
+            self.failure = self.failure or error
+            raise
         finally:
             gateway.stop()
             for task in tasks:
@@ -77,11 +116,22 @@ class App(FastAPI):
             await asyncio.gather(*tasks, return_exceptions=True)
             await gateway.client.close()
 
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Ends the process when something fails that runs beside the requests: without it they get wrong answers."""
+        error = None if task.cancelled() else task.exception()
+        if error is None or self.gateway is None or self.gateway.stopping.is_set():
+            return
+        logger.error("%s failed", task.get_name(), exc_info=error)
+        self.failure = CannotServe(f"{task.get_name()} failed: {type(error).__name__}: {error}")
+        self.stop()
+        os.kill(os.getpid(), signal.SIGTERM)
+
 
 def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
     """Starts what runs beside the requests; all of it is safe on several replicas at once."""
     from gateway.allocation.repair import repair_until
     from gateway.allocation.services import ServiceAllocation
+    from gateway.controllers.replicas import Replica
     from storage.compaction import Compactor
 
     settings = gateway.settings
@@ -93,6 +143,7 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
         retention=settings.etcd_compaction_retention,
     )
     return [
+        asyncio.create_task(Replica(gateway.endpoints).run(gateway.stopping), name="replica"),
         asyncio.create_task(compactor.run(), name="compaction"),
         asyncio.create_task(repair_until(allocation, gateway.stopping), name="service-ip-repair"),
         asyncio.create_task(bootstrap_descriptions(gateway.endpoints), name="bootstrap-descriptions"),
@@ -101,14 +152,25 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
 
 
 async def _loaded(gateway: Gateway) -> None:
-    """Waits for the cache's first load; says so in the log where that takes long. Raises StoppedEarly."""
+    """Waits for the cache's first load; says in the log why that takes long. Raises CannotServe."""
     loaded = asyncio.ensure_future(gateway.feed.ready.wait())
     stopped = asyncio.ensure_future(gateway.stopping.wait())
+    began = told = time.monotonic()
+    looks = -LOOKS // 10
     try:
-        while not (await asyncio.wait((loaded, stopped), timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED))[0]:
-            logger.warning("waiting for etcd", extra={"endpoints": ",".join(gateway.settings.etcd_servers)})
+        while not (await asyncio.wait((loaded, stopped), timeout=LOOK, return_when=asyncio.FIRST_COMPLETED))[0]:
+            error = gateway.feed.error
+            if reason := hopeless(error):
+                raise CannotServe(reason, passing=False)
+            if looks == 0 and (reason := await tls_trouble(gateway.settings.etcd())):
+                raise CannotServe(reason, passing=False)
+            looks = (looks + 1) % LOOKS
+            if time.monotonic() - told >= PATIENCE:
+                told = time.monotonic()
+                where = {"endpoints": ",".join(gateway.settings.etcd_servers), "seconds": round(told - began)}
+                logger.warning("waiting for etcd: %s", error or "no answer yet", extra=where)
         if not loaded.done():
-            raise StoppedEarly
+            raise CannotServe("told to stop while waiting for etcd")
     finally:
         loaded.cancel()
         stopped.cancel()
@@ -123,9 +185,19 @@ async def _warn_of_etcd(gateway: Gateway) -> None:
     if not survives_kill(version):
         logger.warning(
             "this etcd may lose acknowledged writes when it is killed, if it has no other members: "
-            "use 3.5.5 or later (or 3.4.21); an embedded one is taken from PATH",
+            "use 3.5.5 or later (or 3.4.21); `apiserver-gateway etcd install` gets one, and one on PATH is taken first",
             extra={"version": version},
         )
+
+
+def _warn_of_plugins(settings: Settings) -> None:
+    """Says which admission plug-ins were asked for that are not here yet."""
+    if settings.enable_admission_plugins:
+        from gateway.admission import PLUGINS
+
+        missing = settings.enable_admission_plugins - {plugin.name for plugin in PLUGINS}
+        if missing:
+            logger.warning("admission plug-ins that are not served yet: %s", ", ".join(sorted(missing)))
 
 
 def create_app(settings: Settings) -> App:

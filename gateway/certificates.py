@@ -1,19 +1,21 @@
-"""Self-signed serving certificates: a CA and a server certificate of its own, kept in --cert-dir and used again."""
+"""Self-signed serving certificates: a CA that is made once, and a server certificate of it, kept in --cert-dir."""
 
 from __future__ import annotations
 
 import ipaddress
-import os
 import ssl
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gateway.files import exclusive, replace_file
+
 if TYPE_CHECKING:
     from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
 
 DNS_NAMES = (
     "localhost",
@@ -35,23 +37,52 @@ class Certificates:
     key: Path
 
 
-def ensure_certificates(directory: Path, addresses: Sequence[str]) -> Certificates:
-    """The certificates in `directory`; made there if they are missing, expired, or don't cover `addresses`."""
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """A CA: its certificate and its key, PEM."""
+
+    certificate: bytes
+    key: bytes
+
+
+def ensure_certificates(directory: Path, names: Collection[str]) -> Certificates:
+    """The certificates in `directory`, for host names and addresses besides those that every server has.
+
+    The CA is made when there is none, or none whose key is there; the server's certificate when it is missing, half
+    its time is over, it is of another CA, or doesn't cover the names. Raises OSError, and ValueError for files that
+    are no CA.
+    """
     paths = Certificates(directory / "ca.crt", directory / "apiserver.crt", directory / "apiserver.key")
-    names = sorted({*ADDRESSES, *addresses})
+    wanted = sorted({*ADDRESSES, *names})
     covered = directory / "addresses"
-    if all(path.is_file() for path in (paths.ca, paths.certificate, paths.key)) and _covers(covered, names):
+    present = all(path.is_file() for path in (paths.ca, paths.certificate, paths.key))
+    if present and _covers(covered, wanted) and _is_of(paths.certificate, paths.ca):
         return paths
     directory.mkdir(parents=True, exist_ok=True)
-    ca, certificate, key = generate(names)
-    _write(paths.key, key, 0o600)
-    _write(paths.certificate, certificate, 0o644)
-    _write(paths.ca, ca, 0o644)
-    _write(covered, "\n".join(names).encode(), 0o644)
+    with exclusive(directory):
+        certificate, key = issue(_kept_authority(directory), wanted)
+        replace_file(paths.key, key, 0o600)
+        replace_file(paths.certificate, certificate, 0o644)
+        replace_file(covered, "\n".join(wanted).encode(), 0o644)
     return paths
 
 
-def _covers(covered: Path, names: Sequence[str]) -> bool:
+def keep_authority(directory: Path, authority: Authority) -> None:
+    """Has the certificates in `directory` come from this CA."""
+    replace_file(directory / "ca.key", authority.key, 0o600)
+    replace_file(directory / "ca.crt", authority.certificate, 0o644)
+
+
+def _kept_authority(directory: Path) -> Authority:
+    certificate, key = directory / "ca.crt", directory / "ca.key"
+    if certificate.is_file() and key.is_file():
+        return Authority(certificate.read_bytes(), key.read_bytes())
+    authority = new_authority()
+    keep_authority(directory, authority)
+    return authority
+
+
+def _covers(covered: Path, names: Collection[str]) -> bool:
     """Whether the present certificate was made for all these names, and not too long ago."""
     try:
         known = covered.read_text(encoding="utf-8").split("\n")
@@ -61,49 +92,91 @@ def _covers(covered: Path, names: Sequence[str]) -> bool:
     return set(names) <= set(known) and datetime.now(UTC) - made < VALIDITY / 2
 
 
-def generate(addresses: Sequence[str]) -> tuple[bytes, bytes, bytes]:
-    """A new CA certificate, a server certificate with the CA's behind it, and its key; PEM. The CA's key is dropped."""
+def _is_of(certificate: Path, ca: Path) -> bool:
+    """Whether the chain ends with that CA: it is written with the CA's certificate behind it."""
+    return certificate.read_bytes().endswith(ca.read_bytes())
+
+
+def new_authority() -> Authority:
+    """A new CA."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"apiserver-gateway-ca@{datetime.now(UTC):%s}")])
+    certificate = (
+        _builder(name, name, key.public_key())
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_usage(sign=True), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    return Authority(_pem(certificate), _key_pem(key))
+
+
+def issue(authority: Authority, names: Collection[str]) -> tuple[bytes, bytes]:
+    """A server's certificate, with the CA's behind it, and its key; PEM. Raises ValueError for what is no CA."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-    start = datetime.now(UTC) - timedelta(hours=1)
-    ca_key, server_key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
-    ca_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"apiserver-gateway-ca@{start:%s}")])
-
-    def builder(subject: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
-        return x509.CertificateBuilder(
-            issuer_name=ca_name,
-            subject_name=subject,
-            public_key=key,
-            serial_number=x509.random_serial_number(),
-            not_valid_before=start,
-            not_valid_after=start + VALIDITY,
-        )
-
-    ca = (
-        builder(ca_name, ca_key.public_key())
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_usage(sign=True), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(ca_key.public_key()), critical=False)
-        .sign(ca_key, hashes.SHA256())
-    )
-    names: list[x509.GeneralName] = [x509.DNSName(name) for name in DNS_NAMES]
-    names += [x509.IPAddress(ipaddress.ip_address(address)) for address in addresses]
-    server = (
-        builder(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "apiserver-gateway")]), server_key.public_key())
-        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+    ca = x509.load_pem_x509_certificate(authority.certificate)
+    ca_key: CertificateIssuerPrivateKeyTypes = serialization.load_pem_private_key(authority.key, None)  # type: ignore[assignment]  # whatever a CA may sign with
+    if ca.public_key() != ca_key.public_key():
+        raise ValueError("the CA's certificate and its key don't belong together")
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "apiserver-gateway")])
+    alternatives = [x509.DNSName(name) for name in DNS_NAMES] + [_general_name(name) for name in names]
+    certificate = (
+        _builder(ca.subject, subject, key.public_key())
+        .add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(sign=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(ca.public_key()), critical=False)  # type: ignore[arg-type]  # as above
         .sign(ca_key, hashes.SHA256())
     )
-    pem = serialization.Encoding.PEM
-    ca_pem = ca.public_bytes(pem)
-    key_pem = server_key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    return ca_pem, server.public_bytes(pem) + ca_pem, key_pem
+    return _pem(certificate) + authority.certificate, _key_pem(key)
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    from cryptography import x509
+
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def _builder(issuer: x509.Name, subject: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+    from cryptography import x509
+
+    start = datetime.now(UTC) - timedelta(hours=1)
+    return x509.CertificateBuilder(
+        issuer_name=issuer,
+        subject_name=subject,
+        public_key=key,
+        serial_number=x509.random_serial_number(),
+        not_valid_before=start,
+        not_valid_after=start + VALIDITY,
+    )
+
+
+def _pem(certificate: x509.Certificate) -> bytes:
+    from cryptography.hazmat.primitives import serialization
+
+    return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    from cryptography.hazmat.primitives import serialization
+
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
 
 
 def _usage(sign: bool) -> x509.KeyUsage:
@@ -120,15 +193,6 @@ def _usage(sign: bool) -> x509.KeyUsage:
         encipher_only=False,
         decipher_only=False,
     )
-
-
-def _write(path: Path, content: bytes, mode: int) -> None:
-    """Writes a file in one step, so that another process sees the old or the new one."""
-    handle, name = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-    Path(name).chmod(mode)
-    Path(name).replace(path)
 
 
 def server_context(certificate: Path, key: Path, authorities: Sequence[Path] = ()) -> ssl.SSLContext:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from gateway.plugin_names import PLUGIN_NAMES
 
 if TYPE_CHECKING:
     from storage.etcd import EtcdSettings
@@ -27,6 +30,8 @@ class Settings:
     cert_dir: Path = Path("certificates")
     tls_cert_file: Path | None = None
     tls_private_key_file: Path | None = None
+    tls_san: tuple[str, ...] = ()
+    identity_key_file: Path | None = None
     etcd_servers: tuple[str, ...] = ()
     etcd_prefix: str = "/registry"
     etcd_cafile: Path | None = None
@@ -63,7 +68,10 @@ class Settings:
     allow_privileged: bool = True
     enable_admission_plugins: frozenset[str] = frozenset()
     disable_admission_plugins: frozenset[str] = frozenset()
+    enable_garbage_collector: bool = True
+    controllers: tuple[str, ...] = ("*",)
     kubeconfig_out: Path | None = None
+    kubeconfig_server: str = ""
     workers: int = 1
     header_timeout: float = 32.0
     min_body_rate: int = 240
@@ -95,9 +103,18 @@ class Settings:
             ("--client-ca-file", self.client_ca_file),
             ("--requestheader-client-ca-file", self.requestheader_client_ca_file),
             *(("--service-account-key-file", path) for path in self.service_account_key_file),
+            ("--identity-key-file", self.identity_key_file),
         ):
             if path is not None and not path.is_file():
                 raise InvalidSettings(f"{flag}: there is no file {path}")
+        if self.identity_key_file and self.embedded_etcd:
+            raise InvalidSettings("--identity-key-file is for replicas on one etcd; --embedded-etcd has no replicas")
+        self._check_admission_plugins()
+        self._check_limits()
+        if not self.etcd_prefix.startswith("/") or self.etcd_prefix.endswith("/"):
+            raise InvalidSettings("--etcd-prefix must start with a slash and not end with one, as /registry does")
+
+    def _check_limits(self) -> None:
         for mode in self.authorization_mode:
             if mode not in AUTHORIZATION_MODES:
                 raise InvalidSettings(
@@ -112,10 +129,18 @@ class Settings:
                 raise InvalidSettings(f"{flag} must be more than 0")
         if self.min_body_rate < 0:
             raise InvalidSettings("--min-body-rate must not be negative")
-        if self.workers < 1:
-            raise InvalidSettings("--workers must be at least 1")
-        if not self.etcd_prefix.startswith("/") or self.etcd_prefix.endswith("/"):
-            raise InvalidSettings("--etcd-prefix must start with a slash and not end with one, as /registry does")
+
+    def _check_admission_plugins(self) -> None:
+        for flag, names in (
+            ("--enable-admission-plugins", self.enable_admission_plugins),
+            ("--disable-admission-plugins", self.disable_admission_plugins),
+        ):
+            if unknown := sorted(names - PLUGIN_NAMES):
+                similar = get_close_matches(unknown[0], PLUGIN_NAMES, 1)
+                hint = f"; do you mean {similar[0]}?" if similar else ""
+                raise InvalidSettings(f"{flag}: kube-apiserver has no admission plug-in {unknown[0]}{hint}")
+        if both := sorted(self.enable_admission_plugins & self.disable_admission_plugins):
+            raise InvalidSettings(f"{both[0]} is in both --enable-admission-plugins and --disable-admission-plugins")
 
     def etcd(self) -> EtcdSettings:
         """How to reach etcd."""

@@ -9,7 +9,7 @@ from gateway.http.exchange import Request, Response
 from gateway.http.failures import as_status
 from gateway.http.negotiation import JSON, MEMORABLE, negotiate
 from gateway.http.status import StatusError
-from storage.errors import Unavailable
+from storage.errors import NoSpace, Unavailable
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ def _is_refused(status: StatusError) -> bool:
 
 def log_failure(request: Request, status: StatusError, error: Exception) -> None:
     """One log record for each 5xx; with the traceback where the failure was not foreseen."""
-    unforeseen = not isinstance(error, StatusError | Unavailable)
+    unforeseen = not isinstance(error, StatusError | Unavailable | NoSpace)
     logger.log(
         logging.ERROR if unforeseen else logging.WARNING,
         "%s %s failed: %s",

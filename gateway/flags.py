@@ -5,6 +5,7 @@ too: --etcd-servers is APISERVER_GATEWAY_ETCD_SERVERS. A flag wins over its vari
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,10 @@ from typing import Any
 from gateway.config import InvalidSettings, Settings
 
 PREFIX = "APISERVER_GATEWAY_"
+
+SECRET = ("admin_token", "etcd_password")
+
+_LABEL = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
 
 
 def _boolean(text: str) -> bool:
@@ -43,19 +48,95 @@ def _seconds(text: str) -> float:
 
 
 def _ports(text: str) -> tuple[int, int]:
-    first, dash, last = text.partition("-")
-    if not dash:
-        raise ValueError("give a range of ports such as 30000-32767")
-    low, high = int(first), int(last)
+    match = re.fullmatch(r"(\d{1,5})-(\d{1,5})", text, re.ASCII)
+    low, high = (int(match[1]), int(match[2])) if match else (0, 0)
     if not 0 < low <= high < 65536:
         raise ValueError("give a range of ports such as 30000-32767")
     return low, high
 
 
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 6 and int(text) < 65536):
+        raise ValueError("give a port from 0 to 65535")
+    return int(text)
+
+
+def _address(text: str) -> str:
+    from ipaddress import ip_address
+
+    try:
+        return str(ip_address(text.strip("[]")))
+    except ValueError:
+        raise ValueError("give an IP address such as 127.0.0.1, not a host name") from None
+
+
+def _host(text: str) -> str:
+    """An address, or a DNS name, wildcards included."""
+    from ipaddress import ip_address
+
+    try:
+        return str(ip_address(text.strip("[]")))
+    except ValueError:
+        labels = text.removeprefix("*.").removesuffix(".").split(".")
+        if len(text) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
+            raise ValueError("give host names or IP addresses") from None
+        return text.removesuffix(".").lower()
+
+
+def _hosts(text: str) -> tuple[str, ...]:
+    return tuple(map(_host, _names(text)))
+
+
+def _server(text: str) -> str:
+    """The URL of a server, https where it names no scheme."""
+    from urllib.parse import urlsplit
+
+    url = text if "://" in text else f"https://{text}"
+    try:
+        parts = urlsplit(url)
+        _host(parts.hostname or "")
+        valid = parts.scheme == "https" and parts.port != 0 and not parts.query and not parts.username
+    except ValueError:
+        valid = False
+    if not valid:
+        raise ValueError("give a URL such as https://api.example.org:6443")
+    return url.rstrip("/")
+
+
 def _network(text: str) -> str:
     from ipaddress import ip_network
 
-    return ",".join(str(ip_network(part.strip())) for part in text.split(","))
+    networks = [ip_network(part.strip()) for part in text.split(",")]
+    if any(network.num_addresses < 8 for network in networks):
+        raise ValueError("the range must have at least 8 addresses")
+    return ",".join(map(str, networks))
+
+
+def _endpoints(text: str) -> tuple[str, ...]:
+    names = _names(text)
+    for name in names:
+        scheme, separator, _ = name.partition("://")
+        if (separator and scheme not in ("http", "https", "unix")) or len(name.split()) != 1:
+            raise ValueError("give URLs such as http://127.0.0.1:2379")
+    return names
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 4 and int(text)):
+        raise ValueError("give a number from 1 to 999")
+    return int(text)
+
+
+def _token(text: str) -> str:
+    if not (text.isascii() and text.isprintable() and " " not in text):
+        raise ValueError("a token has neither spaces nor characters outside of ASCII")
+    return text
+
+
+def _format(text: str) -> str:
+    if text not in ("text", "json"):
+        raise ValueError("give text or json")
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +158,20 @@ class Flag:
 
 
 FLAGS = (
-    Flag("bind-address", str, "address to listen on", "ADDRESS"),
-    Flag("secure-port", int, "port to serve HTTPS on; 0 takes a free one", "PORT"),
-    Flag("advertise-address", str, "address under which others reach this server", "ADDRESS"),
-    Flag("cert-dir", Path, "where the generated certificates are kept", "DIR"),
+    Flag("bind-address", _address, "address to listen on", "ADDRESS"),
+    Flag("secure-port", _port, "port to serve HTTPS on; 0 takes a free one", "PORT"),
+    Flag("advertise-address", _host, "address or host name under which others reach this server", "HOST"),
+    Flag("cert-dir", Path, "where generated certificates, keys and the administrator's token are kept", "DIR"),
     Flag("tls-cert-file", Path, "the server's certificate, PEM, instead of a generated one", "FILE"),
     Flag("tls-private-key-file", Path, "the certificate's key, PEM", "FILE"),
-    Flag("etcd-servers", _names, "etcd endpoints, separated by commas", "URLS"),
+    Flag("tls-san", _hosts, "more host names and addresses for the generated certificate", "HOSTS"),
+    Flag(
+        "identity-key-file",
+        Path,
+        "a secret that replicas share: CA, keys and administrator's token are then kept in etcd, sealed with it",
+        "FILE",
+    ),
+    Flag("etcd-servers", _endpoints, "etcd endpoints, separated by commas", "URLS"),
     Flag("etcd-prefix", str, "what all keys in etcd start with", "PREFIX"),
     Flag("etcd-cafile", Path, "CA of etcd's certificates, PEM", "FILE"),
     Flag("etcd-certfile", Path, "client certificate for etcd, PEM", "FILE"),
@@ -95,7 +183,7 @@ FLAGS = (
     Flag("embedded-etcd", _boolean, "run an etcd of its own, for development and tests", "BOOL"),
     Flag("data-dir", Path, "where the embedded etcd keeps its data; temporary if not given", "DIR"),
     Flag("token-auth-file", Path, 'CSV of bearer tokens: token,user,uid,"group1,group2"', "FILE"),
-    Flag("admin-token", str, "bearer token of an administrator; made up where one is needed", "TOKEN"),
+    Flag("admin-token", _token, "bearer token of an administrator; made up where one is needed", "TOKEN"),
     Flag("anonymous-auth", _boolean, "let requests without credentials in as system:anonymous", "BOOL"),
     Flag("authorization-mode", _names, "who decides, in order: RBAC, AlwaysAllow, AlwaysDeny", "MODES"),
     Flag("service-cluster-ip-range", _network, "range that services' cluster IPs are taken from", "CIDR"),
@@ -119,13 +207,27 @@ FLAGS = (
     Flag("allow-privileged", _boolean, "whether pods may have privileged containers", "BOOL"),
     Flag("enable-admission-plugins", _name_set, "admission plug-ins to switch on", "NAMES"),
     Flag("disable-admission-plugins", _name_set, "admission plug-ins to switch off", "NAMES"),
+    Flag(
+        "enable-garbage-collector",
+        _boolean,
+        "whether deletions leave dependents to a garbage collector, this server's or kube-controller-manager's",
+        "BOOL",
+    ),
+    Flag(
+        "controllers",
+        _names,
+        "controllers to run: '*' those that are on by default, 'name' one more, '-name' not this one; names are those "
+        "of kube-controller-manager",
+        "NAMES",
+    ),
     Flag("kubeconfig-out", Path, "write a kubeconfig with an admin's token here", "FILE"),
-    Flag("workers", int, "number of server processes on the port", "N"),
+    Flag("kubeconfig-server", _server, "the server's URL in that kubeconfig", "URL"),
+    Flag("workers", _count, "number of server processes on the port", "N"),
     Flag("header-timeout", _seconds, "time for the TLS handshake, and for a request's headers", "DURATION"),
     Flag("min-body-rate", int, "bytes a second that a request's body has to come at; 0 is any", "BYTES"),
     Flag("max-connections-per-address", int, "connections that one address may have with a process", "N"),
     Flag("shutdown-timeout", _seconds, "time until a server that does not stop is killed", "DURATION"),
-    Flag("log-format", str, "text or json", "FORMAT"),
+    Flag("log-format", _format, "text or json", "FORMAT"),
 )
 
 
@@ -177,7 +279,8 @@ def settings_from(arguments: argparse.Namespace, environment: Mapping[str, str])
         try:
             values[flag.setting] = flag.parse(text)
         except ValueError as error:
-            raise InvalidSettings(f"{source}={text}: {error}") from None
+            shown = "***" if flag.setting in SECRET else text
+            raise InvalidSettings(f"{source}={shown}: {error}") from None
     settings = Settings(**values)
     settings.check()
     return settings

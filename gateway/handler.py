@@ -16,7 +16,7 @@ from gateway.access.impersonation import Impersonation, impersonates
 from gateway.discovery.serving import Discovery
 from gateway.encodings.representing import represented
 from gateway.endpoints.endpoint import Endpoint
-from gateway.endpoints.routing import served_resource, unknown_path
+from gateway.endpoints.routing import UnknownPath, served_resource
 from gateway.failures import failure
 from gateway.http.compression import compressed
 from gateway.http.deadline import request_timeout, timed_out
@@ -25,9 +25,11 @@ from gateway.http.exchange import TEXT_TYPE, ClientDisconnected, Request, Respon
 from gateway.http.negotiation import JSON, is_human, negotiate, pretty_parameter
 from gateway.http.request_info import MalformedPath, RequestInfo, request_info
 from gateway.http.sending import Send, send_response, with_standard_headers
-from gateway.http.status import StatusError
+from gateway.http.status import StatusError, not_found
 from gateway.kinds.attributes import Attributes
+from gateway.kinds.registry import builtin_groups
 from gateway.server import Gateway
+from gateway.transforms import transformed
 from gateway.verbs import Verb, verb_for
 
 Scope = MutableMapping[str, Any]
@@ -62,6 +64,7 @@ class Handler:
         self._discovery = discovery
         self._fallback = fallback
         self._impersonation = Impersonation(gateway.services.authorizer)
+        self._builtin = builtin_groups(gateway.registry)
         self._routes: dict[tuple[str, bytes], Route] = {}  # of GETs, by path and query
         gateway.endpoints.on_change(self._routes.clear)
 
@@ -101,14 +104,19 @@ class Handler:
         if route is None:
             if not request.info.is_resource:
                 return await self._discover(request)
-            if not self._discovery.serves_group(request.info.group):
-                if self._gateway.defines_group(request.info.group):
-                    raise unknown_path()
+            if not self._serves(request.info):
                 return PAGE_NOT_FOUND
-            route = self._route(request, timeout)
+            try:
+                route = self._route(request, timeout)
+            except UnknownPath:
+                if request.info.group in self._builtin:
+                    raise
+                return self._unknown_custom(request.info)
         request.representation = negotiate(headers.get(b"accept", b""), route.info.verb)
         if request.human:
             request.representation = request.representation.prettied()
+        if request.representation.transform is not None:
+            request.representation = transformed(request, route.endpoint.resource, route.info.verb)
         return await self._answer(request, route, timeout)
 
     async def _answer(self, request: Request, route: Route, timeout: float | None) -> Response:
@@ -149,6 +157,18 @@ class Handler:
         if impersonates(request.headers):
             request.user = attributes.user = await self._impersonation.user(scope["headers"], attributes)
         await require(services.authorizer, attributes)
+
+    def _unknown_custom(self, info: RequestInfo) -> Response:
+        """What is answered where a custom resource has no such path. Raises StatusError for a subresource."""
+        if info.subresource and info.name:
+            raise not_found(info.group, info.resource, info.name)
+        return PAGE_NOT_FOUND
+
+    def _serves(self, info: RequestInfo) -> bool:
+        """Whether a path is under a group of built-in kinds, or under a served version of a custom one."""
+        if info.group in self._builtin:
+            return True
+        return (info.group, info.version, info.resource, "") in self._gateway.registry.resources
 
     def _route(self, request: Request, timeout: float | None) -> Route:
         """Finds what serves a resource request, and remembers it. Raises StatusError 404 or 405."""

@@ -4,20 +4,55 @@ Objects travel as plain dicts in the served version's JSON form. `loads` and `du
 functions on request paths; both work on bytes.
 """
 
+import json
 from typing import Any
 
 import orjson
 
 JsonObject = dict[str, Any]
 
+MAX_DEPTH = 500
+"""How deep the objects are that are kept: what walks them recurses, and Python's stack is not Go's."""
+
 loads = orjson.loads
 
 
+class TooDeep(ValueError):
+    """A value that is nested more deeply than `MAX_DEPTH`."""
+
+
 def dumps(value: Any) -> bytes:
-    """Encodes a JSON value compactly, as UTF-8 bytes."""
-    return orjson.dumps(value)
+    """Encodes a JSON value compactly, as UTF-8 bytes. Raises TooDeep."""
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return _dumped_deeply(value)
+
+
+def dumps_indented(value: Any) -> bytes:
+    """Encodes a JSON value for people, indented by two spaces. Raises TooDeep."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2)
+    except orjson.JSONEncodeError:
+        return _dumped_deeply(value, indent=2, separators=(",", ": "))
 
 
 def dump_line(value: Any) -> bytes:
     """Encodes a JSON value as an answer's body: compactly, with a newline at the end as kube-apiserver has it."""
-    return orjson.dumps(value) + b"\n"
+    return dumps(value) + b"\n"
+
+
+def _dumped_deeply(value: Any, **layout: Any) -> bytes:
+    """What is deeper than the 254 levels that orjson writes, and not too deep."""
+    if depth(value) > MAX_DEPTH:
+        raise TooDeep(f"exceeded max depth of {MAX_DEPTH}")
+    return json.dumps(value, ensure_ascii=False, **{"separators": (",", ":"), **layout}).encode()
+
+
+def depth(value: Any) -> int:
+    """How many arrays and objects are nested in a value, itself included."""
+    levels, level = 0, [value]
+    while level := [each for each in level if isinstance(each, dict | list)]:
+        levels += 1
+        level = [item for each in level for item in (each.values() if isinstance(each, dict) else each)]
+    return levels

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from base64 import b64encode
 from pathlib import Path
+
+from gateway.files import replace_file
 
 NAME = "apiserver-gateway"
 
@@ -28,8 +29,6 @@ def kubeconfig(server: str, ca: bytes, token: str) -> str:
 
 
 def write_kubeconfig(path: Path, server: str, ca: bytes, token: str) -> None:
-    """Writes the file, readable by its owner only; directories are made as needed."""
+    """Writes the file in one step, readable by its owner only. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(kubeconfig(server, ca, token) + "\n")
+    replace_file(path, kubeconfig(server, ca, token).encode() + b"\n", 0o600)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
+import shutil
 import signal
 import socket
 import ssl
@@ -17,16 +17,19 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urlsplit
 
 from gateway.certificates import Certificates, ensure_certificates, server_context
 from gateway.config import Settings
 from gateway.descriptors import raise_descriptor_limit
+from gateway.files import words
 from gateway.kubeconfig import write_kubeconfig
 from gateway.observability import logs
+from gateway.preflight import check_files, identity_secret, resolved
 from gateway.stopping import StopGuard
 
 if TYPE_CHECKING:
-    from storage.embedded import EmbeddedEtcd
+    from gateway.ports import Listening
 
 logger = logging.getLogger("gateway")
 
@@ -36,86 +39,166 @@ _ANY_ADDRESS = frozenset({"", "0.0.0.0", "::"})
 
 
 class LaunchError(Exception):
-    """The server cannot start; the message says why."""
+    """The server cannot start, or cannot go on; the message says why, in one line."""
 
 
-def launch(settings: Settings, control: int | None = None) -> int:
-    """Runs the server until it is told to stop; returns the exit status. Raises LaunchError.
+class Ending:
+    """Why the server has to end before anybody tells it to."""
+
+    def __init__(self) -> None:
+        self.reason = ""
+        self.orphaned = False  # who started it is gone
+
+    def begin(self, reason: str) -> None:
+        """Has the server stop, as SIGTERM does, and exit with 1. Can be called in any thread."""
+        logger.error("ending: %s", reason)
+        self.reason = self.reason or reason
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def launch(settings: Settings, control: int | None = None, throw_away: str | None = None) -> int:
+    """Runs the server until it is told to stop; returns the exit status. Raises LaunchError and InvalidSettings.
 
     `control` is a socket of somebody who waits for this server: it gets a line when the server is ready, and the
-    server stops when the other end is closed.
+    server stops when the other end is closed. It then removes the directory `throw_away`, which would be the starter's.
     """
     logs.configure(settings.log_format)
+    _check_controllers(settings)
     raise_descriptor_limit()
     guard = StopGuard(settings.shutdown_timeout) if settings.workers == 1 else None
+    ending = Ending()
     if control is not None:
-        threading.Thread(target=_stop_with, args=(control,), name="control", daemon=True).start()
-    with ExitStack() as stack:
-        settings, listener, context, ca = _prepared(settings, stack)
-        ready = _announcement(settings, ca, control)
-        if settings.workers == 1:
-            from gateway.process import serve
+        threading.Thread(target=_stop_with, args=(control, ending), name="control", daemon=True).start()
+    try:
+        with ExitStack() as stack:
+            settings, listening, context, ca = _prepared(settings, stack, ending)
+            ready = _announcement(settings, ca, control, ending)
+            status = _run(settings, listening, context, ready, guard)
+    finally:
+        if ending.orphaned and throw_away:
+            shutil.rmtree(throw_away, ignore_errors=True)
+    if ending.reason:
+        raise LaunchError(ending.reason)
+    return status
 
-            return serve(settings, context, listener, ready, guard)
-        return _supervise(settings, context, ready)
+
+def _check_controllers(settings: Settings) -> None:
+    """Raises InvalidSettings."""
+    from gateway.controllers.table import wanted
+
+    wanted(settings.controllers)
 
 
-def _prepared(settings: Settings, stack: ExitStack) -> tuple[Settings, socket.socket, ssl.SSLContext, bytes]:
-    """Does all that comes before serving; the settings then name the real port and etcd's endpoint."""
+def _run(
+    settings: Settings,
+    listening: Listening,
+    context: ssl.SSLContext,
+    ready: Callable[[], None],
+    guard: StopGuard | None,
+) -> int:
+    from gateway.process import CannotServe, serve
+    from gateway.workers import HOPELESS, Supervisor
+
+    if settings.workers > 1:
+
+        def work(tell_ready: Callable[[], None]) -> int:
+            with listening.another() as listener:
+                try:
+                    return serve(settings, context, listener, tell_ready)
+                except CannotServe as error:
+                    logger.error("%s", error)
+                    return 1 if error.passing else HOPELESS
+
+        return Supervisor(settings.workers, work).run(ready)
+    try:
+        return serve(settings, context, listening.held, ready, guard)
+    except CannotServe as error:
+        raise LaunchError(str(error)) from None
+
+
+def _prepared(
+    settings: Settings, stack: ExitStack, ending: Ending
+) -> tuple[Settings, Listening, ssl.SSLContext, bytes]:
+    """Does all that comes before serving; the settings then name the real port, etcd's endpoint and the token."""
+    check_files(settings)
+    advertised = settings.advertise_address
+    settings = replace(settings, advertise_address=resolved(advertised))
     with ThreadPoolExecutor(2) as pool:
-        etcd = _started_etcd(settings, stack, pool) if settings.embedded_etcd else None
-        certificates = pool.submit(_certificates, settings)
-        from gateway import process  # imports the application
+        etcd = _started_etcd(settings, stack, pool, ending) if settings.embedded_etcd else None
+        identity = pool.submit(_identity, settings, advertised)
+        from gateway import process  # noqa: F401  # imports the application
+        from gateway.ports import listen
 
         try:
-            listener = stack.enter_context(process.bind(settings, shared=settings.workers > 1))
+            listening = stack.enter_context(listen(settings.bind_address, settings.secure_port, settings.workers > 1))
         except OSError as error:
-            raise LaunchError(f"cannot listen on {settings.bind_address}:{settings.secure_port}: {error}") from None
-        settings = replace(settings, secure_port=listener.getsockname()[1])
+            reason = error.strerror or error
+            raise LaunchError(f"cannot listen on {settings.bind_address}:{settings.secure_port}: {reason}") from None
+        settings = replace(settings, secure_port=listening.port)
         if etcd is not None:
             settings = replace(settings, etcd_servers=(_result(etcd, "etcd"),))
+        made, token = _result(identity, "--cert-dir")
         if settings.kubeconfig_out or not settings.token_auth_file:
-            settings = replace(settings, admin_token=settings.admin_token or secrets.token_urlsafe(24))
-        made = _result(certificates, "certificates")
+            settings = replace(settings, admin_token=token)
         try:
             authorities = [each for each in (settings.client_ca_file, settings.requestheader_client_ca_file) if each]
             context = server_context(made.certificate, made.key, authorities)
             ca = made.ca.read_bytes()
         except (OSError, ssl.SSLError) as error:
             raise LaunchError(f"cannot use {made.certificate} and {made.key}: {error}") from None
-    return settings, listener, context, ca
+    return settings, listening, context, ca
 
 
-def _started_etcd(settings: Settings, stack: ExitStack, pool: ThreadPoolExecutor) -> Future[str]:
-    """Starts an etcd in the background; the future has its endpoint."""
-    from storage.embedded import EmbeddedEtcd, EmbeddedEtcdError
+def _started_etcd(settings: Settings, stack: ExitStack, pool: ThreadPoolExecutor, ending: Ending) -> Future[str]:
+    """Starts an etcd in the background, and again whenever it ends; the future has its endpoint."""
+    from storage.embedded import EmbeddedEtcd, EmbeddedEtcdError, Supervised
+
+    def lost(reason: str) -> None:
+        ending.begin(f"the embedded etcd ended and cannot be started again: {reason}")
 
     def start() -> str:
         try:
-            return _enter(stack, EmbeddedEtcd(settings.data_dir))
+            etcd = EmbeddedEtcd(settings.data_dir)
+            stack.callback(etcd.close)
+            etcd.start()
         except EmbeddedEtcdError as error:
             raise LaunchError(f"the embedded etcd did not start: {error}") from None
+        stack.callback(Supervised(etcd, lost).close)
+        return etcd.endpoint
 
     return pool.submit(start)
-
-
-def _enter(stack: ExitStack, etcd: EmbeddedEtcd) -> str:
-    return stack.enter_context(etcd).endpoint
 
 
 def _result(future: Future[Made], what: str) -> Made:
     try:
         return future.result()
     except OSError as error:
-        raise LaunchError(f"{what}: {error}") from None
+        raise LaunchError(f"{what}: cannot use {words(error)}") from None
+    except ValueError as error:
+        raise LaunchError(f"{what}: {' '.join(str(error).split())}") from None
 
 
-def _certificates(settings: Settings) -> Certificates:
-    """The given certificate, or a generated one."""
+def _identity(settings: Settings, advertised: str) -> tuple[Certificates, str]:
+    """The certificate to serve with, given or generated, and the administrator's token."""
+    if settings.identity_key_file:
+        from gateway.identity import IdentityError, take_shared
+
+        try:
+            take_shared(settings, identity_secret(settings.identity_key_file))
+        except IdentityError as error:
+            raise LaunchError(str(error)) from None
     if settings.tls_cert_file and settings.tls_private_key_file:
-        return Certificates(settings.tls_cert_file, settings.tls_cert_file, settings.tls_private_key_file)
-    addresses = {settings.bind_address, settings.advertise_address, _service_address(settings)} - _ANY_ADDRESS
-    return ensure_certificates(settings.cert_dir, sorted(addresses))
+        made = Certificates(settings.tls_cert_file, settings.tls_cert_file, settings.tls_private_key_file)
+    else:
+        external = urlsplit(settings.kubeconfig_server).hostname or ""
+        names = {settings.bind_address, advertised, settings.advertise_address, _service_address(settings), external}
+        made = ensure_certificates(settings.cert_dir, {*names, *settings.tls_san} - _ANY_ADDRESS)
+    token = settings.admin_token
+    if not token and (settings.kubeconfig_out or not settings.token_auth_file):
+        from gateway.identity import kept_token
+
+        token = kept_token(settings.cert_dir)
+    return made, token
 
 
 def _service_address(settings: Settings) -> str:
@@ -125,7 +208,7 @@ def _service_address(settings: Settings) -> str:
     return str(ip_network(settings.service_cluster_ip_range.partition(",")[0])[1])
 
 
-def _announcement(settings: Settings, ca: bytes, control: int | None) -> Callable[[], None]:
+def _announcement(settings: Settings, ca: bytes, control: int | None, ending: Ending) -> Callable[[], None]:
     """What is done once requests are answered: the kubeconfig, the log line, the word to who waits."""
     host = "127.0.0.1" if settings.bind_address in _ANY_ADDRESS else settings.bind_address
     url = f"https://[{host}]:{settings.secure_port}" if ":" in host else f"https://{host}:{settings.secure_port}"
@@ -134,30 +217,25 @@ def _announcement(settings: Settings, ca: bytes, control: int | None) -> Callabl
         from gateway.process import milliseconds_since_start
 
         if settings.kubeconfig_out:
-            write_kubeconfig(settings.kubeconfig_out, url, ca, settings.admin_token)
+            try:
+                server = settings.kubeconfig_server or url
+                write_kubeconfig(settings.kubeconfig_out, server, ca, settings.admin_token)
+            except OSError as error:
+                ending.begin(f"--kubeconfig-out: cannot write {words(error, settings.kubeconfig_out)}")
+                return
         logger.info("ready", extra={"address": url, "milliseconds": milliseconds_since_start()})
         if settings.embedded_etcd and settings.kubeconfig_out:
             print(f"\n  export KUBECONFIG={settings.kubeconfig_out.absolute()}\n  kubectl get namespaces\n", flush=True)
         if control is not None:
-            os.write(control, f"{url} {settings.admin_token}\n".encode())
+            os.write(control, f"{url} {settings.admin_token} {','.join(settings.etcd_servers)}\n".encode())
 
     return announce
 
 
-def _supervise(settings: Settings, context: ssl.SSLContext, ready: Callable[[], None]) -> int:
-    from gateway.process import bind, serve
-    from gateway.workers import Supervisor
-
-    def work(tell_ready: Callable[[], None]) -> int:
-        with bind(settings, shared=True) as listener:
-            return serve(settings, context, listener, tell_ready)
-
-    return Supervisor(settings.workers, work).run(ready)
-
-
-def _stop_with(control: int) -> None:
+def _stop_with(control: int, ending: Ending) -> None:
     """Waits until the other end of the socket is closed, then has this process stop."""
     with socket.socket(fileno=os.dup(control)) as other_end:
         while other_end.recv(1):
             pass
+    ending.orphaned = True
     os.kill(os.getpid(), signal.SIGTERM)

@@ -9,23 +9,29 @@ import os
 import signal
 import socket
 import ssl
+import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
 import uvicorn
 
-from gateway.app import App
+from gateway.app import App, CannotServe
 from gateway.config import Settings
-from gateway.http.accepting import Acceptor, Quota, limits_of
-from gateway.http.protocol import Limits, Protocol
+from gateway.http.accepting import Acceptor, Quota
+from gateway.http.limits import Heads, Limits, limits_of
+from gateway.http.protocol import Protocol
 from gateway.stopping import StopGuard
+
+__all__ = ["CannotServe", "Server", "configuration", "milliseconds_since_start", "serve"]
 
 logger = logging.getLogger(__name__)
 
 KEEP_ALIVE = 90  # seconds that an idle connection stays open, as with kube-apiserver
 GRACE = 10  # seconds for requests under way when the server stops
+RECURSION = 3000  # enough to walk what is `gateway.jsontypes.MAX_DEPTH` deep; 8 MB of stack bear several times as much
 
 
 class Server(uvicorn.Server):
@@ -37,7 +43,7 @@ class Server(uvicorn.Server):
         self, app: App, config: uvicorn.Config, ready: Callable[[], None], guard: StopGuard | None = None
     ) -> None:
         super().__init__(config)
-        self._app, self._ready, self._guard = app, ready, guard
+        self._app, self._ready, self._guard, self._heads = app, ready, guard, Heads()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
@@ -61,7 +67,8 @@ class Server(uvicorn.Server):
             self._ready()
 
     def _protocol(self, limits: Limits, lost: Callable[[], None]) -> Protocol:
-        return Protocol(self.config, self.server_state, self.lifespan.state, limits=limits, lost=lost)
+        state = self.server_state, self.lifespan.state
+        return Protocol(self.config, *state, limits=limits, lost=lost, heads=self._heads)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begins the shutdown; uvicorn's own would let the signal end the process once that is done."""
@@ -99,10 +106,17 @@ def serve(
     ready: Callable[[], None],
     guard: StopGuard | None = None,
 ) -> int:
-    """Serves until SIGTERM or SIGINT; returns the exit status. `ready` is called once requests are answered."""
+    """Serves until SIGTERM or SIGINT; returns the exit status. `ready` is called once requests are answered.
+
+    Raises CannotServe when it never came to that, or something ended on which all else depends.
+    """
+    sys.setrecursionlimit(RECURSION)
     app = App(settings)
     server = Server(app, configuration(app, context), ready, guard)
-    server.run(sockets=[listener])
+    with suppress(SystemExit):  # uvicorn's way to say that the application did not start
+        server.run(sockets=[listener])
+    if app.failure is not None:
+        raise app.failure
     return 0 if server.started else 1
 
 
@@ -111,22 +125,6 @@ def _settle_garbage_collection() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
-
-
-def bind(settings: Settings, *, shared: bool = False) -> socket.socket:
-    """A socket bound to the settings' address; `shared` with other processes that bind the same. Raises OSError."""
-    family = socket.AF_INET6 if ":" in settings.bind_address else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    if shared:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    try:
-        listener.bind((settings.bind_address, settings.secure_port))
-    except OSError:
-        listener.close()
-        raise
-    listener.set_inheritable(True)
-    return listener
 
 
 def milliseconds_since_start() -> int:

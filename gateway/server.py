@@ -6,8 +6,10 @@ import asyncio
 from dataclasses import dataclass
 
 from gateway.config import Settings
+from gateway.controllers.running import Controllers
 from gateway.endpoints.services import Services
 from gateway.endpoints.table import Endpoints
+from gateway.jsontypes import JsonObject
 from gateway.kinds.registry import Registry
 from storage.etcd import EtcdClient
 from storage.feed import Feed
@@ -23,6 +25,7 @@ class Gateway:
     registry: Registry
     services: Services
     endpoints: Endpoints
+    controllers: Controllers | None = None  # from start-up on
 
     @property
     def settings(self) -> Settings:
@@ -49,17 +52,17 @@ class Gateway:
         """Set when the process begins to shut down."""
         return self.services.stopping
 
+    def find_service(self, namespace: str, name: str) -> JsonObject | None:
+        """A service, for those who call it by its name."""
+        endpoint = self.endpoints.of("", "v1", "services")
+        entry = self.store.cached_entry(endpoint.key(namespace, name))
+        return None if entry is None or entry.readable is None else entry.parsed()
+
     def stop(self) -> None:
         """Begins the shutdown: watches end, whatever they are waiting for."""
         self.stopping.set()
         for cache in self.store.cache:
             cache.wake()
-
-    def defines_group(self, group: str) -> bool:
-        """Whether a stored definition of custom resources names an API group, served or not."""
-        definitions = self.endpoints.of("apiextensions.k8s.io", "v1", "customresourcedefinitions").cache
-        suffix = b"." + group.encode()
-        return any(key.endswith(suffix) for key in definitions.all_keys())
 
 
 def build_gateway(settings: Settings) -> Gateway:

@@ -17,6 +17,7 @@ from collections.abc import Callable
 logger = logging.getLogger(__name__)
 
 RESTART_PAUSE = 1.0  # seconds before a worker is replaced that lived for less than that
+HOPELESS = 78  # a worker's exit status (EX_CONFIG of sysexits.h): another one would fare no better
 END_WAIT = 20.0  # seconds that workers get to end by themselves
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
 
@@ -53,20 +54,26 @@ class Supervisor:
                 signals = os.read(self._woken, 256)
                 if signal.SIGTERM in signals or signal.SIGINT in signals:
                     return self._end()
-                self._replace_dead()
+                if not self._replace_dead():
+                    self._end()
+                    return 1
 
-    def _replace_dead(self) -> None:
-        for pid, status in self._reap():
-            lived = time.monotonic() - self._started.pop(pid)
+    def _replace_dead(self) -> bool:
+        """Starts workers in place of those that have ended; False if that is in vain."""
+        ended = [(pid, status, time.monotonic() - self._started.pop(pid)) for pid, status in self._reap()]
+        if any(status == HOPELESS for _, status, _ in ended):
+            return False
+        for pid, status, lived in ended:
             logger.error("worker ended, starting another", extra={"pid": pid, "status": status})
             if lived < RESTART_PAUSE:
                 select.select([], [], [], RESTART_PAUSE)
             self._start()
+        return True
 
     def _reap(self) -> list[tuple[int, int]]:
         """The workers that have ended, with their exit status."""
         ended = []
-        for pid in self._started:
+        for pid in list(self._started):
             found, status = os.waitpid(pid, os.WNOHANG)
             if found:
                 ended.append((pid, os.waitstatus_to_exitcode(status)))

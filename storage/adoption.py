@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable, Iterable
 
 from storage.cache import ResourceCache, ResourceSpec, WatchCache
 from storage.entry import Entry
 from storage.errors import Compacted, Unavailable
 from storage.etcd import EtcdClient
+from storage.history import Overrun
 from storage.unowned import Taking, Value, Values
 
 PAGE = 500  # keys asked of etcd at once
@@ -48,6 +50,64 @@ def unregister(cache: WatchCache, resource: ResourceCache) -> None:
     cache.remove(resource)
     for entry in entries:
         cache.unowned.put(entry.key, entry, entry.revision)
+
+
+async def renew(
+    cache: WatchCache,
+    client: EtcdClient,
+    old: ResourceCache,
+    spec: ResourceSpec,
+    change: Callable[[ResourceCache], None],
+) -> ResourceCache:
+    """Another cache in the place of one whose objects are to be read in another way: made of what etcd has.
+
+    `change` is called in the turn of the loop in which it takes its place; who follows the old one is overrun. Raises
+    Unavailable, and is safe to cancel.
+    """
+    async with cache.adopting:
+        for _ in range(ATTEMPTS):
+            resource, generation, position = ResourceCache(spec), old.generation, old.history.end
+            try:
+                entries = await _reread(cache, client, old, resource)
+                while old.generation == generation and position < (end := old.history.end):
+                    changed = {each.entry.key for each in old.history.between(position, end)}
+                    position = end
+                    await _read_again(client, changed, cache.reached, resource, entries)
+            except (Compacted, Overrun):
+                await asyncio.sleep(RETRY)
+                continue
+            if old.generation == generation:
+                cache.remove(old)
+                resource.take(entries)
+                change(cache.add(resource))
+                return resource
+    raise Unavailable("the objects could not be loaded: etcd forgets its past faster than it is read")
+
+
+async def _reread(
+    cache: WatchCache, client: EtcdClient, old: ResourceCache, resource: ResourceCache
+) -> dict[bytes, Entry]:
+    entries: dict[bytes, Entry] = {}
+    if not len(old):
+        return entries
+    pause = time.monotonic() + SLICE
+    for key, (value, revision) in (await _loaded(client, resource.spec.prefix, cache.reached)).items():
+        entries[key] = resource.entry(key, _raw(value), revision)
+        if time.monotonic() > pause:
+            await asyncio.sleep(0)
+            pause = time.monotonic() + SLICE
+    return entries
+
+
+async def _read_again(
+    client: EtcdClient, keys: Iterable[bytes], revision: int, resource: ResourceCache, entries: dict[bytes, Entry]
+) -> None:
+    for key in keys:
+        found = await client.range(key, revision=revision)
+        if found.kvs:
+            entries[key] = resource.entry(key, found.kvs[0].value, found.kvs[0].mod_revision)
+        else:
+            entries.pop(key, None)
 
 
 async def _loaded(client: EtcdClient, prefix: bytes, revision: int) -> Values:

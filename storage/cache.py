@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import count
 
-from storage.entry import MARK, METADATA, AttributesOf, Change, ChangeType, CorruptEntry, Entry, entry_of
+from storage.entry import MARK, METADATA, AttributesOf, Change, ChangeType, CorruptEntry, Entry, entry_of, reread_entry
 from storage.history import History
 from storage.unowned import Unowned
 
@@ -42,6 +42,7 @@ class ResourceSpec:
     canonicalise: Canonicalise  # a foreign writer's value -> a canonical, defaulted one; raises what it likes
     attributes_of: AttributesOf
     other_heads: tuple[bytes, ...] = ()
+    trusts_marks: bool = True  # whether what ends in MARK is canonical; not where what is canonical changes
 
 
 class ResourceCache:
@@ -73,7 +74,7 @@ class ResourceCache:
 
     def entry(self, key: bytes, value: bytes, revision: int) -> Entry:
         """An entry of a value as etcd holds it, brought into canonical form if somebody else wrote it."""
-        head = self._head_of(value)
+        head = self._head_of(value) if self.spec.trusts_marks else None
         if head is not None:
             try:
                 return entry_of(key, value, revision, head)
@@ -84,6 +85,8 @@ class ResourceCache:
             head = self._head_of(canonical)
             if head is None:
                 raise ValueError("it is stored in a version that is not known")
+            if not self.spec.trusts_marks and canonical != value:
+                return reread_entry(key, canonical, revision, head)
             return entry_of(key, canonical, revision, head)
         except Exception as error:  # no value that somebody stored may stop the feed
             return _corrupt(key, value, revision, error)

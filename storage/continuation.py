@@ -11,8 +11,10 @@ import base64
 import binascii
 import json
 import posixpath
+from typing import NoReturn
 
 INCONSISTENT = -1
+_INT64_LENGTH = 20  # of the least number of 64 bits
 _VERSION = "meta.k8s.io/v1"
 
 
@@ -45,11 +47,15 @@ def decode(token: str, prefix: bytes) -> tuple[bytes, int]:
 
 def _parts(token: str) -> tuple[str, int, str]:
     try:
-        document = json.loads(_text(_base64(token)))
+        document = json.loads(_text(_base64(token)), parse_int=_integer, parse_float=_Number, parse_constant=_no_value)
     except json.JSONDecodeError as error:
         raise InvalidToken(f"continue key is not valid: {_syntax_error(error)}") from None
+    except RecursionError:
+        raise InvalidToken("continue key is not valid: exceeded max depth") from None
     except ValueError as error:
         raise InvalidToken(f"continue key is not valid: {error}") from None
+    if document is None:
+        document = {}
     if not isinstance(document, dict):
         raise _mistyped(document, "value of type storage.continueToken")
     version, revision, start = (document.get(name) for name in ("v", "rv", "start"))
@@ -58,9 +64,28 @@ def _parts(token: str) -> tuple[str, int, str]:
         ("rv", revision, int, "int64"),
         ("start", start, str, "string"),
     ):
-        if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+        if value is not None and (not isinstance(value, kind) or isinstance(value, bool | _Number)):
             raise _mistyped(value, f"struct field continueToken.{name} of type {go}")
-    return version or "", revision or 0, start or ""
+    return _whole(version or ""), revision or 0, _whole(start or "")
+
+
+class _Number(str):
+    """A number that is no integer of 64 bits, as it was written."""
+
+
+def _integer(text: str) -> int | _Number:
+    value = int(text) if len(text) <= _INT64_LENGTH else 1 << 63
+    return value if -(1 << 63) <= value < 1 << 63 else _Number(text)
+
+
+def _no_value(name: str) -> NoReturn:
+    """NaN and Infinity, which Python takes for JSON."""
+    raise ValueError(f"invalid character '{name.removeprefix('-')[0]}' looking for beginning of value")
+
+
+def _whole(text: str) -> str:
+    """The text as Go has it, which knows no half of a surrogate pair."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _mistyped(value: object, target: str) -> InvalidToken:
@@ -99,7 +124,9 @@ def _kind(value: object) -> str:
     match value:
         case bool():
             return "bool"
-        case int() | float():
+        case _Number():
+            return f"number {value}"
+        case int():
             return "number"
         case str():
             return "string"

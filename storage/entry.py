@@ -175,6 +175,22 @@ def entry_of(key: bytes, value: bytes, revision: int, head: bytes) -> Entry:
     return Entry(key, head, tail, revision)
 
 
+class RereadEntry(Entry):
+    """An object version that is read otherwise than it was written: its definition has changed since."""
+
+    __slots__ = ()
+
+    def stored(self) -> StoredObject:
+        stored = super().stored()
+        return StoredObject(stored.key, stored.raw, stored.revision, anew=True)
+
+
+def reread_entry(key: bytes, value: bytes, revision: int, head: bytes) -> Entry:
+    """As `entry_of`, of a value that etcd has otherwise."""
+    made = entry_of(key, value, revision, head)
+    return RereadEntry(key, head, made.tail, revision)
+
+
 class ChangeType(Enum):
     """The type of a watch event, as the API names it."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 
 class StorageError(Exception):
@@ -25,6 +26,7 @@ class StoredObject:
     raw: bytes
     revision: int
     corrupt: str = ""  # why the value can't be read
+    anew: bool = False  # whether etcd has it otherwise, in a form that is to be written anew with the next write
 
     @property
     def value(self) -> bytes:
@@ -59,7 +61,12 @@ class FutureRevision(StorageError):
 
 
 class NoSpace(StorageError):
-    """etcd's database exceeded its quota."""
+    """etcd's database exceeded its quota: it takes nothing but deletions until somebody has made room."""
+
+    REMEDY: ClassVar = (
+        "compact and defragment etcd, or raise its --quota-backend-bytes, "
+        "then clear the alarm with `etcdctl alarm disarm`"
+    )
 
 
 class TooLarge(StorageError):
@@ -90,5 +97,9 @@ class Conflict(StorageError):
         self.current = current
 
 
+class Fenced(StorageError):
+    """The writer had the right to write from a lease that it no longer holds."""
+
+
 # A write that was answered with one of these was certainly not made.
-REFUSALS = (KeyExists, Conflict, TooLarge, NoSpace, PermissionDenied, Unauthenticated)
+REFUSALS = (KeyExists, Conflict, Fenced, TooLarge, NoSpace, PermissionDenied, Unauthenticated)

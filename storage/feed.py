@@ -53,6 +53,7 @@ class Feed:
         self._restarted = 0.0
         self.ready = asyncio.Event()  # set by the first load
         self.connected = False
+        self.error: StorageError | None = None  # what keeps it from following, since that was interrupted
         self.progress_trusted = False  # whether this etcd's progress notifications keep the order
 
     async def run(self) -> None:
@@ -71,7 +72,7 @@ class Feed:
             except StorageError as error:
                 if self.connected:
                     log.warning("feed interrupted: %s", error)
-                self.connected = False
+                self.connected, self.error = False, error
                 await asyncio.sleep(RETRY)
 
     async def request_progress(self) -> bool:
@@ -201,7 +202,7 @@ class Feed:
         self._watch = watch
         try:
             async for batch in watch:
-                self.connected = True
+                self.connected, self.error = True, None
                 if batch.events:
                     await self._take(batch)
                 elif batch.progress and self.progress_trusted:

@@ -6,12 +6,15 @@ assumed. What is promised is said in storage/protocol.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from storage.cache import WatchCache
 from storage.entry import Entry
 from storage.errors import Conflict, KeyExists, StoredObject
 from storage.etcd import DELETE, PUT, EtcdClient, Event, KeyValue
+from storage.etcd.kv import Guard
+from storage.etcd.results import SwapResult
+from storage.fence import Fence
 from storage.reads import Reads
 
 
@@ -19,11 +22,23 @@ class EtcdStore:
     """A `Store` (storage/protocol.py) on etcd and the watch cache."""
 
     def __init__(
-        self, client: EtcdClient, cache: WatchCache, reads: Reads, acknowledged: Callable[[Event], None]
+        self,
+        client: EtcdClient,
+        cache: WatchCache,
+        reads: Reads,
+        acknowledged: Callable[[Event], None],
+        fence: Fence | None = None,
     ) -> None:
-        """`acknowledged` is told of every write that etcd has acknowledged, before its writer is."""
+        """`acknowledged` is told of every write that etcd has acknowledged, before its writer is.
+
+        With a `fence` writes are made only while that is held, and raise Fenced afterwards.
+        """
         self.client, self.cache, self.reads = client, cache, reads
-        self._acknowledged = acknowledged
+        self._acknowledged, self._fence = acknowledged, fence
+
+    def fenced(self, fence: Fence) -> EtcdStore:
+        """The same store for whoever may write only while a fence is held."""
+        return EtcdStore(self.client, self.cache, self.reads, self._acknowledged, fence)
 
     def cached(self, key: bytes) -> StoredObject | None:
         entry = self.cached_entry(key)
@@ -49,23 +64,34 @@ class EtcdStore:
         return None if entry is None else entry.stored()
 
     async def create(self, key: bytes, value: bytes, lease: int = 0) -> int:
-        answer = await self.client.create(key, value, lease=lease)
+        answer = await self._swap(lambda guard: self.client.create(key, value, lease=lease, guard=guard))
         if answer.succeeded:
             return self._written(PUT, key, value, answer.revision)
         assert answer.current is not None  # the comparison failed because the key is there
         raise KeyExists(self._readable(answer.current))
 
     async def update(self, key: bytes, value: bytes, expected: int, lease: int = 0) -> int:
-        answer = await self.client.update(key, value, expected, lease=lease)
+        answer = await self._swap(lambda guard: self.client.update(key, value, expected, lease=lease, guard=guard))
         if answer.succeeded:
             return self._written(PUT, key, value, answer.revision)
         raise Conflict(answer.current and self._readable(answer.current))
 
     async def delete(self, key: bytes, expected: int) -> int:
-        answer = await self.client.delete_if(key, expected)
+        answer = await self._swap(lambda guard: self.client.delete_if(key, expected, guard=guard))
         if answer.succeeded:
             return self._written(DELETE, key, b"", answer.revision)
         raise Conflict(answer.current and self._readable(answer.current))
+
+    async def _swap(self, attempt: Callable[[Guard | None], Awaitable[SwapResult]]) -> SwapResult:
+        """Makes a write, behind the fence where there is one. Raises Fenced."""
+        if self._fence is None:
+            return await attempt(None)
+        while True:
+            guard = self._fence.guard()
+            answer = await attempt(guard)
+            if answer.succeeded or (answer.guard is not None and answer.guard.mod_revision == guard.revision):
+                return answer
+            self._fence.moved(answer.guard)
 
     async def list(self, prefix: bytes) -> list[StoredObject]:
         resource = self.cache.of_key(prefix + b"x")

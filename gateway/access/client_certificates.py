@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.access.authentication import Headers, InvalidCredentials
-from gateway.config import InvalidSettings, Settings
+from gateway.config import Settings
 from gateway.http.escapes import unescaped, valid_escapes
 from gateway.http.user import User, extra_of
 
@@ -25,16 +25,13 @@ _UID = "1.3.6.1.4.1.57683.2"
 
 
 class Authorities:
-    """The certificates of a CA file. Raises InvalidSettings for one that has none."""
+    """The certificates of a CA file. Raises OSError, and ValueError for one that has none."""
 
-    def __init__(self, flag: str, path: Path, *, alone: bool) -> None:
+    def __init__(self, path: Path, *, alone: bool) -> None:
         """`alone` says that TLS trusts nobody else: what it has verified is of these."""
         from cryptography.x509 import load_pem_x509_certificates
 
-        try:
-            self._certificates = load_pem_x509_certificates(path.read_bytes())
-        except (OSError, ValueError) as error:
-            raise InvalidSettings(f"{flag}={path}: {error}") from None
+        self._certificates = load_pem_x509_certificates(path.read_bytes())
         self._alone = alone
         self.vouch_for = lru_cache(1024)(self._vouch_for)
 
@@ -99,14 +96,14 @@ class FrontProxy:
 
 
 def certificate_authenticators(settings: Settings) -> list[ClientCertificates | FrontProxy]:
-    """Those that the settings ask for, in kube-apiserver's order. Raises InvalidSettings."""
+    """Those that the settings ask for, in kube-apiserver's order. Raises OSError, ValueError."""
     found: list[ClientCertificates | FrontProxy] = []
     proxies, clients = settings.requestheader_client_ca_file, settings.client_ca_file
     alone = proxies is None or clients is None or proxies == clients
     if proxies is not None:
         found.append(
             FrontProxy(
-                Authorities("--requestheader-client-ca-file", proxies, alone=alone),
+                Authorities(proxies, alone=alone),
                 names=settings.requestheader_username_headers,
                 uids=settings.requestheader_uid_headers,
                 groups=settings.requestheader_group_headers,
@@ -115,7 +112,7 @@ def certificate_authenticators(settings: Settings) -> list[ClientCertificates | 
             )
         )
     if clients is not None:
-        found.append(ClientCertificates(Authorities("--client-ca-file", clients, alone=alone)))
+        found.append(ClientCertificates(Authorities(clients, alone=alone)))
     return found
 
 

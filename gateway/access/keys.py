@@ -11,7 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gateway.config import InvalidSettings, Settings
+from gateway.config import Settings
+from gateway.files import create_file
 from gateway.jsontypes import JsonObject
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
     PrivateKey = RSAPrivateKey | EllipticCurvePrivateKey
     PublicKey = RSAPublicKey | EllipticCurvePublicKey
+
+KEY_FILE = "service-account.key"  # in --cert-dir
 
 _CURVES = {256: ("ES256", "P-256"), 384: ("ES384", "P-384"), 521: ("ES512", "P-521")}
 _PEM = re.compile(rb"-----BEGIN ([A-Z ]+)-----.*?-----END \1-----", re.DOTALL)
@@ -64,18 +67,18 @@ class SigningKey:
 def signing_key(settings: Settings) -> SigningKey:
     """The key that the settings name; without one, a key kept beside the certificates, made on first use.
 
-    Raises InvalidSettings.
+    Raises OSError, ValueError and TypeError.
     """
     path = settings.service_account_signing_key_file
-    return _signing_key(path or settings.cert_dir / "service-account.key", path is None)
+    return _signing_key(path or settings.cert_dir / KEY_FILE, path is None)
 
 
 def verification_keys(settings: Settings) -> list[VerificationKey]:
-    """The keys of --service-account-key-file, or the signing key's. Raises InvalidSettings."""
+    """The keys of --service-account-key-file, or the signing key's. Raises OSError, ValueError."""
     files: Sequence[Path] = settings.service_account_key_file
     if not files:
         return [signing_key(settings).public]
-    return [key for path in files for key in _read_keys(path)]
+    return [key for path in files for key in read_keys(path)]
 
 
 @cache
@@ -84,35 +87,30 @@ def _signing_key(path: Path, may_make: bool) -> SigningKey:
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
     if may_make and not path.exists():
-        _make_key(path)
-    try:
-        key = serialization.load_pem_private_key(path.read_bytes(), None)
-    except (OSError, ValueError, TypeError) as error:
-        raise InvalidSettings(f"--service-account-signing-key-file={path}: {error}") from None
+        path.parent.mkdir(parents=True, exist_ok=True)
+        create_file(path, new_key())  # when another process makes one at the same time, the first stays
+    key = serialization.load_pem_private_key(path.read_bytes(), None)
     if not isinstance(key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey):
-        raise InvalidSettings(f"{path}: service account tokens are signed with RSA or ECDSA keys")
+        raise ValueError(f"{path}: service account tokens are signed with RSA or ECDSA keys")
     return SigningKey(key, _verification_key(path, key.public_key()))
 
 
-def _read_keys(path: Path) -> list[VerificationKey]:
+def read_keys(path: Path) -> list[VerificationKey]:
     """All keys of a PEM file, public or private."""
     from cryptography.hazmat.primitives import serialization
     from cryptography.x509 import load_pem_x509_certificate
 
     found = []
-    try:
-        for block in _PEM.finditer(path.read_bytes()):
-            text, what = block[0] + b"\n", block[1]
-            if what in _PRIVATE:
-                found.append(_verification_key(path, serialization.load_pem_private_key(text, None).public_key()))
-            elif what == b"CERTIFICATE":
-                found.append(_verification_key(path, load_pem_x509_certificate(text).public_key()))
-            elif what.endswith(b"PUBLIC KEY"):
-                found.append(_verification_key(path, serialization.load_pem_public_key(text)))
-    except (OSError, ValueError, TypeError) as error:
-        raise InvalidSettings(f"--service-account-key-file={path}: {error}") from None
+    for block in _PEM.finditer(path.read_bytes()):
+        text, what = block[0] + b"\n", block[1]
+        if what in _PRIVATE:
+            found.append(_verification_key(path, serialization.load_pem_private_key(text, None).public_key()))
+        elif what == b"CERTIFICATE":
+            found.append(_verification_key(path, load_pem_x509_certificate(text).public_key()))
+        elif what.endswith(b"PUBLIC KEY"):
+            found.append(_verification_key(path, serialization.load_pem_public_key(text)))
     if not found:
-        raise InvalidSettings(f"--service-account-key-file={path}: there is no PEM key in it")
+        raise ValueError(f"{path}: there is no key in PEM in it")
     return found
 
 
@@ -121,29 +119,21 @@ def _verification_key(path: Path, key: object) -> VerificationKey:
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
     if not isinstance(key, rsa.RSAPublicKey | ec.EllipticCurvePublicKey):
-        raise InvalidSettings(f"{path}: service account tokens are signed with RSA or ECDSA keys")
+        raise ValueError(f"{path}: service account tokens are signed with RSA or ECDSA keys")
     if isinstance(key, ec.EllipticCurvePublicKey) and key.key_size not in _CURVES:
-        raise InvalidSettings(f"{path}: ECDSA keys are of the curves P-256, P-384 and P-521")
+        raise ValueError(f"{path}: ECDSA keys are of the curves P-256, P-384 and P-521")
     encoding, form = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
     return VerificationKey(_base64(sha256(key.public_bytes(encoding, form)).digest()), key)
 
 
-def _make_key(path: Path) -> None:
-    """Makes a key; when another process makes one at the same time, the first stays."""
+def new_key() -> bytes:
+    """A private key to sign tokens with, PEM."""
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec
 
-    key = ec.generate_private_key(ec.SECP256R1())
-    text = key.private_bytes(
+    return ec.generate_private_key(ec.SECP256R1()).private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with path.open("xb") as file:
-            path.chmod(0o600)
-            file.write(text)
-    except FileExistsError:
-        return
 
 
 def _number(value: int, size: int = 0) -> str:

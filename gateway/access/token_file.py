@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -36,14 +36,17 @@ def _digest(token: str) -> bytes:
 
 
 def read_token_file(path: Path) -> dict[str, User]:
-    """Reads `token,user,uid[,"group1,group2"]` lines; raises InvalidTokenFile naming the line."""
-    return parse_tokens(path.read_text(encoding="utf-8"), str(path))
+    """Reads `token,user,uid[,"group1,group2"]` lines; raises InvalidTokenFile or UnicodeDecodeError."""
+    text = path.read_text(encoding="utf-8")
+    if text.startswith("\ufeff"):
+        raise InvalidTokenFile(f"{path}: it starts with a byte order mark; save it as UTF-8 without one")
+    return parse_tokens(text, str(path))
 
 
 def parse_tokens(text: str, source: str = "token file") -> dict[str, User]:
     """The users of a token file's text, by token; each is a member of system:authenticated too."""
     users: dict[str, User] = {}
-    for number, row in enumerate(csv.reader(io.StringIO(text), skipinitialspace=True), 1):
+    for number, row in _rows(text, source):
         if not row or row[0].startswith("#"):
             continue
         if len(row) < 3:
@@ -54,3 +57,16 @@ def parse_tokens(text: str, source: str = "token file") -> dict[str, User]:
         groups = tuple(group for group in row[3].split(",") if group) if len(row) > 3 else ()
         users[token] = with_authenticated(User(name, groups, uid))
     return users
+
+
+def _rows(text: str, source: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows, each with the number of the line where it starts."""
+    rows = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True, strict=True)
+    start = 1
+    try:
+        for row in rows:
+            yield start, row
+            start = rows.line_num + 1
+    except csv.Error as error:
+        reason = "a quote is not closed" if "unexpected end" in str(error) else str(error)
+        raise InvalidTokenFile(f"{source}:{start}: {reason}") from None

@@ -17,7 +17,7 @@ ADMIN = with_authenticated(User("kubernetes-admin", (MASTERS_GROUP,), "kubernete
 def authenticator_of(settings: Settings, objects: Objects) -> Authenticator:
     """Tokens of the file and the admin's, service accounts', bootstrap tokens, certificates.
 
-    Raises InvalidTokenFile, InvalidSettings.
+    Raises InvalidTokenFile, OSError, ValueError.
     """
     users = read_token_file(settings.token_auth_file) if settings.token_auth_file else {}
     if settings.admin_token:

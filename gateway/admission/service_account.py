@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 from gateway.admission.chain import Plugin, looking_up, on
@@ -13,6 +14,7 @@ from gateway.kinds.metadata import generated_name
 
 MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 TOKEN_SECONDS = 3607
+ATTEMPTS, PAUSE = 30, 0.05  # seconds
 _VOLUME_PREFIX = "kube-api-access-"
 _MIRROR = "kubernetes.io/config.mirror"
 _ENFORCE_SECRETS = "kubernetes.io/enforce-mountable-secrets"
@@ -59,8 +61,14 @@ def _is_mirror(pod: JsonObject) -> bool:
 
 
 async def _account(pod: JsonObject, attributes: Attributes, lookup: Lookup) -> JsonObject:
+    """The pod's account. Of a new namespace the account `default` is waited for, as kube-apiserver does."""
     name = pod["spec"]["serviceAccountName"]
     account = await lookup.get("serviceaccounts", attributes.namespace, name)
+    for _ in range(ATTEMPTS if name == "default" else 0):
+        if account is not None:
+            break
+        await asyncio.sleep(PAUSE)
+        account = await lookup.get("serviceaccounts", attributes.namespace, name)
     if account is None:
         missing = f'serviceaccount "{name}" not found'
         where = f"{attributes.namespace}/{name}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from gateway.apply.field_set import FieldSet, from_wire, union
+from gateway.apply.field_set import FieldSet, from_wire, union_of
 from gateway.apply.path_element import quoted
 from gateway.jsontypes import JsonObject
 
@@ -104,6 +104,8 @@ def capped(entries: list[JsonObject]) -> list[JsonObject]:
     updates.sort(key=lambda entry: (entry.get("time") or "", str(identity_of(entry))))
     kept = {identity_of(entry): entry for entry in entries}
     first: dict[str, Identity] = {}
+    merged: dict[str, list[FieldSet]] = {}
+    times: dict[str, str | None] = {}
     for entry in updates:
         if excess == 0:
             break
@@ -111,10 +113,14 @@ def capped(entries: list[JsonObject]) -> list[JsonObject]:
         if version not in first:
             first[version] = identity
             continue
-        bucket = Identity(_ANCIENT, "Update", version, "")
-        before = kept.get(bucket) or kept.pop(first[version])
-        fields = union(entry["fieldsV1"], before["fieldsV1"])
+        if version not in merged:
+            before = kept.get(Identity(_ANCIENT, "Update", version, "")) or kept.pop(first[version])
+            merged[version] = [before["fieldsV1"]]
+        merged[version].append(entry["fieldsV1"])
+        times[version] = entry.get("time")
         kept.pop(identity, None)
-        kept[bucket] = new_entry(bucket, version, entry.get("time"), fields)
         excess -= 1
+    for version, sets in merged.items():
+        bucket = Identity(_ANCIENT, "Update", version, "")
+        kept[bucket] = new_entry(bucket, version, times[version], union_of(sets))
     return list(kept.values())

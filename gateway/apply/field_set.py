@@ -88,6 +88,14 @@ def union(a: FieldSet, b: FieldSet) -> FieldSet:
     return in_order(result) if fresh else result
 
 
+def union_of(sets: list[FieldSet]) -> FieldSet:
+    """The members of any of the sets, joined two by two: one after the other would copy what grows each time."""
+    while len(sets) > 1:
+        pairs = [union(a, b) for a, b in zip(sets[::2], sets[1::2], strict=False)]
+        sets = [*pairs, *sets[len(pairs) * 2 :]]
+    return sets[0] if sets else LEAF
+
+
 def _joined(a: FieldSet, b: FieldSet) -> FieldSet:
     if a is b:
         return a

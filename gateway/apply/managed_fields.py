@@ -156,8 +156,11 @@ def _owned(value: JsonObject | None, type_: Type) -> JsonObject:
     """The object without what nobody owns; what a new object is compared with, for None."""
     value = unset(type_) if value is None else value
     bare = {name: member for name, member in value.items() if name not in ("apiVersion", "kind")}
-    if bare.get("metadata"):
-        bare["metadata"] = {name: m for name, m in bare["metadata"].items() if name not in NEVER_OWNED}
+    metadata = bare.get("metadata")
+    if metadata:
+        bare["metadata"] = {name: m for name, m in metadata.items() if name not in NEVER_OWNED}
+    elif type_.structural:
+        bare["metadata"] = {}  # nobody owns that it is there, which in other types goes without saying
     return bare
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from gateway.jsontypes import dumps, loads
 from gateway.memo import memo
+from gateway.schema.integers import int64
 from gateway.validation.field import go_quote
 
 _HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
@@ -58,7 +59,9 @@ def parsed(element: str) -> tuple[str, Any]:
                 raise ValueError(f"no object: {text}")
             return kind, dict(sorted(members.items()))
         case "i":
-            return kind, int(text)
+            if (index := int64(text)) is None:
+                raise ValueError(f"no index: {text}")
+            return kind, index
     return "", None
 
 

@@ -5,13 +5,12 @@ Source: Kubernetes API reference, DeploymentSpec, ReplicaSetSpec, StatefulSetSpe
 
 from __future__ import annotations
 
-import re
-
 from gateway.defaults.core import PERSISTENT_VOLUME_CLAIM
 from gateway.defaults.pod_spec import TEMPLATE
 from gateway.defaults.registry import Defaulters
 from gateway.defaults.table import Rule, compile_table
 from gateway.jsontypes import JsonObject
+from gateway.schema.integers import int64
 
 
 def _rolling_update(**limits: int | str) -> Rule:
@@ -45,7 +44,6 @@ def _claim_kind(claim: JsonObject) -> None:
     claim["kind"] = "PersistentVolumeClaim"
 
 
-_INTEGER = re.compile("[+-]?[0-9]+")
 _ROLLBACK = "deprecated.deployment.rollback.to"
 
 
@@ -55,8 +53,8 @@ def _rollback_annotation(metadata: JsonObject) -> None:
     if not annotations or _ROLLBACK not in annotations:
         return
     revision = annotations[_ROLLBACK]
-    if _INTEGER.fullmatch(revision):
-        annotations[_ROLLBACK] = str(int(revision))
+    if (number := int64(revision)) is not None:
+        annotations[_ROLLBACK] = str(number)
     elif not revision:
         del annotations[_ROLLBACK]
         if not annotations:

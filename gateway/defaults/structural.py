@@ -21,6 +21,13 @@ def apply_structural_defaults(type_: Type, obj: Any) -> None:
             rule(obj)
 
 
+def prune_nulls(type_: Type, obj: Any) -> None:
+    """Settles nulls alone, in place."""
+    rule = _null_pruner(type_)
+    if rule is not None:
+        rule(obj)
+
+
 def _drops_null(type_: Type) -> bool:
     return type_.structural and not type_.nullable and type_.default is None
 

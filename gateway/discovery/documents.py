@@ -75,7 +75,7 @@ def _api_resource(resource: Resource) -> JsonObject:
     }
     if resource.foreign_kind:
         entry |= {key: value for key, value in _kind(resource).items() if key != "kind" and value}
-    entry |= {"kind": resource.kind, "verbs": sorted(resource.verbs), **_names(resource)}
+    entry |= {"kind": resource.kind, "verbs": resource.discovered_verbs, **_names(resource)}
     version_hash = storage_version_hash(resource)
     if version_hash:
         entry["storageVersionHash"] = version_hash
@@ -112,7 +112,7 @@ def _resources_discovery(resources: Sequence[Resource]) -> list[JsonObject]:
                 "responseKind": _kind(resource),
                 "scope": "Namespaced" if resource.namespaced else "Cluster",
                 "singularResource": resource.singular,
-                "verbs": sorted(resource.verbs),
+                "verbs": resource.discovered_verbs,
                 **_names(resource),
             }
         elif resource.resource in entries:
@@ -120,7 +120,7 @@ def _resources_discovery(resources: Sequence[Resource]) -> list[JsonObject]:
                 {
                     "subresource": resource.subresource,
                     "responseKind": _kind(resource),
-                    "verbs": sorted(resource.verbs),
+                    "verbs": resource.discovered_verbs,
                 }
             )
     return list(entries.values())

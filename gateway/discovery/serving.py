@@ -19,7 +19,7 @@ from gateway.http.negotiation import (
     unacceptable,
 )
 from gateway.jsontypes import loads
-from gateway.kinds.registry import Registry
+from gateway.kinds.registry import Registry, builtin_groups
 from gateway.schema.catalog import META, type_of
 
 AGGREGATED_TYPE = b";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -41,20 +41,20 @@ class Discovery:
 
     def __init__(self, registry: Registry, server_address: str) -> None:
         self._registry, self._address = registry, server_address
-        self.refresh()
+        self._builtin = builtin_groups(registry)
+        self._stale = False
+        self._make()
 
     def refresh(self) -> None:
-        """Makes the documents anew; to be called when the served resources have changed."""
+        """Has the documents made anew when they are next asked for: the served resources have changed."""
+        self._stale = True
+
+    def _make(self) -> None:
         groups = groups_of(self._registry)
-        self._groups = frozenset(groups)
         self._legacy = legacy_documents(groups, self._address)
         self._aggregated = aggregated_documents(groups)
         self._made: dict[tuple[str, Choice], bytes] = {}
         self._etags = {path: b'"%b"' % _digest(document) for path, document in self._aggregated.items()}
-
-    def serves_group(self, group: str) -> bool:
-        """Whether some version of the group is served ("" is the core group)."""
-        return group in self._groups
 
     def paths(self) -> list[str]:
         """The documents' paths, for the list of paths at /."""
@@ -63,6 +63,9 @@ class Discovery:
     def respond(self, request: Request) -> Response | None:
         """The answer to a request for a discovery path, None for any other; raises StatusError 404, 405 or 406."""
         path = request.path.rstrip("/")
+        if self._stale:
+            self._stale = False
+            self._make()
         document = self._legacy.get(path)
         if document is None:
             return self._absent(path)
@@ -81,7 +84,7 @@ class Discovery:
         match path.split("/"):
             case ["", "api", *_]:
                 raise unknown_path()
-            case ["", "apis", group, _, *_] if group in self._groups:
+            case ["", "apis", group, _, *_] if group in self._builtin:
                 raise unknown_path()
         return None
 

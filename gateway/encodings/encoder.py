@@ -11,6 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from gateway.encodings.list_meta import ListMeta
+from gateway.jsontypes import JsonObject
+from gateway.kinds.columns.model import Columns
 from gateway.schema.types import Type
 from storage.entry import ChangeType, Entry
 
@@ -29,19 +32,18 @@ class Shape:
     list_head: bytes  # {"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"
     empty: Callable[[], bytes]
     type: Callable[[], Type]
+    columns: Callable[[], Columns]  # of tables
+    in_version: Callable[[JsonObject, str], JsonObject]  # an object of the kind in another apiVersion
+    custom: bool = False  # of a definition: a list's items have their kind, and its metadata a continue token, "" too
+
+    @property
+    def item_head(self) -> bytes:
+        """What a list's items begin with, before their metadata."""
+        return self.head if self.custom else b"{"
 
     def json(self, entry: Entry) -> bytes:
         """An entry as a JSON object. Raises CorruptObject for one that can't be read."""
         return self.head + entry.tail
-
-
-@dataclass(frozen=True, slots=True)
-class ListMeta:
-    """The metadata of a list: `continuation` is a continue token or "", `remaining` None where nobody can tell."""
-
-    revision: int
-    continuation: str = ""
-    remaining: int | None = None
 
 
 class Encoder(Protocol):
@@ -71,3 +73,6 @@ class Encoder(Protocol):
 
     def error(self, status: bytes) -> bytes:
         """An ERROR event of a Status, given as JSON."""
+
+    def opening(self, chunk: bytes) -> bytes:
+        """The first events of a stream, where something is only told with the first."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gateway.encodings.encoder import ListMeta, Shape
+from gateway.encodings.encoder import Shape
+from gateway.encodings.list_meta import ListMeta
 from gateway.jsontypes import dumps
 from storage.entry import METADATA, ChangeType, Entry
 
 CHUNK = 1 << 20  # bytes of a list joined at once
-_EVENT = {type_: b'{"type":"' + type_.value + b'","object":' for type_ in ChangeType}
+EVENTS = {type_: b'{"type":"' + type_.value + b'","object":' for type_ in ChangeType}
 _END_OF_INITIAL = b',"annotations":{"k8s.io/initial-events-end":"true"}'
 
 
@@ -22,7 +23,7 @@ class JsonEncoder:
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
-        self._events = {type_: start + shape.head for type_, start in _EVENT.items()}
+        self._events = {type_: start + shape.head for type_, start in EVENTS.items()}
 
     def document(self, value: bytes) -> bytes:
         return value
@@ -31,7 +32,9 @@ class JsonEncoder:
         return b"%b%b\n" % (self.shape.head, entry.tail)
 
     def items(self, entries: Sequence[Entry], first: bool) -> bytes:
-        return (b"{" if first else b",{") + b",{".join([entry.tail for entry in entries])
+        head = self.shape.item_head
+        between = b"," + head
+        return (head if first else between) + between.join([entry.tail for entry in entries])
 
     def list(self, meta: ListMeta, groups: Sequence[bytes], count: int) -> Sequence[bytes]:
         return (list_head(self.shape, meta), *groups, b"]}\n")
@@ -45,6 +48,9 @@ class JsonEncoder:
     def error(self, status: bytes) -> bytes:
         return b'{"type":"ERROR","object":%b}\n' % status
 
+    def opening(self, chunk: bytes) -> bytes:
+        return chunk
+
 
 def list_head(shape: Shape, meta: ListMeta) -> bytes:
     """A list's JSON up to its items."""
@@ -53,6 +59,8 @@ def list_head(shape: Shape, meta: ListMeta) -> bytes:
         more = b',"continue":' + dumps(meta.continuation)
         if meta.remaining is not None:
             more += b',"remainingItemCount":%d' % meta.remaining
+    elif shape.custom:
+        more = b',"continue":""'
     return b'%b%d"%b},"items":[' % (shape.list_head, meta.revision, more)
 
 

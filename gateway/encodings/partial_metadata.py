@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from gateway.encodings.list_meta import ListMeta
 from gateway.jsontypes import JsonObject, dumps, loads
 
 _START = b'"metadata":'
@@ -34,23 +35,6 @@ class Metadata(NamedTuple):
     def cut(self, tail: bytes) -> bytes:
         """`"metadata":{…}`."""
         return self.own or tail[: self.end]
-
-
-class ListMeta(NamedTuple):
-    """What a list says of itself."""
-
-    revision: int
-    continuation: str = ""
-    remaining: int | None = None
-
-    def encode(self) -> bytes:
-        """The JSON object."""
-        out = b'{"resourceVersion":"%d"' % self.revision if self.revision else b"{"
-        if self.continuation:
-            out += (b"," if self.revision else b"") + b'"continue":' + dumps(self.continuation)
-        if self.remaining is not None:
-            out += (b"," if len(out) > 1 else b"") + b'"remainingItemCount":%d' % self.remaining
-        return out + b"}"
 
 
 def type_meta(kind: str, version: str) -> bytes:

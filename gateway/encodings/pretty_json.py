@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
 from gateway.encodings.format import Format
-from gateway.jsontypes import loads
+from gateway.jsontypes import dumps_indented, loads
 
 
 def indent(body: bytes) -> bytes:
     """The same JSON for people: indented by two spaces, without a newline at its end."""
-    return orjson.dumps(loads(body), option=orjson.OPT_INDENT_2)
+    return dumps_indented(loads(body))
 
 
 def _item(item: Any) -> bytes:
     """No string contains a newline as such, so that every newline is one of the layout."""
-    return b"    " + orjson.dumps(item, option=orjson.OPT_INDENT_2).replace(b"\n", b"\n    ")
+    return b"    " + dumps_indented(item).replace(b"\n", b"\n    ")
 
 
 def _frame(empty: bytes) -> tuple[bytes, bytes]:

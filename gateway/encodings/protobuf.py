@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from gateway.encodings.protobuf_compile import message_encoder
 from gateway.encodings.protobuf_values import VARINTS, delimited, text
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import JsonObject, TooDeep
 from gateway.schema.catalog import META, type_of
 from gateway.schema.types import Type
 
@@ -32,7 +32,7 @@ def message(type_: Type, obj: JsonObject) -> bytes:
     """
     try:
         return message_encoder(type_)(obj)
-    except RecursionError:
+    except (RecursionError, TooDeep):
         raise ProtobufEncodeError("the object is nested too deeply for protobuf") from None
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from operator import itemgetter
 from typing import Any
 
+from gateway.encodings.protobuf_memory import Memo, Shared, Texts
 from gateway.encodings.protobuf_values import ENCODED, VARINTS, WIRE, ZERO, Value, delimited, tag, text
 from gateway.schema.protobuf import ITEMS_IN_MESSAGE
 from gateway.schema.types import Field, Kind, Type
@@ -22,7 +23,6 @@ Encode = Callable[[Any], bytes]  # a JSON object -> its message
 
 _KEY = "protobuf"
 _KEY_OF = itemgetter(0)
-_MEMO_LIMIT, _MEMO_LENGTH, _TEXT_LENGTH = 1024, 128, 32
 _REMEMBERED = frozenset(
     {
         Kind.STRING,
@@ -36,38 +36,6 @@ _REMEMBERED = frozenset(
         Kind.INT_OR_STRING,
     }
 )
-
-
-class _Memo(dict[Any, bytes]):
-    """Fields as bytes, tag and all, by value: most values of most fields are a few. None is an absent one."""
-
-    __slots__ = ("_absent", "_encode", "_tag")
-
-    def __init__(self, tag_: bytes, encode: Value, absent: bytes) -> None:
-        super().__init__({None: absent})
-        self._tag, self._encode, self._absent = tag_, encode, absent
-
-    def __missing__(self, value: Any) -> bytes:
-        made = self._tag + self._encode(value)
-        return self.kept(value, made) if len(made) <= _MEMO_LENGTH else made
-
-    def kept(self, value: Any, made: bytes) -> bytes:
-        if len(self) >= _MEMO_LIMIT:
-            self.clear()
-            self[None] = self._absent
-        self[value] = made
-        return made
-
-
-class _Texts(_Memo):
-    """The same for strings. Long ones are not kept: they are unique for the most part (uids, names of images)."""
-
-    def __missing__(self, value: str) -> bytes:
-        content = value.encode()
-        size = len(content)
-        if size > _TEXT_LENGTH:
-            return self._tag + VARINTS[size] + content
-        return self.kept(value, self._tag + VARINTS[size] + content)
 
 
 def message_encoder(type_: Type) -> Encode:
@@ -168,7 +136,7 @@ class _Source:
     def _map(self, each: Field, elem: Type) -> None:
         entries = _entries_encoder(tag(each.number), elem)
         if elem.kind in _REMEMBERED:
-            items = f"{self._global(_Memo(b'', entries, b''))}[tuple(items.items())]"
+            items = f"{self._global(Memo(b'', entries, b''))}[tuple(items.items())]"
         else:
             items = f"{self._global(entries)}(items.items())"
         self._add(f"items = get({each.name!r})", f"if items: out.append({items})")
@@ -179,10 +147,11 @@ class _Source:
         name = f"g{len(names)}"
 
         def first(value: Any) -> bytes:
-            encode = names[name] = message_encoder(type_)
+            encode = message_encoder(type_)
+            names[name] = Shared(encode) if _is_composed(type_) else encode
             return encode(value)
 
-        names[name] = type_.compiled.get(_KEY, first)
+        names[name] = first
         return name
 
     def _global(self, value: Any) -> str:
@@ -201,8 +170,13 @@ class _Source:
             self._scalars = []
 
 
-def _memo(number: int, kind: Kind, absent: bytes) -> _Memo:
-    return (_Texts if kind is Kind.STRING else _Memo)(tag(number, WIRE.get(kind, 2)), ENCODED[kind], absent)
+def _is_composed(type_: Type) -> bool:
+    """Whether there is more to a struct than scalars."""
+    return any(each.type.kind not in _REMEMBERED for each in type_.fields.values())
+
+
+def _memo(number: int, kind: Kind, absent: bytes) -> Memo:
+    return (Texts if kind is Kind.STRING else Memo)(tag(number, WIRE.get(kind, 2)), ENCODED[kind], absent)
 
 
 def _tagged(number: int, kind: Kind, value: Any) -> bytes:

@@ -1,12 +1,16 @@
-"""Which encoder makes a negotiated representation, and how a Status is written in it."""
+"""Which encoder makes a negotiated representation, and how a Status is written in it.
+
+Modules of representations are imported when they are first asked for: a start can do without them.
+"""
 
 from __future__ import annotations
 
 from gateway.encodings import pretty_json
 from gateway.encodings.encoder import Encoder, Shape
+from gateway.encodings.format import Format
 from gateway.encodings.json import JsonEncoder
 from gateway.encodings.rendered import RenderedEncoder
-from gateway.http.negotiation import YAML, Representation
+from gateway.http.negotiation import PROTOBUF, TABLE, YAML, Representation, Transform
 
 _INDENTED_STEP = 256 * 1024  # bytes of JSON that are rendered in some milliseconds
 _YAML_STEP = 4 * 1024
@@ -14,19 +18,53 @@ _YAML_STEP = 4 * 1024
 
 def encoder_for(representation: Representation, shape: Shape) -> Encoder:
     """A new encoder of one endpoint's objects."""
-    if representation.media is YAML:
-        from gateway.encodings import yaml  # only clients that ask for YAML pay for it
+    if representation.transform is not None:
+        return _transforming(representation, representation.transform, shape)
+    if representation.media is PROTOBUF:
+        from gateway.encodings.protobuf_encoder import ProtobufEncoder
 
-        return RenderedEncoder(shape, yaml.FORMAT, _YAML_STEP)
-    if representation.pretty:
-        return RenderedEncoder(shape, pretty_json.FORMAT, _INDENTED_STEP)
-    return JsonEncoder(shape)
+        return ProtobufEncoder(shape)
+    format_ = _format(representation)
+    if format_ is None:
+        return JsonEncoder(shape)
+    return RenderedEncoder(shape, format_, _YAML_STEP if representation.media is YAML else _INDENTED_STEP)
 
 
-def encode_plain(representation: Representation, value: bytes) -> bytes:
-    """JSON that is no object of an endpoint (a Status, a discovery document) in a representation."""
+def _transforming(representation: Representation, transform: Transform, shape: Shape) -> Encoder:
+    made: Encoder
+    if transform.kind == TABLE:
+        from gateway.encodings.table import Include
+        from gateway.encodings.table_encoder import TableEncoder
+
+        made = TableEncoder(shape, transform.version, Include(transform.include))
+    else:
+        from gateway.encodings.partial_encoder import PartialEncoder, PartialProtobufEncoder
+
+        if representation.media is PROTOBUF:
+            return PartialProtobufEncoder(shape, transform.version)
+        made = PartialEncoder(shape, transform.version)
+    format_ = _format(representation)
+    if format_ is None:
+        return made
+    from gateway.encodings.whole import WholeEncoder
+
+    return WholeEncoder(made, format_)
+
+
+def _format(representation: Representation) -> Format | None:
+    """What JSON is written anew in; None for JSON as it is."""
     if representation.media is YAML:
         from gateway.encodings import yaml
 
-        return yaml.to_yaml(value)
-    return pretty_json.indent(value) if representation.pretty else value
+        return yaml.FORMAT
+    return pretty_json.FORMAT if representation.pretty else None
+
+
+def encode_plain(representation: Representation, value: bytes) -> bytes:
+    """JSON that is no object of an endpoint (a Status) in a representation."""
+    if representation.media is PROTOBUF:
+        from gateway.encodings.protobuf_encoder import status_message
+
+        return status_message(value)
+    format_ = _format(representation)
+    return value if format_ is None else format_.whole(value)

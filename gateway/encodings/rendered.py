@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gateway.encodings.encoder import ListMeta, Shape
+from gateway.encodings.encoder import Shape
 from gateway.encodings.format import Format
 from gateway.encodings.json import JsonEncoder, list_head
+from gateway.encodings.list_meta import ListMeta
 from gateway.jsontypes import loads
 from storage.entry import Entry
 
@@ -30,7 +31,7 @@ class RenderedEncoder(JsonEncoder):
 
     def items(self, entries: Sequence[Entry], first: bool) -> bytes:
         render, separator = self._format.item, self._format.separator
-        made = separator.join([render(loads(b"{" + entry.tail)) for entry in entries])
+        made = separator.join([render(loads(self.shape.item_head + entry.tail)) for entry in entries])
         return made if first else separator + made
 
     def list(self, meta: ListMeta, groups: Sequence[bytes], count: int) -> Sequence[bytes]:

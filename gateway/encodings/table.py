@@ -16,7 +16,8 @@ from typing import Any
 
 import orjson
 
-from gateway.encodings.partial_metadata import HEADS, ListMeta, Metadata, type_meta
+from gateway.encodings.list_meta import ListMeta
+from gateway.encodings.partial_metadata import HEADS, Metadata, type_meta
 from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.kinds.columns.go_text import json_float
 from gateway.kinds.columns.model import Cell, Columns, Elapsed
@@ -106,6 +107,11 @@ class TableFormat:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_start", type_meta("Table", self.version) + b'"metadata":')
         object.__setattr__(self, "_definitions", dumps(_definitions(self.columns, self.describe)))
+
+    @property
+    def definitions(self) -> bytes:
+        """The columns' definitions, as JSON."""
+        return self._definitions
 
     def item(self, row: Row, tail: bytes, now: float) -> bytes:
         """One row. `tail` is what the row was made of; with Include.OBJECT it is the tail of the version served.

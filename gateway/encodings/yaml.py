@@ -17,7 +17,7 @@ def _dump(value: Any) -> bytes:
     import yaml  # only clients that ask for YAML pay for it
 
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    return bytes(yaml.dump(value, Dumper=dumper, allow_unicode=True, width=1 << 30, encoding="utf-8"))
+    return bytes(yaml.dump(value, Dumper=dumper, allow_unicode=True, width=80, encoding="utf-8"))
 
 
 def _frame(empty: bytes) -> tuple[bytes, bytes]:

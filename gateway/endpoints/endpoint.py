@@ -6,7 +6,7 @@ changed: when what it serves changes, another one takes its place and this one i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import cached_property
 from typing import Protocol
 from weakref import WeakValueDictionary
@@ -15,6 +15,7 @@ from gateway.access.rbac.escalation import GUARDED, EscalationGuard
 from gateway.access.rbac.policy import GROUP as RBAC_GROUP
 from gateway.admission import chain_for
 from gateway.admission.chain import Chain, Parts
+from gateway.apply.nonconformity import nonconformity
 from gateway.encodings.encoder import Encoder, Shape
 from gateway.encodings.registry import encoder_for
 from gateway.endpoints.expiry import Expiry
@@ -23,15 +24,18 @@ from gateway.endpoints.services import Services
 from gateway.endpoints.versions import Versions
 from gateway.http.negotiation import Representation
 from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.kinds.columns.model import Columns
 from gateway.kinds.identity import GroupVersion
 from gateway.kinds.resource import Resource
 from gateway.kinds.storage_form import Convert, converter
 from gateway.kinds.stored import head_of
 from gateway.kinds.strategy import Strategy
+from gateway.schema.encode import encode_stored
 from gateway.schema.types import Type
 from gateway.selectors.fields import Selectable
 from storage.cache import ResourceCache
 from storage.entry import METADATA
+from storage.errors import StoredObject
 
 
 class Siblings(Protocol):
@@ -94,7 +98,11 @@ class Endpoint:
     def shape(self) -> Shape:
         """What encoders know of its objects."""
         resource = self.resource
-        list_head = head_of(resource.kind + "List", resource.api_version) + METADATA + b'"resourceVersion":"'
+        list_head = (
+            head_of(resource.model.list_kind or resource.kind + "List", resource.api_version)
+            + METADATA
+            + b'"resourceVersion":"'
+        )
         return Shape(
             kind=resource.kind,
             api_version=resource.api_version,
@@ -102,7 +110,20 @@ class Endpoint:
             list_head=list_head,
             empty=self._empty,
             type=lambda: self.type,
+            columns=self._columns,
+            in_version=self._converted,
+            custom=resource.custom,
         )
+
+    def _columns(self) -> Columns:
+        from gateway.kinds.columns.custom import custom_columns
+        from gateway.kinds.columns.registry import columns_of  # tables alone need them
+
+        own = self.resource.model_version.columns
+        return custom_columns(own) if own else columns_of(self.resource.kind_group, self.resource.kind)
+
+    def _converted(self, obj: JsonObject, api_version: str) -> JsonObject:
+        return self.resource.model.convert(obj, GroupVersion.parse(obj["apiVersion"]), GroupVersion.parse(api_version))
 
     def _empty(self) -> bytes:
         from gateway.schema.decode import DecodeReport, decode  # bookmarks alone need it
@@ -115,9 +136,23 @@ class Endpoint:
 
     @cached_property
     def storage_version(self) -> str:
-        """The apiVersion in which objects are stored: the served one for what never is, like reviews and Scale."""
+        """The apiVersion in which writes see objects: that of storage.
+
+        The served one for what is never stored, like reviews and Scale, and for kinds with rules of each version.
+        """
         resource = self.resource
-        return resource.api_version if resource.foreign_kind else resource.storage_version or resource.api_version
+        if resource.foreign_kind or resource.model.written_as_served:
+            return resource.api_version
+        return resource.storage_version or resource.api_version
+
+    @cached_property
+    def written_type(self) -> Type:
+        """The schema of the version in which writes see objects."""
+        resource = self.resource
+        model = resource.model
+        if model.written_as_served or not model.storage_prefix:
+            return resource.model_version.type
+        return model.stored.type
 
     @property
     def kind_group(self) -> str:
@@ -137,7 +172,7 @@ class Endpoint:
     @property
     def object_strategy(self) -> Strategy:
         """The rules of the kind, also where this is a subresource."""
-        return self.resource.model.strategy()
+        return self.resource.object_strategy
 
     @cached_property
     def chain(self) -> Chain:
@@ -181,8 +216,54 @@ class Endpoint:
 
     @property
     def convert(self) -> Callable[[JsonObject, str], tuple[JsonObject, Type] | None] | None:
-        """Converts an object to another apiVersion, whose fields a manager owns; None where there is one only."""
-        return None
+        """Converts an object to another apiVersion, whose fields a manager owns; None where there is one only.
+
+        What it is converted to may not conform to that version's schema: the converter raises ValueError then.
+        """
+        model = self.resource.model
+        if model.convert_all is not None:
+            return None  # what a webhook makes of it is not known here: fields are told by their names alone
+        return self._in_version if model.written_as_served and len(model.versions) > 1 else None
+
+    def _in_version(self, obj: JsonObject, api_version: str) -> tuple[JsonObject, Type] | None:
+        version = self.resource.model.versions.get(GroupVersion.parse(api_version))
+        if version is None:
+            return None
+        converted = {**obj, "apiVersion": api_version}
+        if problem := nonconformity(converted, version.type):
+            raise ValueError(problem)
+        return converted, version.type
+
+    async def as_written(self, stored: StoredObject) -> StoredObject:
+        """A stored object in the version in which writes see it. Raises ConversionFailed."""
+        model, value = self.resource.model, stored.value
+        if not model.written_as_served or value.startswith(self.head):
+            return stored
+        converted = await self.versions.convert_all([loads(value)])
+        encoded = encode_stored(converted[0], model.kind, str(self.versions.version), self.written_type)
+        return StoredObject(stored.key, encoded, stored.revision)
+
+    async def as_stored(self, obj: JsonObject, encode: Callable[[JsonObject], Awaitable[bytes]]) -> bytes:
+        """The value that etcd gets of an object as it was written; `encode` makes one. Raises ConversionFailed."""
+        model = self.resource.model
+        if not model.written_as_served or self.versions.version == model.storage_version:
+            return await encode(obj)
+        return await encode(await self.versions.to_storage(obj))
+
+    def is_stored_form(self, stored: StoredObject) -> bool:
+        """Whether a stored value is of the storage version: another is written anew, even if nothing changed."""
+        model = self.resource.model
+        if not model.written_as_served:
+            return True
+        return not stored.anew and stored.value.startswith(head_of(model.kind, model.storage_version.api_version))
+
+    def encode(self, obj: JsonObject) -> bytes:
+        """The canonical value of an object, in the version that it is of."""
+        model = self.resource.model
+        if not model.written_as_served:
+            return encode_stored(obj, self.resource.kind, self.resource.storage_version)
+        version = model.versions[GroupVersion.parse(obj["apiVersion"])]
+        return encode_stored(obj, model.kind, version.api_version, version.type)
 
     def parse(self, value: bytes) -> JsonObject:
         """The object that a stored (canonical) value holds, in the storage version."""

@@ -63,9 +63,13 @@ def _methods(resource: Resource, info: RequestInfo) -> Mapping[str, tuple[str, .
     return _ITEM if segments == 2 else _SUBRESOURCE
 
 
+class UnknownPath(StatusError):
+    """404 for a path that no served resource has."""
+
+
 def unknown_path() -> StatusError:
     """404 for a path under a served group that leads to nothing."""
-    return StatusError(404, "NotFound", "the server could not find the requested resource", {})
+    return UnknownPath(404, "NotFound", "the server could not find the requested resource", {})
 
 
 def method_not_allowed() -> StatusError:

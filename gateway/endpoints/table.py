@@ -10,7 +10,7 @@ from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
 from gateway.kinds.storage_form import canonicaliser
 from gateway.kinds.stored import head_of
-from storage.adoption import register, unregister
+from storage.adoption import register, renew, unregister
 from storage.cache import ResourceCache, ResourceSpec
 
 Key = tuple[str, str, str, str]
@@ -62,16 +62,21 @@ class Endpoints:
         back to what is there now; requests under way are finished by the endpoint that began them.
         """
         old, new = list(old), list(new)
+
+        def change() -> None:
+            for resource in (*old, *new):
+                self._retire(resource)
+            for resource in old:
+                self.registry.remove(resource.group, resource.version, resource.resource)
+            self.registry.add(new)
+            self._let_go({each.storage_prefix for each in old})
+            for listener in self._listeners:
+                listener()
+
         for resource in new:
             await self._adopt(resource)
-        for resource in (*old, *new):
-            self._retire(resource)
-        for resource in old:
-            self.registry.remove(resource.group, resource.version, resource.resource)
-        self.registry.add(new)
-        self._let_go({each.storage_prefix for each in old})
-        for listener in self._listeners:
-            listener()
+        if not await self._renewed(new, change):
+            change()
 
     def _retire(self, resource: Resource) -> None:
         for key in [key for key in self._endpoints if key[:3] == resource.gvr]:
@@ -95,6 +100,21 @@ class Endpoints:
             store = self.services.store
             self._caches[prefix] = await register(store.cache, self.services.client, self._spec(resource))
 
+    async def _renewed(self, new: list[Resource], change: Callable[[], None]) -> bool:
+        """Has a cache made anew whose objects are read in another way now, and calls `change` with that; else False."""
+        for resource in new:
+            prefix, canonicalise = resource.storage_prefix, resource.model.canonicalise
+            cache = self._caches.get(prefix)
+            if cache is not None and canonicalise is not None and cache.spec.canonicalise is not canonicalise:
+
+                def put(made: ResourceCache, prefix: str = prefix) -> None:
+                    self._caches[prefix] = made
+                    change()
+
+                await renew(self.services.store.cache, self.services.client, cache, self._spec(resource), put)
+                return True
+        return False
+
     def _keep(self, resource: Resource) -> None:
         """Has the watch cache keep the objects of a resource from its start on."""
         prefix = resource.storage_prefix
@@ -102,9 +122,13 @@ class Endpoints:
             self._caches[prefix] = self.services.store.cache.register(self._spec(resource))
 
     def _spec(self, resource: Resource) -> ResourceSpec:
+        model = resource.model
+        heads = [head_of(resource.kind, version.api_version) for version in model.versions]
         return ResourceSpec(
             prefix=self.services.store.cache.root + resource.storage_prefix.encode() + b"/",
             head=head_of(resource.kind, resource.storage_version),
-            canonicalise=canonicaliser(resource.kind, resource.storage_version),
-            attributes_of=resource.model.attributes_of,
+            canonicalise=model.canonicalise or canonicaliser(resource.kind, resource.storage_version),
+            attributes_of=model.attributes_of,
+            other_heads=tuple(heads) if model.written_as_served else (),
+            trusts_marks=model.canonicalise is None,
         )

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from gateway.jsontypes import loads
+from gateway.jsontypes import JsonObject, loads
 from gateway.kinds.identity import GroupVersion
 from gateway.kinds.model import Model
 from gateway.kinds.stored import head_of
@@ -16,29 +16,45 @@ from storage.entry import CorruptEntry, Entry
 SLICE = 0.005  # seconds that objects are converted before others get their turn
 
 
+class NotConverted(Exception):
+    """An object is to be converted by a webhook first."""
+
+
 class Versions:
     """Entries of whatever version they are stored in, as entries of one version of their kind."""
 
     def __init__(self, model: Model, version: GroupVersion) -> None:
-        self._model, self._version = model, version
+        self._model, self.version = model, version
         self.head = head_of(model.kind, version.api_version)
-        self.converts = version != model.storage_version
+        self.converts = version != model.storage_version or (model.written_as_served and len(model.versions) > 1)
 
     def of(self, entry: Entry) -> Entry:
-        """An entry in the version; one that can't be read is itself. Raises ValueError where there is no conversion."""
+        """An entry in the version; one that can't be read is itself.
+
+        Raises ValueError where there is no conversion, NotConverted where a webhook has to do it: ask `all` first.
+        """
         if entry.head == self.head or isinstance(entry, CorruptEntry):
             return entry
         found = entry.recall(self.head)
         if isinstance(found, Entry):
             return found
-        made = self._converted(entry)
-        entry.remember(self.head, made, len(made.tail))
-        return made
+        if self._model.convert_all is not None:
+            raise NotConverted
+        obj = loads(entry.head + entry.tail)
+        return self._remembered(entry, self._model.convert(obj, GroupVersion.parse(obj["apiVersion"]), self.version))
+
+    async def one(self, entry: Entry) -> Entry:
+        """An entry in the version. Raises ValueError, ConversionFailed."""
+        if not self.converts:
+            return entry
+        return (await self.all([entry]))[0]
 
     async def all(self, entries: Sequence[Entry]) -> Sequence[Entry]:
-        """Entries in the version; others get their turn meanwhile. Raises ValueError."""
+        """Entries in the version; others get their turn meanwhile. Raises ValueError, ConversionFailed."""
         if not self.converts:
             return entries
+        if self._model.convert_all is not None:
+            return await self._by_webhook(entries)
         converted = []
         pause = time.monotonic() + SLICE
         for entry in entries:
@@ -48,8 +64,36 @@ class Versions:
                 pause = time.monotonic() + SLICE
         return converted
 
-    def _converted(self, entry: Entry) -> Entry:
-        obj = loads(entry.head + entry.tail)
-        stored = GroupVersion.parse(obj["apiVersion"])
-        value = encode_answer(self._model.convert(obj, stored, self._version), self._model.kind, str(self._version))
-        return Entry(entry.key, self.head, value[len(self.head) : -1], entry.revision)
+    async def _by_webhook(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        found: dict[int, Entry] = {}
+        missing = []
+        for index, entry in enumerate(entries):
+            try:
+                found[index] = self.of(entry)
+            except NotConverted:
+                missing.append(index)
+        if missing:
+            objects = [loads(entries[index].head + entries[index].tail) for index in missing]
+            for index, obj in zip(missing, await self.convert_all(objects), strict=True):
+                found[index] = self._remembered(entries[index], obj)
+        return [found[index] for index in range(len(entries))]
+
+    async def convert_all(self, objects: Sequence[JsonObject]) -> list[JsonObject]:
+        """Objects of any versions in this one. Raises ValueError, ConversionFailed."""
+        return await self._converted(objects, self.version)
+
+    async def to_storage(self, obj: JsonObject) -> JsonObject:
+        """An object of this version in that of storage. Raises ValueError, ConversionFailed."""
+        return (await self._converted([obj], self._model.storage_version))[0]
+
+    async def _converted(self, objects: Sequence[JsonObject], target: GroupVersion) -> list[JsonObject]:
+        if self._model.convert_all is not None:
+            return await self._model.convert_all(objects, target)
+        return [self._model.convert(obj, GroupVersion.parse(obj["apiVersion"]), target) for obj in objects]
+
+    def _remembered(self, entry: Entry, obj: JsonObject) -> Entry:
+        type_ = self._model.versions[self.version].type
+        value = encode_answer(obj, self._model.kind, str(self.version), type_)
+        made = Entry(entry.key, self.head, value[len(self.head) : -1], entry.revision)
+        entry.remember(self.head, made, len(made.tail))
+        return made

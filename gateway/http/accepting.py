@@ -10,9 +10,10 @@ import resource
 import socket
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from gateway.http.protocol import Limits, Protocol
+from gateway.http.limits import Limits
+from gateway.http.protocol import Protocol
 
 logger = logging.getLogger(__name__)
 
@@ -165,14 +166,3 @@ def _keep_alive(connection: socket.socket) -> None:
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL):
         connection.setsockopt(socket.IPPROTO_TCP, option, DEAD_AFTER)
-
-
-def limits_of(head_seconds: float, body_rate: int) -> Limits:
-    """The limits with those that are settings; a short patience with heads is one with bodies, too."""
-    standard = Limits()
-    return replace(
-        standard,
-        head_seconds=head_seconds,
-        body_rate=body_rate,
-        body_window=min(standard.body_window, head_seconds),
-    )

@@ -21,6 +21,7 @@ class Corked:
         self.is_closing, self.abort = transport.is_closing, transport.abort
         self.pause_reading, self.resume_reading = transport.pause_reading, transport.resume_reading
         self.get_extra_info = transport.get_extra_info
+        self.get_write_buffer_size = transport.get_write_buffer_size
 
     def write(self, data: bytes) -> None:
         if self._head:

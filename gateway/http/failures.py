@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from gateway.http.status import (
     StatusError,
+    bad_request,
     internal_error,
     request_too_large,
     server_timeout,
     service_unavailable,
 )
+from gateway.jsontypes import TooDeep
 from storage.errors import CorruptObject, DeadlineExceeded, NoSpace, StorageError, TooLarge, Unavailable
 
 
@@ -19,7 +21,9 @@ def as_status(error: Exception) -> StatusError:
             return error
         case DeadlineExceeded():
             return server_timeout("etcd did not answer in time; the request may still be processed")
-        case Unavailable() | NoSpace():
+        case NoSpace():
+            return StatusError(500, "", f"etcdserver: mvcc: database space exceeded: {NoSpace.REMEDY}")
+        case Unavailable():
             return service_unavailable("storage is not available")
         case TooLarge():
             return request_too_large("etcdserver: request is too large")
@@ -27,5 +31,7 @@ def as_status(error: Exception) -> StatusError:
             return StatusError(500, "", error.reason)
         case StorageError():
             return internal_error(str(error) or type(error).__name__)
+        case TooDeep() | RecursionError():
+            return bad_request(f"the object is nested too deeply: {error}")
         case _:
             return internal_error("the request could not be processed")

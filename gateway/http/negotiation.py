@@ -8,18 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from gateway.http.status import StatusError, unsupported_media_type
 
 # what bodies are read in and error messages advertise
 MEDIA_TYPES = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 STREAM_TYPES = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
+META_GROUP = "meta.k8s.io"
+_META_VERSIONS = ("v1", "v1beta1")
+TABLE, PARTIAL, PARTIAL_LIST = "Table", "PartialObjectMetadata", "PartialObjectMetadataList"
 
 _HUMANS = (b"curl", b"Wget", b"Mozilla/5.0")
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _MEMO_LIMIT = 1024
 MEMORABLE = 256  # bytes of a header that is remembered; clients' own are shorter
 _LONGEST = 64 * 1024  # characters of a header that are read
+_LONGEST_TYPE = 4096  # bytes of a body's media type with its parameters
 _CLAUSES = 4096  # clauses of a header that are read
 _PARAMETERS = 16  # parameters of a clause that are read
 _INSERTED = 12  # clauses that Go sorts by insertion
@@ -33,13 +38,22 @@ class MediaType:
     stream: bytes | None = None
 
 
+class Transform(NamedTuple):
+    """Another form of an object that is asked for with `as`, `g` and `v`: a kind of meta.k8s.io and its version."""
+
+    kind: str  # TABLE, PARTIAL or PARTIAL_LIST
+    version: str
+    include: str = "Metadata"  # what goes with a table's rows (the query parameter includeObject)
+
+
 @dataclass(frozen=True, slots=True)
 class Representation:
-    """How to answer: in which media type, and whether indented for people."""
+    """How to answer: in which media type, whether indented for people, and as which other kind."""
 
     media: MediaType
     content_type: bytes
     pretty: bool = False
+    transform: Transform | None = None
 
     def prettied(self) -> Representation:
         """The same, indented."""
@@ -57,7 +71,8 @@ class Clause:
 
 
 YAML = MediaType("application/yaml")
-SERVED = (MediaType("application/json", b"application/json"), YAML)  # an unspecific client gets the first
+PROTOBUF = MediaType("application/vnd.kubernetes.protobuf", b"application/vnd.kubernetes.protobuf;stream=watch")
+SERVED = (MediaType("application/json", b"application/json"), YAML, PROTOBUF)  # an unspecific client gets the first
 
 JSON = Representation(SERVED[0], b"application/json")
 _PRETTY_JSON = replace(JSON, pretty=True)
@@ -96,9 +111,10 @@ def _negotiate(accept: str, kind: str) -> Representation:
             if content_type is None:
                 break
             pretty = params.get("pretty") == "1" and not stream
-            if media is JSON.media and not pretty:
+            transform = _transform(params)
+            if media is JSON.media and not pretty and transform is None:
                 return JSON
-            return Representation(media, content_type, pretty)
+            return Representation(media, content_type, pretty, transform)
     raise not_acceptable(STREAM_TYPES if stream else MEDIA_TYPES)
 
 
@@ -114,10 +130,27 @@ def matches(accept: str) -> Iterable[tuple[MediaType, Mapping[str, str]]]:
 
 
 def _honours(media: MediaType, params: Mapping[str, str], stream: bool) -> bool:
-    if "as" in params or "g" in params or "v" in params or params.get("sv"):
+    if params.get("sv", "v1") not in ("v1", ""):
+        return False
+    if not _TRANSFORMING.isdisjoint(params) and not _transforms(media, params):
         return False
     streamed = params.get("stream")
     return not streamed or (streamed == "watch" and media.stream is not None)
+
+
+_TRANSFORMING = frozenset({"as", "g", "v"})
+
+
+def _transforms(media: MediaType, params: Mapping[str, str]) -> bool:
+    """Whether the other form that is asked for is to be had in a media type: tables are not in protobuf."""
+    if params.get("g") != META_GROUP or params.get("v") not in _META_VERSIONS:
+        return False
+    kind = params.get("as")
+    return kind in (PARTIAL, PARTIAL_LIST) or (kind == TABLE and media is not PROTOBUF)
+
+
+def _transform(params: Mapping[str, str]) -> Transform | None:
+    return Transform(params["as"], params["v"]) if "as" in params else None
 
 
 def literally_acceptable(accept: str, produced: Iterable[str]) -> bool:
@@ -219,6 +252,8 @@ def body_media_type(content_type: bytes) -> str:
     """
     if content_type in (b"", b"application/json"):
         return MEDIA_TYPES[0]
+    if len(content_type) > _LONGEST_TYPE:
+        raise unsupported_body(MEDIA_TYPES)
     media, _, parameters = content_type.decode("latin-1").partition(";")
     media_type = media.strip().lower()
     if media_type not in MEDIA_TYPES or not _well_formed(parameters):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import IntEnum
 from http import HTTPStatus
 from typing import Any, cast
@@ -21,24 +20,12 @@ from uvicorn.server import ServerState
 
 from gateway.http.corked import Corked
 from gateway.http.escapes import unescaped, valid_escapes
+from gateway.http.limits import Heads, Limits
 from gateway.http.pipelining import end_of_messages
 
 _STAND_IN = b"TRACE"  # a method that the parser takes and nothing serves
 _FAREWELL = 0.5  # seconds that a client has to say goodbye, and to read why it is refused
 _FRAMING = (b"content-length", b"transfer-encoding")
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a connection may take. docs/limits.md says where each comes from."""
-
-    head_bytes: int = (1 << 20) + 4096  # of a request's line and headers
-    head_seconds: float = 32.0  # from a head's first byte, or the connection, to its last
-    body_rate: int = 240  # bytes a second, measured over `body_window`
-    body_window: float = 5.0
-    pipelined: int = 64  # requests that wait for their turn
-    unread_body: int = 256 * 1024  # bytes of a body that are read after the answer was given
-    framing: int = 64 * 1024  # bytes that a chunked body has beyond a few for each of its own
 
 
 class _Stage(IntEnum):
@@ -65,11 +52,14 @@ class Protocol(HttpToolsProtocol):
         server_state: ServerState,
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
-        limits: Limits = Limits(),
+        limits: Limits | None = None,
         lost: Callable[[], None] | None = None,
+        heads: Heads | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self._limits, self._lost = limits, lost
+        self._limits, self._lost, self._heads = limits or Limits(), lost, heads or Heads()
+        self._held = 0  # bytes of a large head
+        self._stalled: asyncio.TimerHandle | None = None
         self._stage = _IDLE
         self._replaying = False  # the parser is shown a head again
         self._unknown_method = ""  # of the request that comes next
@@ -89,6 +79,9 @@ class Protocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unset_timer()
+        self._release_head()
+        if self._stalled is not None:
+            self._stalled.cancel()
         super().connection_lost(exc)
         self._unset_keepalive_if_required()
         if self._lost is not None:
@@ -140,12 +133,24 @@ class Protocol(HttpToolsProtocol):
         if stage is _HEAD:
             if self._fed > self._limits.head_bytes:
                 self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+            elif self._fed > self._heads.small and not self._hold_head():
+                self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
             elif self._timer is None:
                 self._timer = self.loop.call_later(self._limits.head_seconds, self._head_is_late)
         elif self._fed > self._limits.framing + 8 * self._body:
             self._refuse(HTTPStatus.BAD_REQUEST)
         elif before is not _BODY:
             self._expect_body()
+
+    def _hold_head(self) -> bool:
+        """Counts a large head; False when there are too many."""
+        self._heads.size += self._fed - self._held
+        self._held = self._fed
+        return self._heads.size <= self._heads.most
+
+    def _release_head(self) -> None:
+        self._heads.size -= self._held
+        self._held = 0
 
     def _without_upgrade(self, data: bytes, offset: int) -> bytes:
         """Goes on as if the request had not asked for an upgrade, which nothing here serves; what is left to feed.
@@ -206,6 +211,8 @@ class Protocol(HttpToolsProtocol):
         if self._fed and self._size_of_head() > self._limits.head_bytes:
             self._last_words = _words(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
             raise _Refused
+        if self._held:
+            self._release_head()
         self._stage = _BODY
         self._fed = self._body = 0
         self._describe()
@@ -290,6 +297,30 @@ class Protocol(HttpToolsProtocol):
             self._refuse(HTTPStatus.REQUEST_TIMEOUT)
         else:
             self._expect_body()
+
+    def pause_writing(self) -> None:
+        """Much waits for the client: it has to read some of it."""
+        super().pause_writing()
+        if self._stalled is None:
+            self._expect_reading()
+
+    def resume_writing(self) -> None:
+        """The client has read most of what waited for it."""
+        super().resume_writing()
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
+
+    def _expect_reading(self) -> None:
+        waiting = self.transport.get_write_buffer_size()
+        self._stalled = self.loop.call_later(self._limits.stall, self._check_reading, waiting)
+
+    def _check_reading(self, before: int) -> None:
+        self._stalled = None
+        if self.transport.get_write_buffer_size() >= before:
+            self.transport.abort()
+        else:
+            self._expect_reading()
 
     # the end
 

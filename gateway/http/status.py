@@ -77,8 +77,13 @@ def forbidden(group: str, resource: str, name: str, cause: str) -> StatusError:
     return StatusError(403, "Forbidden", f"{subject} is forbidden: {cause}", _details(name, group, resource))
 
 
+MOST_CAUSES = 10_000
+"""More errors than these are left out: nobody reads them, and writing them would hold others up."""
+
+
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> StatusError:
     """422 with one cause per field error, in their order, duplicates of the same text merged in the message."""
+    errors = errors[:MOST_CAUSES]
     texts = list(dict.fromkeys(str(error) for error in errors))
     details = _details(name, group, kind)
     details["causes"] = [{"reason": e.reason, "message": e.body, "field": e.field} for e in errors]

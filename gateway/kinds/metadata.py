@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import time
+from calendar import timegm
 from os import urandom
+from typing import Any
 
 from gateway.http.status import StatusError, bad_request
 from gateway.jsontypes import JsonObject
@@ -38,6 +40,11 @@ def now_text() -> str:
 def time_text(seconds: int) -> str:
     """A Unix time as RFC 3339 in seconds."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def seconds_of(text: str) -> int:
+    """The Unix time of a metav1.Time, RFC 3339 in whole seconds."""
+    return timegm(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S"))
 
 
 def wipe_system_fields(meta: JsonObject) -> None:
@@ -94,15 +101,13 @@ def drop_duplicate_owners(meta: JsonObject, warnings: list[str], *, after_admiss
     references = meta.get("ownerReferences")
     if not references or len(references) < 2:
         return
-    kept: list[JsonObject] = []
+    kept: dict[tuple[tuple[str, Any], ...], JsonObject] = {}
     duplicates: list[str] = []
     for reference in references:
-        if reference in kept:
+        if kept.setdefault(tuple(sorted(reference.items())), reference) is not reference:
             duplicates.append(reference.get("uid", ""))
-        else:
-            kept.append(reference)
     if duplicates:
-        meta["ownerReferences"] = kept
+        meta["ownerReferences"] = list(kept.values())
         when = " after mutating admission happens" if after_admission else ""
         warnings.append(_DUPLICATE_OWNERS.format(when, ", ".join(duplicates)))
 
@@ -134,7 +139,8 @@ def resource_version(meta: JsonObject) -> int:
         return 0
     if not (text.isascii() and text.isdigit()):
         raise StatusError(500, "", f"strconv.ParseUint: parsing {go_quote(text)}: invalid syntax")
-    version = int(text)
+    digits = text.lstrip("0") or "0"
+    version = int(digits) if len(digits) <= 20 else 2**64
     if version >= 2**64:
         raise StatusError(500, "", f"strconv.ParseUint: parsing {go_quote(text)}: value out of range")
     return version
@@ -143,7 +149,7 @@ def resource_version(meta: JsonObject) -> int:
 def carries_version(meta: JsonObject) -> bool:
     """Whether an object to be created has a resourceVersion; one that is no number, or 0, does not count."""
     text = meta.get("resourceVersion") or ""
-    return bool(text.isascii() and text.isdigit() and int(text))
+    return bool(text.isascii() and text.isdigit() and text.strip("0"))
 
 
 def expected_namespace(resource: Resource, namespace: str) -> str:

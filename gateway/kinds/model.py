@@ -6,10 +6,11 @@ when a definition does, another model takes its place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupResource, GroupVersion, GroupVersionKind
 from gateway.kinds.selectable import FieldValue, attributes_of
@@ -22,6 +23,16 @@ from storage.entry import AttributesOf
 
 ConvertObject = Callable[[JsonObject, GroupVersion, GroupVersion], JsonObject]
 """An object in another version of its kind. Raises ValueError when it can't be converted."""
+
+ConvertAll = Callable[[Sequence[JsonObject], GroupVersion], Awaitable[list[JsonObject]]]
+"""Objects of any versions in another one, in their order. Raises ConversionFailed when somebody else fails to do it."""
+
+
+class ConversionFailed(StatusError):
+    """A webhook did not convert objects; the message says why."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(500, "", message)
 
 
 def _keep(obj: JsonObject) -> None:
@@ -50,6 +61,7 @@ class Version:
     columns: tuple[JsonObject, ...] = ()  # additionalPrinterColumns of a definition
     openapi: JsonObject | None = None  # the schema of a definition; the catalog has those of built-in kinds
     subresources: JsonObject = field(default_factory=dict)  # of a definition: status, scale
+    strategies: Callable[[str], Strategy] | None = None  # where each version has its own rules, by subresource
 
     @property
     def api_version(self) -> str:
@@ -87,6 +99,10 @@ class Model:
     categories: tuple[str, ...] = ()
     strategies: Callable[[str], Strategy] = _generic  # by subresource, "" for the resource itself
     convert: ConvertObject = _same
+    convert_all: ConvertAll | None = None  # where `convert` can't: a webhook does it
+    canonicalise: Callable[[bytes], bytes] | None = None  # of a definition: what `ResourceSpec.canonicalise` does
+    since: int = 0  # the revision that a definition's model is of: no watch starts before it
+    written_as_served: bool = False  # whether a write's rules are those of the version that it is made in
     field_values: Mapping[str, FieldValue] = field(default_factory=dict)  # what selectors see beyond metadata
 
     @property

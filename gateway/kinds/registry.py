@@ -90,6 +90,11 @@ class Registry:
                 del self.groups[group]
 
 
+def builtin_groups(registry: Registry) -> frozenset[str]:
+    """The groups whose kinds no definition made."""
+    return frozenset(each.group for each in registry.resources.values() if each.model_version.openapi is None)
+
+
 _version_parts = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?").fullmatch
 
 
@@ -101,5 +106,8 @@ def version_priority(version: str) -> tuple[Any, ...]:
     return 0, {None: 0, "beta": 1, "alpha": 2}[parts[2]], -int(parts[1]), -int(parts[3] or 0)
 
 
-def _name(resource: Resource) -> tuple[str, str]:
-    return resource.resource, resource.subresource
+_SUBRESOURCES = {"": 0, "status": 1, "scale": 2}
+
+
+def _name(resource: Resource) -> tuple[str, int, str]:
+    return resource.resource, _SUBRESOURCES.get(resource.subresource, len(_SUBRESOURCES)), resource.subresource

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from gateway.defaults import apply_defaults
+from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersion, GroupVersionKind, GroupVersionResource
 from gateway.kinds.model import Model, Version
 from gateway.kinds.strategy import Strategy
@@ -24,6 +27,14 @@ class Resource:
     kind_version: str
     verbs: frozenset[str]
     subresource: str = ""
+    shown_verbs: tuple[
+        str, ...
+    ] = ()  # those that discovery tells, in this order; all of them, sorted, where it is empty
+
+    @property
+    def discovered_verbs(self) -> list[str]:
+        """The verbs as discovery tells them."""
+        return list(self.shown_verbs) or sorted(self.verbs)
 
     @property
     def gvr(self) -> GroupVersionResource:
@@ -61,6 +72,20 @@ class Resource:
         own = self.model_version
         return own.type if own.gvk == self.gvk else type_for(*self.gvk)
 
+    def default(self, obj: JsonObject) -> None:
+        """Sets the defaults of the kind that it takes and answers, in place."""
+        own = self.model_version
+        if own.gvk == self.gvk:
+            own.default(obj)
+        else:
+            apply_defaults(self.api_version, self.kind, obj)
+
+    @property
+    def custom(self) -> bool:
+        """Whether a definition made its kind, so that nothing but JSON is known of its objects."""
+        own = self.model_version
+        return own.openapi is not None and own.gvk == self.gvk
+
     @property
     def type_name(self) -> str:
         """That schema's name in the catalog ("io.k8s.api.core.v1.Pod"). Raises KeyError for a custom kind."""
@@ -69,7 +94,16 @@ class Resource:
     @property
     def strategy(self) -> Strategy:
         """The rules of its writes."""
-        return self.model.strategy(self.subresource)
+        return self._strategies(self.subresource)
+
+    @property
+    def object_strategy(self) -> Strategy:
+        """The rules of the kind, also where this is a subresource."""
+        return self._strategies("")
+
+    @property
+    def _strategies(self) -> Callable[[str], Strategy]:
+        return self.model_version.strategies or self.model.strategies
 
     @property
     def namespaced(self) -> bool:

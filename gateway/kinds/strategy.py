@@ -79,12 +79,15 @@ class Strategy:
     allow_create_on_update: bool = False
     allow_unconditional_update: bool = True
     reset_fields: tuple[tuple[str, ...], ...] = ()  # paths that this (sub)resource's writers never own: (("status",),)
+    standard_finalizers: bool = True  # whether unqualified finalizers have to be among those that the system knows
     rechecks_metadata: bool = True  # whether the kind checks the metadata of updates once more, and reports it twice
 
     # creation
     expires_after: int = 0  # seconds that an object lives after its last write; 0: until it is deleted
     allocation: Allocation | None = None
     in_its_own_namespace: bool = False  # whether requests for an object are in the namespace of its name
+
+    refuse_creation: str = ""  # why nobody may create one, "" when there is no reason
 
     # deletion; only the resource's own strategy is asked
     refuse_deletion: Callable[[str], str] = _deletable  # name -> why nobody may delete it, "" when there is no reason

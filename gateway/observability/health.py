@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from gateway.server import Gateway
-from storage.errors import StorageError
+from storage.errors import NoSpace, StorageError
 
 Check = Callable[[], Awaitable[None]]  # raises Unhealthy
 
@@ -61,6 +61,15 @@ def checks_of(gateway: Gateway, hooks: Sequence[str]) -> dict[str, dict[str, Che
         except StorageError as error:
             raise Unhealthy(f"etcd failed: {error}") from error
 
+    async def writable() -> None:
+        await etcd()
+        try:
+            status = await gateway.client.status(timeout=ETCD_TIMEOUT)
+        except StorageError as error:
+            raise Unhealthy(f"etcd failed: {error}") from error
+        if any("NOSPACE" in error for error in status.errors):
+            raise Unhealthy(f"etcd failed: mvcc: database space exceeded: {NoSpace.REMEDY}")
+
     async def synced() -> None:
         if not gateway.feed.ready.is_set():
             raise Unhealthy("the watch cache is not loaded yet")
@@ -74,5 +83,5 @@ def checks_of(gateway: Gateway, hooks: Sequence[str]) -> dict[str, dict[str, Che
     return {
         "healthz": {**basic, **started},
         "livez": {**basic, **started},
-        "readyz": {**basic, "etcd-readiness": etcd, "informer-sync": synced, **started, "shutdown": not_stopping},
+        "readyz": {**basic, "etcd-readiness": writable, "informer-sync": synced, **started, "shutdown": not_stopping},
     }

@@ -18,6 +18,8 @@ def configure(format_: str, level: int = logging.INFO) -> None:
     root.handlers[:] = [handler]
     root.setLevel(level)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)  # the server says itself when it is ready
+    # … and why it does not start
+    logging.getLogger("uvicorn.error").addFilter(lambda record: not str(record.msg).endswith("failed. Exiting."))
 
 
 class TextFormatter(logging.Formatter):

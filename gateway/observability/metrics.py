@@ -7,6 +7,7 @@ import resource
 import time
 from pathlib import Path
 
+from gateway.observability import workqueues
 from gateway.server import Gateway
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
@@ -32,6 +33,7 @@ def exposition(gateway: Gateway) -> bytes:
             gateway.store.cache.unowned.size,
         ),
         *_objects(gateway),
+        *workqueues.lines(gateway.controllers.queues() if gateway.controllers else ()),
     ]
     return "\n".join(lines).encode() + b"\n"
 

@@ -8,6 +8,7 @@ from importlib.resources import files
 from gateway.jsontypes import JsonObject, dumps
 from gateway.kinds.registry import Registry
 from gateway.openapi import descriptions
+from gateway.openapi.custom import custom_schemas
 from gateway.openapi.paths import paths_of
 from gateway.openapi.schemas import PATCH, schemas_of
 from gateway.schema.catalog import META, document
@@ -39,6 +40,10 @@ class Documents:
         """What tells this document from others and from that of another release."""
         digest = self._digest.copy()
         digest.update(place.encode())
+        group, version = self._places.get(place, ("", ""))
+        for resource in self._registry.of_version(group, version):
+            if resource.custom:
+                digest.update(dumps([resource.resource, resource.subresource, resource.model_version.openapi]))
         return digest.hexdigest().upper()
 
     def document(self, place: str) -> bytes | None:
@@ -54,6 +59,9 @@ class Documents:
         for resource in resources:
             if resource.kind.endswith("Options"):
                 continue
+            if resource.custom:
+                roots += [META + "ObjectMeta", META + "ListMeta"]
+                continue
             roots.append(resource.type_name)
             if "list" in resource.verbs:
                 roots.append(f"{resource.type_name}List")
@@ -62,7 +70,7 @@ class Documents:
             "info": {"title": "Kubernetes", "version": document()["version"]},
             "paths": paths_of(resources),
             "components": {
-                "schemas": schemas_of(roots, group, version),
+                "schemas": schemas_of(roots, group, version) | custom_schemas(resources),
                 "securitySchemes": {"BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"}},
             },
         }

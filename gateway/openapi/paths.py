@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.resource import Resource
+from gateway.openapi.custom import list_name, schema_name
 from gateway.openapi.schemas import PATCH, REFERENCE
 from gateway.schema.catalog import META
 
 _JSON_TYPES = ("application/json", "application/vnd.kubernetes.protobuf", "application/yaml")
+_CUSTOM_TYPES = ("application/json", "application/yaml")
 _STREAM_TYPES = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
 _PATCH_TYPES = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")
 _STRATEGIC = "application/strategic-merge-patch+json"
@@ -127,9 +129,12 @@ def _parameter(name: str) -> JsonObject:
 
 def _answers(resource: Resource, verb: str, statuses: tuple[str, ...]) -> JsonObject:
     types: tuple[str, ...] = _JSON_TYPES
-    name = resource.type_name
+    name = schema_name(resource)
+    if resource.custom:
+        types = _CUSTOM_TYPES
     if verb == "list":
-        name, types = f"{name}List", (*_JSON_TYPES, *_STREAM_TYPES)
+        name = list_name(resource)
+        types = types if resource.custom else (*_JSON_TYPES, *_STREAM_TYPES)
     elif verb == "deletecollection" or (verb == "delete" and "list" in resource.verbs):
         name = _STATUS
     content = _content(types, name)
@@ -143,9 +148,11 @@ _REASONS = {"200": "OK", "201": "Created", "202": "Accepted"}
 
 def _body(resource: Resource, verb: str) -> JsonObject:
     if verb == "patch":
-        return {"content": _content((*_PATCH_TYPES, _STRATEGIC), PATCH), "required": True}
+        patches = _PATCH_TYPES if resource.custom else (*_PATCH_TYPES, _STRATEGIC)
+        return {"content": _content(patches, PATCH), "required": True}
     if verb in ("create", "update"):
-        return {"content": _content(("*/*",), resource.type_name), "required": True}
+        types = _CUSTOM_TYPES if resource.custom else ("*/*",)
+        return {"content": _content(types, schema_name(resource)), "required": True}
     if verb in ("delete", "deletecollection"):
         return {"content": _content(("*/*",), _DELETE_OPTIONS)}
     return {}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from email.utils import formatdate
 from time import time
 
@@ -24,11 +24,17 @@ _INDEX = "text/plain; charset=utf-8"  # what kube-apiserver says of its index, w
 _VARY = {"vary": "Accept"}
 
 
-def openapi(registry: Registry) -> APIRouter:
-    """The router; documents are made from `registry` when they are first asked for."""
+def openapi(registry: Registry, on_change: Callable[[Callable[[], None]], None]) -> APIRouter:
+    """The router; documents are made from `registry` when they are first asked for, and again after each change."""
     router = APIRouter()
     documents: list[Documents] = []
     made_2: dict[str, bytes] = {}  # version 2, by media type
+
+    def forget() -> None:
+        documents.clear()
+        made_2.clear()
+
+    on_change(forget)
 
     def made() -> Documents:
         if not documents:

@@ -1,16 +1,20 @@
 """The OpenAPI v2 document: the definitions alone, as JSON and as gnostic's protobuf message.
 
-kubectl asks for it only to validate a `kind: List` before it sends the items; all else it finds in version 3. Its
-field numbers are those of OpenAPIv2.proto.
+kubectl asks for it only to validate a `kind: List` before it sends the items; all else it finds in version 3. The
+messages' field numbers are in version2_messages.json, which hack/gotypes/openapi makes of the published gnostic models.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from gateway.jsontypes import JsonObject, dumps
+from gateway.encodings.protobuf_values import delimited, tag
+from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.kinds.registry import Registry
+from gateway.openapi.custom import custom_schemas
 from gateway.openapi.schemas import PATCH, REFERENCE, schemas_of
 from gateway.schema.catalog import META, document
 
@@ -28,16 +32,23 @@ def json_document(registry: Registry) -> bytes:
 def protobuf_document(registry: Registry) -> bytes:
     """The document as an openapi.v2.Document."""
     content = _document(registry)
-    info = _text(1, content["info"]["title"]) + _text(2, content["info"]["version"])
-    definitions = b"".join(_field(1, _named(name, _schema(value))) for name, value in content["definitions"].items())
-    return _text(1, content["swagger"]) + _field(2, info) + _field(8, b"") + _field(9, definitions)
+    info = _text("Info.title", content["info"]["title"]) + _text("Info.version", content["info"]["version"])
+    return b"".join(
+        (
+            _text("Document.swagger", content["swagger"]),
+            _field("Document.info", info),
+            _field("Document.paths", b""),
+            _field("Document.definitions", _named_schemas("Definitions", content["definitions"].items())),
+        )
+    )
 
 
 def _document(registry: Registry) -> JsonObject:
     definitions: JsonObject = {}
     for group, versions in registry.groups.items():
         for version in versions:
-            for name, schema in schemas_of(_roots(registry, group, version), group, version).items():
+            custom = custom_schemas(registry.of_version(group, version), version_2=True)
+            for name, schema in (schemas_of(_roots(registry, group, version), group, version) | custom).items():
                 known = definitions.setdefault(name, _converted(schema))
                 _add_kinds(known, schema)
     info = {"title": "Kubernetes", "version": document()["version"]}
@@ -48,6 +59,9 @@ def _roots(registry: Registry, group: str, version: str) -> list[str]:
     roots = [META + name for name in ("Status", "DeleteOptions", "WatchEvent")] + [PATCH]
     for resource in registry.of_version(group, version):
         if not resource.kind.endswith("Options"):
+            if resource.custom:
+                roots += [META + "ObjectMeta", META + "ListMeta"]
+                continue
             roots.append(resource.type_name)
             if "list" in resource.verbs:
                 roots.append(f"{resource.type_name}List")
@@ -81,49 +95,53 @@ def _converted(schema: JsonObject) -> JsonObject:
 
 
 def _schema(schema: JsonObject) -> bytes:
-    parts = [_text(1, schema.get("$ref", "")), _text(2, schema.get("format", ""))]
-    parts.append(_text(4, schema.get("description", "")))
-    parts += [_text(19, name) for name in schema.get("required", ())]
-    parts += [_field(20, _any(value)) for value in schema.get("enum", ())]
+    parts = [_text("Schema._ref", schema.get("$ref", ""))]
+    parts += [_text(f"Schema.{name}", schema.get(name, "")) for name in ("format", "description")]
+    parts += [_text("Schema.required", name) for name in schema.get("required", ())]
+    parts += [_field("Schema.enum", _any(value)) for value in schema.get("enum", ())]
     if "additionalProperties" in schema:
-        parts.append(_field(21, _field(1, _schema(schema["additionalProperties"]))))
+        item = _field("AdditionalPropertiesItem.schema", _schema(schema["additionalProperties"]))
+        parts.append(_field("Schema.additional_properties", item))
     if "type" in schema:
-        parts.append(_field(22, _text(1, schema["type"])))
+        parts.append(_field("Schema.type", _text("TypeItem.value", schema["type"])))
     if "items" in schema:
-        parts.append(_field(23, _field(1, _schema(schema["items"]))))
+        parts.append(_field("Schema.items", _field("ItemsItem.schema", _schema(schema["items"]))))
     if "properties" in schema:
-        parts.append(_field(25, _named_schemas(schema["properties"].items())))
+        parts.append(_field("Schema.properties", _named_schemas("Properties", schema["properties"].items())))
     for key, value in schema.items():
         if key.startswith("x-"):
-            parts.append(_field(31, _named(key, _any(value))))
+            named = _text("NamedAny.name", key) + _field("NamedAny.value", _any(value))
+            parts.append(_field("Schema.vendor_extension", named))
     return b"".join(parts)
 
 
-def _named_schemas(items: Iterable[tuple[str, JsonObject]]) -> bytes:
-    return b"".join(_field(1, _named(name, _schema(schema))) for name, schema in items)
-
-
-def _named(name: str, value: bytes) -> bytes:
-    return _text(1, name) + _field(2, value)
+def _named_schemas(message: str, items: Iterable[tuple[str, JsonObject]]) -> bytes:
+    """Definitions or Properties: schemas by name."""
+    named = (_text("NamedSchema.name", name) + _field("NamedSchema.value", _schema(schema)) for name, schema in items)
+    return b"".join([_field(f"{message}.additional_properties", each) for each in named])
 
 
 def _any(value: Any) -> bytes:
     """Any value, as YAML text: JSON is YAML."""
-    return _text(2, dumps(value).decode())
+    return _text("Any.yaml", dumps(value).decode())
 
 
-def _text(number: int, text: str) -> bytes:
-    return _field(number, text.encode()) if text else b""
+def _text(name: str, text: str) -> bytes:
+    return _field(name, text.encode()) if text else b""
 
 
-def _field(number: int, payload: bytes) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(payload)) + payload
+def _field(name: str, payload: bytes) -> bytes:
+    """A field of a message ("Schema.format")."""
+    return _tag(name) + delimited(payload)
 
 
-def _varint(value: int) -> bytes:
-    found = bytearray()
-    while value > 127:
-        found.append(value & 127 | 128)
-        value >>= 7
-    found.append(value)
-    return bytes(found)
+@cache
+def _tag(name: str) -> bytes:
+    message, _, field = name.partition(".")
+    return tag(_messages()[message][field])
+
+
+@cache
+def _messages() -> JsonObject:
+    messages: JsonObject = loads(Path(__file__).with_name("version2_messages.json").read_bytes())
+    return messages

@@ -15,11 +15,13 @@ import jsonpatch
 from jsonpointer import JsonPointer
 
 from gateway.http.status import StatusError, bad_request, request_too_large
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import JsonObject, TooDeep, dumps, loads
 from gateway.patches import document as documents
+from gateway.schema.integers import clamped
 from gateway.schema.types import Type
 
 MAX_OPERATIONS = 10_000
+MAX_COPIED = 3 << 20  # bytes of JSON that the copies of one patch come to, as kube-apiserver allows
 
 _MEMBERS = ("op", "path", "from", "value")
 _INDEX = re.compile(r"[+-]?[0-9]+", re.ASCII)
@@ -50,7 +52,7 @@ def apply(document: JsonObject, patch: Any, type_: Type) -> Any:
             if act is None:
                 raise _Failed
             act(patched, operation)
-    except (_Failed, jsonpatch.JsonPatchException):
+    except (_Failed, TooDeep, jsonpatch.JsonPatchException):
         message = "the server rejected our request due to an error in our request"
         raise StatusError(422, "Invalid", message, {}) from None
     return patched.root
@@ -97,6 +99,15 @@ class _Patched:
     def __init__(self, document: JsonObject) -> None:
         self.root: Any = dict(document)
         self._own: dict[int, Any] = {id(self.root): self.root}
+        self._copied = 0
+
+    def copied(self, value: Any) -> Any:
+        """A copy of a part of the document, which may become part of itself; raises _Failed beyond the limit."""
+        data = dumps(value)
+        self._copied += len(data)
+        if self._copied > MAX_COPIED:
+            raise _Failed
+        return loads(data)
 
     def find(self, path: Any) -> tuple[Any, str, tuple[str, ...]]:
         """The container that `path` ends in, the last part, and the parts leading to the container."""
@@ -132,7 +143,7 @@ def _index(container: list[Any], part: str, size: int) -> int:
     """The position that `part` means in an array with `size` of them; raises _Failed if there is none."""
     if not _INDEX.fullmatch(part):
         raise _Failed
-    index = int(part)
+    index = clamped(part)
     if index < 0:
         index += size
     if not 0 <= index < size:
@@ -192,7 +203,8 @@ def _move(patched: _Patched, operation: JsonObject) -> None:
 def _copy(patched: _Patched, operation: JsonObject) -> None:
     container, part, _ = patched.find(operation.get("from"))
     key = _existing(container, part)
-    _add_at(patched, operation.get("path"), None if key is None else container[key])
+    value = None if key is None else patched.copied(container[key])
+    _add_at(patched, operation.get("path"), value)
 
 
 def _test(patched: _Patched, operation: JsonObject) -> None:

@@ -43,18 +43,25 @@ def merge(
     if not original and not patch:
         return original
     if not _are_maps(original, patch):
-        items = _without_repeats([*original, *patch])
+        items = list({_hashable(item): item for item in (*original, *patch)}.values())
         return in_order(items, patch, original, "")
     if not merge_key:
         kind = "struct" if element is None or element.kind is Kind.STRUCT else element.kind.value
         raise MergeError(f"cannot merge lists without merge key for {kind}")
     original, patch = _without_special(original, patch, merge_key)
     items = list(original)
+    places: dict[Any, int] = {}
+    for i, item in enumerate(items):
+        if merge_key in item:
+            places.setdefault(_hashable(item[merge_key]), i)
     for change in patch:
         if merge_key not in change:
             raise no_merge_key(change, merge_key)
-        place = _place(items, merge_key, change[merge_key])
+        value = change[merge_key]
+        nested = isinstance(value, dict | list)
+        place = _place(items, merge_key, value) if nested else places.get(_hashable(value), -1)
         if place < 0:
+            places[_hashable(value)] = len(items)
             items.append(change)
         else:
             items[place] = merge_map(items[place], change, element)
@@ -67,7 +74,8 @@ def delete(original: list[Any], unwanted: list[Any], field: Field, merge_map: Me
         return original
     if _are_maps(original, unwanted):
         return merge(original, unwanted, field.patch_merge_key, field.type.elem, merge_map)
-    return [item for item in original if not any(_same(item, other) for other in unwanted)]
+    gone = {_hashable(item) for item in unwanted}
+    return [item for item in original if _hashable(item) not in gone]
 
 
 def require_elements(original: list[Any] | None, patch: list[Any] | None) -> None:
@@ -160,25 +168,10 @@ def _are_maps(original: list[Any], patch: list[Any]) -> bool:
     return isinstance(first, dict)
 
 
-def _without_repeats(items: list[Any]) -> list[Any]:
-    """Each scalar once, as the server has always done it: the last item takes a repeated one's place."""
-    items = list(items)
-    i = 0
-    while i < len(items) - 1:
-        j = i + 1
-        while j < len(items):
-            if _same(items[i], items[j]):
-                items[j] = items[-1]
-                items.pop()
-            else:
-                j += 1
-        i += 1
-    return items
-
-
 def _without_special(original: list[Any], patch: list[Any], merge_key: str) -> tuple[list[Any], list[Any]]:
     """Carries out the `$patch` elements of a list of maps: the original and the patch to go on with."""
     plain, replace = [], False
+    gone: list[Any] = []
     for change in patch:
         if DIRECTIVE not in change:
             plain.append(change)
@@ -187,12 +180,19 @@ def _without_special(original: list[Any], patch: list[Any], merge_key: str) -> t
             case "delete":
                 if merge_key not in change:
                     raise no_merge_key(change, merge_key)
-                gone = change[merge_key]
-                original = [item for item in original if not (merge_key in item and _same(item[merge_key], gone))]
+                gone.append(change[merge_key])
             case "replace":
                 replace = True
             case "merge":
                 raise MergeError("merging lists cannot yet be specified in the patch")
             case other:
                 raise unknown_directive(other, change)
+    if gone:
+        keys = {_hashable(key) for key in gone}
+        nested = [key for key in gone if isinstance(key, dict | list)]
+        original = [item for item in original if merge_key not in item or not _is_among(item[merge_key], keys, nested)]
     return (plain, []) if replace else (original, plain)
+
+
+def _is_among(key: Any, keys: set[Any], nested: list[Any]) -> bool:
+    return any(_same(key, other) for other in nested) if isinstance(key, dict | list) else _hashable(key) in keys

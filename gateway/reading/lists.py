@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
-from gateway.encodings.encoder import Encoder, ListMeta
+from gateway.encodings.encoder import Encoder
+from gateway.encodings.list_meta import ListMeta
+from gateway.encodings.whole import WholeEncoder
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request, Response
 from gateway.reading.list_options import ListOptions
@@ -24,7 +27,7 @@ async def answer_page(
     encoder = endpoint.encoder(request.representation)
     query = (encoder, prefix, options.label_selector, options.field_selector, options.limit)
     groups = await _joined(endpoint, encoder, page, query)
-    body = encoder.list(_meta(page, prefix, options), groups, len(page.entries))
+    body = await offloaded_list(encoder, _meta(page, prefix, options), groups, len(page.entries))
     if sum(map(len, body)) <= SMALL:
         return Response(200, b"".join(body), encoder.content_type, encoded=True)
     return Response(200, body, encoder.content_type, encoded=True)
@@ -36,6 +39,13 @@ def _meta(page: Page, prefix: bytes, options: ListOptions) -> ListMeta:
         return ListMeta(page.revision)
     token = continuation.encode(page.next_key, prefix, page.revision)
     return ListMeta(page.revision, token, page.remaining if options.match is None else None)
+
+
+async def offloaded_list(encoder: Encoder, meta: ListMeta, groups: list[bytes], count: int) -> Sequence[bytes]:
+    """The list's body; made beside the event loop where it is written anew as a whole."""
+    if isinstance(encoder, WholeEncoder) and sum(map(len, groups)) > SMALL:
+        return await asyncio.to_thread(encoder.list, meta, groups, count)
+    return encoder.list(meta, groups, count)
 
 
 async def _joined(endpoint: Endpoint, encoder: Encoder, page: Page, query: tuple[object, ...]) -> list[bytes]:

@@ -27,4 +27,4 @@ async def read_entry(endpoint: Endpoint, request: Request) -> Entry:
         entry = endpoint.cache.get(key) if cached else await reads.get_direct(endpoint.cache, key)
     if entry is None:
         raise not_found(endpoint.resource.group, endpoint.resource.resource, info.name)
-    return endpoint.versions.of(entry)
+    return await endpoint.versions.one(entry)

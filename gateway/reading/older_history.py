@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncIterator
 
 from gateway.endpoints.endpoint import Endpoint
-from gateway.reading.view import PART, View
+from gateway.reading.view import PART, View, versions_in
 from storage.entry import Change, ChangeType, CorruptEntry
 from storage.errors import Compacted, StorageError, Unavailable
 from storage.etcd import Event, WatchBatch
@@ -58,7 +58,9 @@ class EtcdHistory:
                 if batch.events:
                     for start in range(0, len(batch.events), PART):
                         part = batch.events[start : start + PART]
-                        yield self._view.encode([_change(self._endpoint, event) for event in part])
+                        changes = [_change(self._endpoint, event) for event in part]
+                        await self._endpoint.versions.all(versions_in(changes))
+                        yield self._view.encode(changes)
                 elif not self._endpoint.services.feed.progress_trusted:
                     continue
                 self.revision = batch.revision

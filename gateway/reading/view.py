@@ -19,7 +19,17 @@ class View:
     "Efficient detection of changes": an object that starts to match appears as ADDED, one that stops as DELETED.
     """
 
-    __slots__ = ("__weakref__", "_attributes_of", "_encode", "_match", "_memo", "_remembered", "_resource", "prefix")
+    __slots__ = (
+        "__weakref__",
+        "_attributes_of",
+        "_convert",
+        "_encode",
+        "_match",
+        "_memo",
+        "_remembered",
+        "_resource",
+        "prefix",
+    )
 
     def __init__(
         self,
@@ -27,8 +37,10 @@ class View:
         prefix: bytes,
         match: Match | None,
         encode: Callable[[ChangeType, Entry], bytes],
+        convert: Callable[[Entry], Entry] | None = None,
     ) -> None:
-        """`encode` gives the event of an object."""
+        """`encode` gives the event of an object, as `convert` has made it where there are several versions."""
+        self._convert = convert
         self._resource, self.prefix, self._match, self._encode = resource, prefix, match, encode
         self._attributes_of = resource.spec.attributes_of
         self._memo: dict[tuple[int, int], bytes] = {}
@@ -40,13 +52,20 @@ class View:
         Those who are behind go by the same steps, so that they share what is made for the first of them.
         """
         history = self._resource.history
-        end = min(history.end, position - position % PART + PART)
+        end = self._step(position)
         span = (position, end)
         found = self._memo.get(span)
         if found is None:
             found = self.encode(history.between(position, end))
             self._remember(span, found)
         return found, end
+
+    def _step(self, position: int) -> int:
+        return min(self._resource.history.end, position - position % PART + PART)
+
+    def next(self, position: int) -> list[Entry]:
+        """The versions of objects that the next events from a position on are made of. Raises Overrun."""
+        return versions_in(self._resource.history.between(position, self._step(position)))
 
     def _remember(self, span: tuple[int, int], chunk: bytes) -> None:
         self._remembered += len(chunk)
@@ -80,7 +99,12 @@ class View:
             self._append(out, ChangeType.ADDED, entry)
         return b"".join(out)
 
-    def _append(self, out: list[bytes], type_: ChangeType, entry: Entry) -> None:
+    def _append(self, out: list[bytes], type_: ChangeType, entry: Entry, revision: int = 0) -> None:
+        """Adds an event; under another revision than that of the entry if one is given."""
+        if self._convert is not None:
+            entry = self._convert(entry)
+        if revision:
+            entry = entry.at(revision)
         out.append(self._encode(type_, entry))
 
     def _select(self, out: list[bytes], change: Change, match: Match) -> None:
@@ -90,4 +114,14 @@ class View:
         if after:
             self._append(out, ChangeType.MODIFIED if before else ChangeType.ADDED, change.entry)
         elif before and previous is not None:
-            self._append(out, ChangeType.DELETED, previous.at(change.revision))
+            self._append(out, ChangeType.DELETED, previous, change.revision)
+
+
+def versions_in(changes: Iterable[Change]) -> list[Entry]:
+    """The versions of objects that some changes are of, those before them included."""
+    found = []
+    for change in changes:
+        found.append(change.entry)
+        if change.previous is not None:
+            found.append(change.previous)
+    return found

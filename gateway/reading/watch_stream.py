@@ -66,15 +66,19 @@ class WatchStream:
         if self.failure is not None:
             yield self._error(self.failure)
             return
+        opening = True
         try:
             async for chunk in self._chunks(revision):
-                yield chunk
+                yield self.encoder.opening(chunk) if opening else chunk
+                opening = False
         except Overrun:
             return
         except Compacted:
             yield self._error(expired(_TOO_OLD))
         except CorruptObject as error:
             yield self._error(as_status(error))
+        except StatusError as error:  # objects could not be converted
+            yield self._error(error)
         except StorageError as error:
             yield self._error(service_unavailable(str(error)))
 
@@ -116,6 +120,7 @@ class WatchStream:
             if match is not None:
                 part = [entry for entry in part if match(entry.attributes(attributes_of))]
             if part:
+                await self.endpoint.versions.all(part)
                 yield self.view.initial(part)
             await asyncio.sleep(0)
         if self.options.send_initial_events and self.options.allow_bookmarks:
@@ -126,6 +131,8 @@ class WatchStream:
         stopping, history = endpoint.services.stopping, endpoint.cache.history
         while not stopping.is_set() and not endpoint.retired:
             if self.position < history.end:
+                if endpoint.versions.converts:
+                    await endpoint.versions.all(view.next(self.position))
                 chunk, self.position = view.chunk(self.position)
                 if chunk:
                     yield chunk
@@ -159,6 +166,8 @@ class WatchStream:
     async def _resume(self, revision: int) -> AsyncIterator[bytes]:
         """What came after a revision and is no longer in the cache's history; sets the position to follow from."""
         history = self.endpoint.cache.history
+        if revision < self.endpoint.resource.model.since:
+            raise Compacted(revision, revision)
         if revision > self.endpoint.store.cache.reached and not await self._reached(revision):
             return
         while True:

@@ -16,6 +16,11 @@ from gateway.schema.exact import Number, PairsObject
 __all__ = ["Body", "DecodeError", "parse_body", "parse_exactly", "plain"]
 
 MAX_PROBLEMS = 100
+MAX_TOLD = 1000
+"""How often a problem's path is written out to see whether it is a new one."""
+
+Path = tuple[Any, str | int] | None
+"""Where a value is: where its container is and its key or index there. Made text when there is something to tell."""
 
 
 class Body(dict[str, Any]):
@@ -36,7 +41,7 @@ def parse_body(data: bytes) -> tuple[Any, list[str]]:
     try:
         value = orjson.loads(data)
         written = orjson.dumps(value)
-    except (orjson.JSONDecodeError, orjson.JSONEncodeError):  # the latter where it is nested deeply
+    except (ValueError, TypeError):  # no JSON, or nested more deeply than orjson reads or writes
         return _parse_slowly(data)
     if type(value) is not dict and type(value) is not list:
         return value, []
@@ -64,21 +69,40 @@ def _parse_slowly(data: bytes) -> tuple[Any, list[str]]:
 
 def _find_duplicates(value: Any, found: list[str]) -> None:
     """Adds the keys that an object has twice to `found`, in the order of the document."""
-    todo = [(value, "", False)]
+    told = 0
+    todo: list[tuple[Any, Path, bool]] = [(value, None, False)]
     while todo:
         value, path, repeated = todo.pop()
-        text = f"duplicate field {quoted(path)}" if repeated else ""
-        if repeated and text not in found and len(found) < MAX_PROBLEMS:
-            found.append(text)
-        inner: list[tuple[Any, str, bool]] = []
+        if repeated:
+            text = f"duplicate field {quoted(path_text(path))}"
+            if text not in found:
+                found.append(text)
+            told += 1
+            if len(found) >= MAX_PROBLEMS or told >= MAX_TOLD:
+                return
+        inner: list[tuple[Any, Path, bool]] = []
         if isinstance(value, list):
-            inner = [(item, f"{path}[{index}]", False) for index, item in enumerate(value)]
+            inner = [(item, (path, index), False) for index, item in enumerate(value) if _can_have_keys(item)]
         elif isinstance(value, PairsObject):
             seen: set[str] = set()
             for key, item in value.pairs:
-                inner.append((item, f"{path}.{key}" if path else key, key in seen))
+                if key in seen or _can_have_keys(item):
+                    inner.append((item, (path, key), key in seen))
                 seen.add(key)
         todo += reversed(inner)
+
+
+def _can_have_keys(value: Any) -> bool:
+    return isinstance(value, dict | list)
+
+
+def path_text(path: Path) -> str:
+    """A path as strict errors have it: `spec.ports[0].name`."""
+    pieces: list[str] = []
+    while path is not None:
+        path, piece = path
+        pieces.append(f"[{piece}]" if isinstance(piece, int) else f".{piece}")
+    return "".join(reversed(pieces)).removeprefix(".")
 
 
 def plain(value: Any) -> Any:

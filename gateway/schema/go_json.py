@@ -80,7 +80,7 @@ class _Parser:
     def _open(self, container: PairsObject | list[Any], closing: str) -> tuple[Any, bool]:
         self.open.append(container)
         if len(self.open) > MAX_DEPTH:
-            raise DecodeError("exceeded max depth")
+            self._fail("exceeded max depth")
         self.at += 1
         self._skip_space()
         if self.text[self.at : self.at + 1] == closing:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gateway.schema.body import MAX_PROBLEMS, plain, quoted
+from gateway.schema.body import MAX_PROBLEMS, MAX_TOLD, Path, path_text, plain, quoted
 from gateway.schema.errors import DecodeError
 from gateway.schema.exact import Number, PairsObject
 from gateway.schema.quantity import QuantityError, parse_quantity
@@ -24,6 +24,8 @@ _INT32 = Type(Kind.INT32, "int32")
 _FREE = Type(Kind.ANY, "interface {}", structural=True)
 _FREE_OBJECT = Type(Kind.STRUCT, "map[string]interface {}", elem=_FREE, structural=True)
 _FREE_LIST = Type(Kind.LIST, "[]interface {}", elem=_FREE, structural=True)
+_BARE_OBJECT = Type(Kind.STRUCT, "map[string]interface {}", structural=True)
+_BARE_LIST = Type(Kind.LIST, "[]interface {}", elem=_BARE_OBJECT, structural=True)
 _UINT8 = Type(Kind.INT32, "uint8")
 
 
@@ -62,7 +64,8 @@ class _Examiner:
         self.problems: list[str] = []
         self.struct = ""
         self.fields: tuple[str, ...] = ()
-        self.path = ""
+        self.path: Path = None
+        self.told = 0
 
     def worded(self, refusal: _Refusal) -> str:
         if not refusal.go_type:
@@ -80,7 +83,7 @@ class _Examiner:
         elif kind is Kind.LIST and isinstance(value, list):
             self.items(type_, value)
         elif type_.structural:
-            self.free(value)
+            self.free(value, known=kind is Kind.ANY or type_.preserves)
         elif kind is Kind.ANY:
             if type_.elem is not None:
                 _schema_or(type_, value)
@@ -97,7 +100,7 @@ class _Examiner:
         seen: set[str] = set()
         for key, item in _pairs(value):
             field = type_.fields.get(key)
-            path = f"{before[2]}.{key}" if before[2] else key
+            path = (before[2], key)
             if field is None and type_.elem is None:
                 if not type_.preserves:
                     self.report("unknown field", path)
@@ -118,7 +121,7 @@ class _Examiner:
         before = self.path
         seen: set[str] = set()
         for key, item in _pairs(value):
-            path = f"{before}.{key}" if before else key
+            path = (before, key)
             if key in seen:
                 self.report("duplicate field", path)
             seen.add(key)
@@ -127,24 +130,27 @@ class _Examiner:
                 self.value(_elem(type_), item)
                 self.path = before
 
-    def free(self, value: Any) -> None:
-        """JSON that a structural schema says nothing of, or of which validation will complain."""
+    def free(self, value: Any, known: bool = True) -> None:
+        """JSON that a structural schema says nothing of, or (not `known`) of which validation will complain."""
         if isinstance(value, dict):
-            self.members(_FREE_OBJECT, value)
+            self.members(_FREE_OBJECT if known else _BARE_OBJECT, value)
         elif isinstance(value, list):
-            self.items(_FREE_LIST, value)
+            self.items(_FREE_LIST if known else _BARE_LIST, value)
 
     def items(self, type_: Type, value: list[Any]) -> None:
         before = self.path
         for index, item in enumerate(value):
             if item is not None:
-                self.path = f"{before}[{index}]"
+                self.path = (before, index)
                 self.value(_elem(type_), item)
                 self.path = before
 
-    def report(self, what: str, path: str) -> None:
-        text = f"{what} {quoted(path)}"
-        if len(self.problems) < MAX_PROBLEMS and text not in self.problems:
+    def report(self, what: str, path: Path) -> None:
+        if len(self.problems) >= MAX_PROBLEMS or self.told >= MAX_TOLD:
+            return
+        self.told += 1
+        text = f"{what} {quoted(path_text(path))}"
+        if text not in self.problems:
             self.problems.append(text)
 
 

@@ -22,7 +22,7 @@ MAGIC = b"k8s\0"
 
 ITEMS_IN_MESSAGE = frozenset({"v1.Verbs"})  # list types that are messages of their items even as fields
 
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_VARINT, _FIXED64, _BYTES, _GROUP, _END_GROUP, _FIXED32 = 0, 1, 2, 3, 4, 5
 _EPOCH = datetime(1970, 1, 1)
 _CYCLE = 146097 * 86400  # 400 years
 _YEAR_0, _ZERO_TIME, _YEAR_10000 = 62167219200, -62135596800, 253402300800
@@ -32,6 +32,21 @@ Read = Callable[[Any], Any]  # of a wire value: an int for varints, bytes for th
 
 class ProtobufError(ValueError):
     """Bytes that are no message; the text is Go's."""
+
+
+class _Message(NamedTuple):
+    """A message that is no struct of the schema: the wire types and Go's names of its fields."""
+
+    name: str
+    fields: dict[int, tuple[int, str]]
+
+
+_UNKNOWN = _Message("Unknown", {1: (_BYTES, "TypeMeta"), 2: (_BYTES, "Raw")})
+_TYPE_META = _Message("TypeMeta", {1: (_BYTES, "APIVersion"), 2: (_BYTES, "Kind")})
+_TIMESTAMP = _Message("Timestamp", {1: (_VARINT, "Seconds"), 2: (_VARINT, "Nanos")})
+_QUANTITY = _Message("Quantity", {1: (_BYTES, "String_")})
+_INT_OR_STRING = _Message("IntOrString", {1: (_VARINT, "Type"), 2: (_VARINT, "IntVal"), 3: (_BYTES, "StrVal")})
+_RAW = _Message("RawExtension", {1: (_BYTES, "Raw")})
 
 
 class Envelope(NamedTuple):
@@ -49,8 +64,8 @@ def read_envelope(data: bytes) -> Envelope:
         raise ProtobufError(f"provided data does not appear to be a protobuf message, expected prefix [{expected}]")
     if len(data) == len(MAGIC):
         raise ProtobufError("empty body")
-    parts = _last_values(data[len(MAGIC) :])
-    meta = _last_values(parts.get(1, b""))
+    parts = _last_values(data[len(MAGIC) :], _UNKNOWN)
+    meta = _last_values(parts.get(1, b""), _TYPE_META)
     return Envelope(_text(meta.get(1, b"")), _text(meta.get(2, b"")), parts.get(2, b""))
 
 
@@ -65,12 +80,15 @@ def read_message(type_: Type, data: bytes) -> JsonObject:
 class _Table:
     """How a message's fields are read, by number: into a JSON field, or as an embedded struct into the same object."""
 
+    name: str = ""  # the message's, for complaints
     fields: dict[int, _Reader] = field(default_factory=dict)
     embedded: dict[int, _Table] = field(default_factory=dict)
 
 
 class _Reader(NamedTuple):
     name: str
+    go_name: str
+    wire: int
     read: Read
     repeated: bool = False  # a list: each value is one item
     packed: bool = False  # a list of numbers: a value may hold several
@@ -79,13 +97,13 @@ class _Reader(NamedTuple):
 
 @compiled
 def _table_of(type_: Type) -> _Table:
-    table = _Table()
+    table = _Table(type_.name.rpartition(".")[2])
     for each in type_.fields.values():
         if each.number and not _is_type_meta(each):
             target = table
             for number in each.embedded_numbers:
                 if number:
-                    target = target.embedded.setdefault(number, _Table())
+                    target = target.embedded.setdefault(number, _Table(table.name))
             target.fields[each.number] = _reader(each)
     return table
 
@@ -95,26 +113,35 @@ def _is_type_meta(each: Field) -> bool:
 
 
 def _reader(each: Field) -> _Reader:
-    type_ = each.type
-    if type_.kind is Kind.LIST and type_.elem is not None and type_.name not in ITEMS_IN_MESSAGE:
-        return _Reader(each.name, _value_reader(type_.elem), repeated=True, packed=type_.elem.kind in _VARINT_KINDS)
-    if type_.kind is Kind.MAP and type_.elem is not None:
-        return _Reader(each.name, partial(_entry, _value_reader(type_.elem), type_.elem.kind), entries=True)
-    return _Reader(each.name, _value_reader(type_))
+    type_, names = each.type, (each.name, each.go_name)
+    elem = type_.elem
+    if type_.kind is Kind.LIST and elem is not None and type_.name not in ITEMS_IN_MESSAGE:
+        packed = elem.kind in _VARINT_KINDS
+        return _Reader(*names, _wire_of(elem), _value_reader(elem), repeated=True, packed=packed)
+    if type_.kind is Kind.MAP and elem is not None:
+        return _Reader(*names, _BYTES, partial(_entry, _value_reader(elem), _wire_of(elem)), entries=True)
+    return _Reader(*names, _wire_of(type_), _value_reader(type_))
+
+
+def _wire_of(type_: Type) -> int:
+    """The wire type of a value."""
+    if type_.kind in _VARINT_KINDS:
+        return _VARINT
+    return _FIXED64 if type_.kind is Kind.FLOAT else _BYTES
 
 
 def _value_reader(type_: Type) -> Read:
     if type_.kind is Kind.STRUCT:
         return partial(read_message, type_)
     if type_.kind is Kind.LIST and type_.elem is not None:  # a list in a list or a map is a message of its items
-        return partial(_items, _value_reader(type_.elem))
+        return partial(_items, _value_reader(type_.elem), _wire_of(type_.elem))
     if type_.kind is Kind.ANY and type_.name in _SCHEMA_OR:
         return partial(_schema_or, _SCHEMA_OR[type_.name])
     return _READERS.get(type_.kind, _unreadable)
 
 
 def _fill(table: _Table, data: bytes, out: JsonObject) -> None:
-    for number, wire, value in _wire_fields(data):
+    for number, wire, value in _wire_fields(data, table.name):
         reader = table.fields.get(number)
         if reader is None:
             embedded = table.embedded.get(number)
@@ -122,6 +149,8 @@ def _fill(table: _Table, data: bytes, out: JsonObject) -> None:
                 _fill(embedded, value, out)
         elif reader.packed and wire == _BYTES:
             out.setdefault(reader.name, []).extend(map(reader.read, _varints(value)))
+        elif wire != reader.wire:
+            raise _wrong_wire(wire, reader.go_name)
         elif reader.repeated:
             out.setdefault(reader.name, []).append(reader.read(value))
         elif reader.entries:
@@ -131,26 +160,67 @@ def _fill(table: _Table, data: bytes, out: JsonObject) -> None:
             out[reader.name] = reader.read(value)
 
 
-def _wire_fields(data: bytes) -> Any:
-    """Yields number, wire type and value of each field of a message."""
+def _wrong_wire(wire: int, go_name: str) -> ProtobufError:
+    return ProtobufError(f"proto: wrong wireType = {wire} for field {go_name}")
+
+
+def _wire_fields(data: bytes, message: str = "") -> Iterator[tuple[int, int, Any]]:
+    """Yields number, wire type and value of each field of a message; a group's value is nothing."""
     position, end = 0, len(data)
     while position < end:
         tag, position = _varint(data, position)
         number, wire = tag >> 3, tag & 7
+        if wire == _END_GROUP:
+            raise ProtobufError(f"proto: {message}: wiretype end group for non-group")
+        if not 0 < number < 1 << 31:
+            raise ProtobufError(f"proto: {message}: illegal tag {number} (wire type {wire})")
         if wire == _VARINT:
             value, position = _varint(data, position)
             yield number, wire, value
             continue
+        start = position
+        position = _behind_group(data, position) if wire == _GROUP else _behind(data, position, wire)
         if wire == _BYTES:
-            size, position = _varint(data, position)
-        elif wire in (_FIXED64, _FIXED32):
-            size = 8 if wire == _FIXED64 else 4
+            start = position - _size_at(data, start)[0]
+        yield number, wire, b"" if wire == _GROUP else data[start:position]
+
+
+def _size_at(data: bytes, position: int) -> tuple[int, int]:
+    """The length that stands at a position, and what follows it."""
+    size, position = _varint(data, position)
+    if size >> 63:
+        raise ProtobufError("proto: negative length found during unmarshaling")
+    return size, position
+
+
+def _behind(data: bytes, position: int, wire: int) -> int:
+    """The position behind a value that begins at `position`."""
+    if wire == _VARINT:
+        return _varint(data, position)[1]
+    if wire == _BYTES:
+        size, position = _size_at(data, position)
+    elif wire in (_FIXED64, _FIXED32):
+        size = 8 if wire == _FIXED64 else 4
+    else:
+        raise ProtobufError(f"proto: illegal wireType {wire}")
+    if position + size > len(data):
+        raise ProtobufError("unexpected EOF")
+    return position + size
+
+
+def _behind_group(data: bytes, position: int) -> int:
+    """The position behind a group, whatever groups are in it."""
+    depth = 1
+    while depth:
+        tag, position = _varint(data, position)
+        wire = tag & 7
+        if wire == _GROUP:
+            depth += 1
+        elif wire == _END_GROUP:
+            depth -= 1
         else:
-            raise ProtobufError(f"proto: illegal wireType {wire}")
-        if position + size > end:
-            raise ProtobufError("unexpected EOF")
-        yield number, wire, data[position : position + size]
-        position += size
+            position = _behind(data, position, wire)
+    return position
 
 
 def _varints(data: bytes) -> Iterator[int]:
@@ -175,8 +245,15 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
             raise ProtobufError("proto: integer overflow")
 
 
-def _last_values(data: bytes) -> dict[int, Any]:
-    return {number: value for number, _, value in _wire_fields(data)}
+def _last_values(data: bytes, message: _Message) -> dict[int, Any]:
+    """The values of a small message's fields; raises ProtobufError for one of a wrong wire type."""
+    found: dict[int, Any] = {}
+    for number, wire, value in _wire_fields(data, message.name):
+        known = message.fields.get(number)
+        if known is not None and wire != known[0]:
+            raise _wrong_wire(wire, known[1])
+        found[number] = value
+    return found
 
 
 def _text(value: Any) -> str:
@@ -192,28 +269,40 @@ def _int32(value: int) -> int:
     return (value + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
-def _entry(read: Read, kind: Kind, data: bytes) -> tuple[str, Any]:
+def _entry(read: Read, wire: int, data: bytes) -> tuple[str, Any]:
     """A map's entry; protobuf leaves out nothing here, but its readers take an absent value as the zero one."""
-    parts = _last_values(data)
-    return _text(parts.get(1, b"")), read(parts.get(2, 0 if kind in _VARINT_KINDS else b""))
+    key, value = b"", 0 if wire == _VARINT else b""
+    for number, found, part in _wire_fields(data):
+        if number in (1, 2) and found != (_BYTES if number == 1 else wire):
+            raise ProtobufError("unexpected EOF")  # Go reads on as if the type were right
+        if number == 1:
+            key = part
+        elif number == 2:
+            value = part
+    return _text(key), read(value)
 
 
-def _items(read: Read, data: bytes) -> list[Any]:
-    return [read(value) for _, _, value in _wire_fields(data)]
+def _items(read: Read, wire: int, data: bytes) -> list[Any]:
+    items = []
+    for _, found, value in _wire_fields(data):
+        if found != wire:
+            raise _wrong_wire(found, "Items")
+        items.append(read(value))
+    return items
 
 
 def _quantity(data: bytes) -> str:
-    return _text(_last_values(data).get(1, b"0"))
+    return _text(_last_values(data, _QUANTITY).get(1, b"0"))
 
 
 def _time(data: bytes) -> str | None:
-    return _written(_integer(_last_values(data).get(1, 0)), "") if data else None
+    return _written(_integer(_last_values(data, _TIMESTAMP).get(1, 0)), "") if data else None
 
 
 def _micro_time(data: bytes) -> str | None:
     if not data:
         return None
-    parts = _last_values(data)
+    parts = _last_values(data, _TIMESTAMP)
     nanoseconds = _int32(parts.get(2, 0))
     microseconds = nanoseconds // 1000 if nanoseconds >= 0 else -(-nanoseconds // 1000)
     seconds, microseconds = divmod(_integer(parts.get(1, 0)) * 1_000_000 + microseconds, 1_000_000)
@@ -232,13 +321,13 @@ def _written(seconds: int, fraction: str) -> str | None:
 
 
 def _int_or_string(data: bytes) -> int | str:
-    parts = _last_values(data)
+    parts = _last_values(data, _INT_OR_STRING)
     return _text(parts.get(3, b"")) if parts.get(1) else _int32(parts.get(2, 0))
 
 
 def _raw_json(data: bytes) -> Any:
     """RawExtension, JSON and FieldsV1 carry JSON in a message."""
-    raw = _last_values(data).get(1)
+    raw = _last_values(data, _RAW).get(1)
     try:
         return loads(raw) if raw else None
     except ValueError:
@@ -250,12 +339,18 @@ class _SchemaOr(NamedTuple):
 
     schema: int
     other: int
+    go_name: str
     read: Read
     repeated: bool
 
 
 def _schema_or(union: _SchemaOr, data: bytes) -> Any:
-    fields = [(number, value) for number, _, value in _wire_fields(data)]
+    wires = {union.schema: (_BYTES, "Schema"), union.other: (_VARINT if union.read is bool else _BYTES, union.go_name)}
+    fields = []
+    for number, wire, value in _wire_fields(data):
+        if number in wires and wire != wires[number][0]:
+            raise _wrong_wire(wire, wires[number][1])
+        fields.append((number, value))
     others = [union.read(value) for number, value in fields if number == union.other]
     for number, value in fields:
         if number == union.schema:
@@ -274,9 +369,9 @@ def _unreadable(value: Any) -> Any:
 
 
 _SCHEMA_OR = {
-    "v1.JSONSchemaPropsOrArray": _SchemaOr(1, 2, _schema, True),
-    "v1.JSONSchemaPropsOrBool": _SchemaOr(2, 1, bool, False),
-    "v1.JSONSchemaPropsOrStringArray": _SchemaOr(1, 2, _text, True),
+    "v1.JSONSchemaPropsOrArray": _SchemaOr(1, 2, "JSONSchemas", _schema, True),
+    "v1.JSONSchemaPropsOrBool": _SchemaOr(2, 1, "Allows", bool, False),
+    "v1.JSONSchemaPropsOrStringArray": _SchemaOr(1, 2, "Property", _text, True),
 }
 _VARINT_KINDS = frozenset({Kind.INT32, Kind.INT64, Kind.BOOL})
 _READERS: dict[Kind, Read] = {

@@ -7,13 +7,19 @@ suffixes in which it was written. A text that needs no change is kept as it is (
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from enum import Enum
 from functools import total_ordering
 
 from gateway.memo import memo
 
+MAX_DIGITS = 10_000
+"""A number of more digits is refused: what is done with it takes time that grows with their square."""
+
 _MAX_INT64 = (1 << 63) - 1
 _FAST_DIGITS = 18
+_INT64_DIGITS = 19
+_EXACT_POWER = 18  # 10**18 is the last power of ten in 64 bits
 _NANO = -9
 
 
@@ -39,17 +45,24 @@ _DECIMAL_SUFFIXES = {exponent: suffix for suffix, exponent in _DECIMAL_EXPONENTS
 _BINARY_SUFFIXES = ("", *_BINARY_EXPONENTS)
 
 _split = re.compile(r"([+-]?0*)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII).fullmatch
-_exponent = re.compile(r"[eE]([+-]?[0-9]+)", re.ASCII).fullmatch
+_exponent = re.compile(r"[eE]([+-]?)([0-9]+)", re.ASCII).fullmatch
 
 
 @total_ordering
 class Quantity:
-    """The number unscaled * 10**scale, with the format and, where one is kept, the text that it is written in."""
+    """The number unscaled * 10**scale, with the format and, where one is kept, the text that it is written in.
 
-    __slots__ = ("_text", "format", "scale", "unscaled")
+    A scale may be anything that fits 32 bits, so numbers are never written out: two that are far apart are compared by
+    their exponents, and their sum is the greater one. `large` ones are those that kube-apiserver keeps in more than 64
+    bits.
+    """
 
-    def __init__(self, unscaled: int, scale: int = 0, format: Format = Format.DECIMAL, text: str = "") -> None:
-        self.unscaled, self.scale, self.format, self._text = unscaled, scale, format, text
+    __slots__ = ("_text", "format", "large", "scale", "unscaled")
+
+    def __init__(
+        self, unscaled: int, scale: int = 0, format: Format = Format.DECIMAL, text: str = "", *, large: bool = False
+    ) -> None:
+        self.unscaled, self.scale, self.format, self._text, self.large = unscaled, scale, format, text, large
 
     def __str__(self) -> str:
         if not self._text:
@@ -73,19 +86,35 @@ class Quantity:
 
     def __add__(self, other: Quantity) -> Quantity:
         """The sum, in the format of the first term that is not zero."""
-        scale = min(self.scale, other.scale)
-        return Quantity(_at(self, scale) + _at(other, scale), scale, self.format if self else other.format)
+        format = self.format if self else other.format
+        if abs(_magnitude(self) - _magnitude(other)) > MAX_DIGITS and self and other:
+            greater = max(self, other, key=_magnitude)
+            return Quantity(greater.unscaled, greater.scale, format, large=greater.large)
+        scale = min(self.scale if self else other.scale, other.scale if other else self.scale)
+        unscaled = _at(self, scale) + _at(other, scale)
+        return Quantity(unscaled, scale, format, large=abs(unscaled) > _MAX_INT64)
 
     def __sub__(self, other: Quantity) -> Quantity:
         return self + -other
 
     def __neg__(self) -> Quantity:
-        return Quantity(-self.unscaled, self.scale, self.format)
+        return Quantity(-self.unscaled, self.scale, self.format, large=self.large)
 
     def scaled(self, scale: int) -> int:
-        """The value in units of 10**scale, rounded away from zero."""
-        if self.scale >= scale:
-            return _at(self, scale)
+        """The value in units of 10**scale, rounded away from zero, as kube-apiserver has it in 64 bits.
+
+        What does not fit is 0 there, or wraps around where the quantity is a large one.
+        """
+        power = self.scale - scale
+        if power < 0:
+            return _wrapped(self._rounded(scale))
+        if self.large:
+            return _wrapped(self.unscaled * (10**power if power <= _EXACT_POWER else -_MAX_INT64 - 1))
+        value: int = self.unscaled * 10**power if power <= _EXACT_POWER else 0
+        return value if -_MAX_INT64 <= value <= _MAX_INT64 else 0
+
+    def _rounded(self, scale: int) -> int:
+        """The value in units of 10**scale, where that is more than the quantity's own."""
         divisor: int = 10 ** (scale - self.scale)
         size = -(-abs(self.unscaled) // divisor)
         return size if self.unscaled >= 0 else -size
@@ -101,7 +130,7 @@ class Quantity:
 
     def rounded_up(self, scale: int) -> Quantity:
         """The quantity with nothing below 10**scale, rounded away from zero; itself where nothing changes."""
-        return self if self.scale >= scale else Quantity(self.scaled(scale), scale, self.format)
+        return self if self.scale >= scale else Quantity(self._rounded(scale), scale, self.format, large=self.large)
 
 
 @memo()
@@ -120,7 +149,10 @@ def parse_quantity(text: str) -> Quantity:
     if quantity is None:
         if not (places or parts[2] or lead.endswith("0")):
             raise QuantityError(WRONG_NUMBER)
-        quantity = _parse_large(negative, int(number + places), -len(places), exponent, format)
+        digits = (number + places).lstrip("0") or "0"
+        if len(digits) > MAX_DIGITS:
+            raise QuantityError(WRONG_NUMBER)
+        quantity = _parse_large(negative, int(Decimal(digits)), -len(places), exponent, format)
     return quantity
 
 
@@ -136,7 +168,10 @@ def _interpret(suffix: str) -> tuple[int, Format]:
     if suffix in _BINARY_EXPONENTS:
         return _BINARY_EXPONENTS[suffix], Format.BINARY
     parts = _exponent(suffix)
-    if parts is None or not -(1 << 63) <= (exponent := int(parts[1])) <= _MAX_INT64:
+    if parts is None or len(digits := parts[2].lstrip("0")) > _INT64_DIGITS:
+        raise QuantityError(WRONG_SUFFIX)
+    exponent = int(parts[1] + (digits or "0"))
+    if not -(1 << 63) <= exponent <= _MAX_INT64:
         raise QuantityError(WRONG_SUFFIX)
     return (exponent + (1 << 31)) % (1 << 32) - (1 << 31), Format.EXPONENT  # only 32 bits of it are kept
 
@@ -170,41 +205,58 @@ def _parse_large(negative: bool, size: int, scale: int, exponent: int, format: F
     else:
         scale += exponent
     if scale < _NANO:
-        lost = min(_NANO - scale, len(str(size)) + 1)  # rounds to one billionth from there on
+        lost = min(_NANO - scale, len(_digits(size)) + 1)  # rounds to one billionth from there on
         size, scale = -(-size // 10**lost), _NANO
     if format is Format.BINARY and size > _MAX_INT64 * 10**-scale:
         size, scale = _MAX_INT64, 0
     if format is Format.BINARY and 0 < size < 10**-scale:
         format = Format.DECIMAL
-    return Quantity(-size if negative else size, scale, format)
+    return Quantity(-size if negative else size, scale, format, large=True)
 
 
 def _canonical(unscaled: int, scale: int, format: Format) -> str:
     if not unscaled:
         return "0"
     sign, size = ("-", -unscaled) if unscaled < 0 else ("", unscaled)
-    if format is Format.BINARY:
+    if format is Format.BINARY and scale <= MAX_DIGITS:
         whole, rest = (size * 10**scale, 0) if scale >= 0 else divmod(size, 10**-scale)
         if whole >= 1024 and not rest:
             step = 0
             while whole % 1024 == 0:
                 whole, step = whole // 1024, step + 1
-            return f"{sign}{whole}{_BINARY_SUFFIXES[step]}"
+            return f"{sign}{_digits(whole)}{_BINARY_SUFFIXES[step]}"
         format = Format.DECIMAL
     size, scale = _reduced(size, scale)
-    size, scale = size * 10 ** (scale % 3), scale - scale % 3
+    digits, scale = _digits(size * 10 ** (scale % 3)), scale - scale % 3
     if format is Format.EXPONENT:
-        return f"{sign}{size}e{scale}" if scale else f"{sign}{size}"
-    return f"{sign}{size}{_DECIMAL_SUFFIXES.get(scale, '')}"
+        return f"{sign}{digits}e{scale}" if scale else f"{sign}{digits}"
+    return f"{sign}{digits}{_DECIMAL_SUFFIXES.get(scale, '')}"
+
+
+def _digits(size: int) -> str:
+    """A number that is not negative in decimal; Python itself writes no more than 4 300 digits."""
+    return str(size) if size < 1 << 64 else format(Decimal(size), "f")
+
+
+def _magnitude(quantity: Quantity) -> int:
+    """The exponent of the power of ten above the number."""
+    return len(_digits(abs(quantity.unscaled))) + quantity.scale
+
+
+def _wrapped(value: int) -> int:
+    """The number that the last 64 bits stand for."""
+    return (value + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def _reduced(unscaled: int, scale: int) -> tuple[int, int]:
     """The same number without trailing zeros in the unscaled part."""
     if not unscaled:
         return 0, 0
-    while unscaled % 10 == 0:
-        unscaled, scale = unscaled // 10, scale + 1
-    return unscaled, scale
+    if unscaled % 10:
+        return unscaled, scale
+    digits = _digits(abs(unscaled))
+    zeros = len(digits) - len(digits.rstrip("0"))
+    return unscaled // 10**zeros, scale + zeros
 
 
 def _at(quantity: Quantity, scale: int) -> int:
@@ -219,7 +271,7 @@ def _compare(one: Quantity, other: Quantity) -> int:
     if positive != (other.unscaled > 0):
         return 1 if positive else -1
     # Exponents can be huge: numbers of different lengths are told apart without writing them out.
-    lengths = [len(str(abs(each.unscaled))) + each.scale for each in (one, other)]
+    lengths = [_magnitude(one), _magnitude(other)]
     if lengths[0] != lengths[1]:
         return 1 if (lengths[0] > lengths[1]) is positive else -1
     scale = min(one.scale, other.scale)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 from gateway.schema.types import Kind, Type
@@ -25,18 +26,40 @@ def reader(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
         if type_.preserves and elem.structural and not elem.preserves:  # hands it down to its items alone
             elem = replace(elem, preserves=True)
         return _items(reader_of(elem))
-    return settled
+    return settled if type_.kind is Kind.ANY or type_.preserves else _bare
 
 
 def settled(value: Any, marks: list[None]) -> Any:
     """JSON that nothing is said of, with numbers as Go writes them."""
     if type(value) is float and value.is_integer() and abs(value) < 1e21:
         return int(value)
+    if type(value) is int and not -(2**63) <= value < 2**63:
+        return _as_float(value)
     if isinstance(value, dict):
         return {key: settled(item, marks) for key, item in value.items()}
     if type(value) is list:
         return [settled(item, marks) for item in value]
     return value
+
+
+_MOST = 2**64  # integers from here on can't be written as such
+
+
+def _as_float(value: int) -> int | float:
+    """An integer beyond 64 bits is a float to Go, which writes as few digits as tell it from others."""
+    rounded = float(value) if abs(value) < 1 << 1023 else float("inf")
+    digits = int(Decimal(repr(rounded))) if abs(rounded) < 1e21 else 0
+    return digits if 0 < digits < _MOST else rounded
+
+
+def _bare(value: Any, marks: list[None]) -> Any:
+    """A value for which a schema does not provide: its members are unknown, however deep in lists."""
+    if isinstance(value, dict):
+        marks += [None] * len(value)
+        return {}
+    if type(value) is list:
+        return [_bare(item, marks) for item in value]
+    return settled(value, marks)
 
 
 def _members(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
@@ -47,7 +70,7 @@ def _members(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
 
     def read(value: Any, marks: list[None]) -> Any:
         if not isinstance(value, dict):
-            return settled(value, marks)
+            return settled(value, marks) if type_.preserves else _bare(value, marks)
         out: dict[str, Any] = {}
         for key, item in value.items():
             found = readers.get(key)
@@ -69,7 +92,7 @@ def _members(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
 def _items(read_item: Reader) -> Reader:
     def read(value: Any, marks: list[None]) -> Any:
         if type(value) is not list:
-            return settled(value, marks)
+            return _bare(value, marks)
         return [read_item(item, marks) for item in value]
 
     return read

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from gateway.memo import memo
+from gateway.schema.integers import int64
 from gateway.validation.field import go_quote
 from gateway.validation.names import is_label_value, is_qualified_name
 
@@ -146,23 +147,23 @@ class _Parser:
 
 def _check(path: str, value: str, messages: list[str] | tuple[str, ...]) -> None:
     if messages:
-        raise SelectorError(f"{path}: Invalid value: {go_quote(value)}: {'; '.join(messages)}")
+        raise SelectorError(_error(path, value, messages))
+
+
+def _error(path: str, value: str, messages: list[str] | tuple[str, ...]) -> str:
+    return f"{path}: Invalid value: {go_quote(value)}: {'; '.join(messages)}"
 
 
 def _checked(key: str, operator: str, values: set[str]) -> Requirement:
+    errors: list[str] = []
     for i, value in enumerate(sorted(values)):
-        if operator in ("gt", "lt") and _int64(value) is None:
-            _check(f"values[{i}]", value, ["for 'Gt', 'Lt' operators, the value must be an integer"])
-        _check(f"values[{i}][{key}]", value, list(is_label_value(value)))
+        if operator in ("gt", "lt") and int64(value) is None:
+            errors.append(_error(f"values[{i}]", value, ["for 'Gt', 'Lt' operators, the value must be an integer"]))
+        if messages := is_label_value(value):
+            errors.append(_error(f"values[{i}][{key}]", value, messages))
+    if errors:
+        raise SelectorError(f"[{', '.join(errors)}]" if len(errors) > 1 else errors[0])
     return Requirement(key, operator, frozenset(values))
-
-
-def _int64(text: str) -> int | None:
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    if not (digits.isascii() and digits.isdigit()) or len(digits.lstrip("0")) > _INT64_DIGITS:
-        return None
-    value = int(digits.lstrip("0") or "0") * (-1 if text[0] == "-" else 1)
-    return value if -(1 << 63) <= value < 1 << 63 else None
 
 
 def _matcher(requirement: Requirement) -> Matcher:
@@ -185,7 +186,7 @@ def _matcher(requirement: Requirement) -> Matcher:
 
 
 def _compares(value: str | None, operator: str, bound: int) -> bool:
-    number = None if value is None else _int64(value)
+    number = None if value is None else int64(value)
     return number is not None and (number > bound if operator == "gt" else number < bound)
 
 

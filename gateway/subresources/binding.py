@@ -21,7 +21,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     options = write_options(request.query, "CreateOptions")
     write = begin(endpoint, request, options)
     attributes, resource = write.attributes, endpoint.resource
-    binding = await read_object(request, endpoint.type, resource.api_version, resource.kind, options.validation)
+    binding = await read_object(request, endpoint, options.validation)
     meta = binding["metadata"]
     if not resource.subresource:  # on the subresource a uid is a precondition
         metadata.wipe_system_fields(meta)

@@ -13,6 +13,7 @@ from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, loads
+from gateway.schema.integers import int64
 from gateway.validation.field import go_quote
 
 TEXT = b"text/plain"
@@ -56,9 +57,9 @@ async def service_proxy(endpoint: Endpoint, request: Request) -> Response:
     _, name, port = _scheme_name_port("service", asked)
     if port.isdigit():
         service = await _object(endpoint, "", "services", namespace, name)
-        found = next((each for each in service["spec"].get("ports") or () if each.get("port") == int(port)), None)
+        found = next((each for each in service["spec"].get("ports") or () if each.get("port") == int64(port)), None)
         if found is None:
-            raise _unavailable(f"no service port {int(port)} found for service {go_quote(name)}")
+            raise _unavailable(f"no service port {port.lstrip('0') or 0} found for service {go_quote(name)}")
         port = found.get("name", "")
     endpoints = await _object(endpoint, "", "endpoints", namespace, name)
     subsets = endpoints.get("subsets") or ()

@@ -32,8 +32,8 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     """Evicts a pod; answers a Status. Raises StatusError 404, 409, 429 when a budget does not allow it, 500."""
     options = write_options(request.query, "CreateOptions")
     write = begin(endpoint, request, options)
-    attributes, resource, store = write.attributes, endpoint.resource, endpoint.store
-    eviction = await read_object(request, endpoint.type, resource.api_version, resource.kind, options.validation)
+    attributes, store = write.attributes, endpoint.store
+    eviction = await read_object(request, endpoint, options.validation)
     meta = eviction["metadata"]
     metadata.match_namespace(meta, attributes.namespace)
     if meta.get("name", "") != attributes.name:

@@ -111,7 +111,7 @@ def _fields(rule: JsonObject, names: tuple[str, ...]) -> JsonObject:
 async def _read(endpoint: Endpoint, request: Request) -> tuple[Write, JsonObject]:
     options = write_options(request.query, "CreateOptions")
     write, resource = begin(endpoint, request, options), endpoint.resource
-    review = await read_object(request, endpoint.type, resource.api_version, resource.kind, options.validation)
+    review = await read_object(request, endpoint, options.validation)
     meta = review["metadata"]
     metadata.wipe_system_fields(meta)
     metadata.match_namespace(meta, metadata.expected_namespace(resource, write.attributes.namespace))

@@ -39,8 +39,8 @@ async def get(endpoint: Endpoint, request: Request) -> Response:
 async def update(endpoint: Endpoint, request: Request) -> Response:
     """Sets the replicas by a whole Scale. Raises StatusError 400, 404, 409, 415, 422."""
     options = write_options(request.query, "UpdateOptions")
-    write, resource = begin(endpoint, request, options), endpoint.resource
-    given = await read_object(request, endpoint.type, resource.api_version, resource.kind, options.validation)
+    write = begin(endpoint, request, options)
+    given = await read_object(request, endpoint, options.validation)
     meta = given["metadata"]
     metadata.match_namespace(meta, write.attributes.namespace)
     metadata.match_name(meta, write.attributes.name)
@@ -55,7 +55,7 @@ async def update(endpoint: Endpoint, request: Request) -> Response:
 
 async def patch(endpoint: Endpoint, request: Request) -> Response:
     """Sets the replicas by a patch of the Scale. Raises StatusError 400, 404, 409, 415, 422."""
-    media_type, body, options = await read_patch(request)
+    media_type, body, options = await read_patch(request, endpoint.parent().resource)
     write = begin(endpoint, request, options)
     return await _write(request, write, maker_of(write, media_type, body))
 
@@ -63,7 +63,7 @@ async def patch(endpoint: Endpoint, request: Request) -> Response:
 async def _write(request: Request, write: Write, make: MakeObject, uid: str = "") -> Response:
     parent = begin(write.endpoint.parent(), request, write.options)
     written = await update_object(parent, _through_scale(parent, make), uid=uid)
-    return Response(200, dump_line(scale_of(loads(body_of(parent, written)))))
+    return Response(200, dump_line(scale_of(loads(await body_of(parent, written)))))
 
 
 def _through_scale(parent: Write, make: MakeObject) -> MakeObject:

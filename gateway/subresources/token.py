@@ -33,7 +33,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     options = write_options(request.query, "CreateOptions")
     write = begin(endpoint, request, options)
     attributes, resource, lookup = write.attributes, endpoint.resource, endpoint.services.lookup
-    asked = await read_object(request, endpoint.type, resource.api_version, resource.kind, options.validation)
+    asked = await read_object(request, endpoint, options.validation)
     _check_place(asked["metadata"], attributes)
     account = await lookup.get("serviceaccounts", attributes.namespace, attributes.name)
     if account is None:

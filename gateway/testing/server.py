@@ -25,18 +25,25 @@ class ApiServer:
     """A server that can be started, stopped, killed and started again on the same port.
 
     It ends with the process that started it, even when that is killed. `url`, `token`, `ca_file` and `kubeconfig` are
-    what a client needs; the token is an administrator's.
+    what a client needs; the token is an administrator's. `etcd_endpoint` is where its etcd can be read, as in
+    `etcdctl --endpoints=ENDPOINT get --prefix /registry/`; one of its own is a unix socket that only its user can open.
     """
 
-    def __init__(self, directory: Path, flags: Sequence[str] = (), etcd_servers: str = "") -> None:
-        """`directory` takes certificates, kubeconfig and log. With `etcd_servers` it has no etcd of its own."""
+    def __init__(
+        self, directory: Path, flags: Sequence[str] = (), etcd_servers: str = "", *, throw_away: bool = False
+    ) -> None:
+        """`directory` takes certificates, kubeconfig and log. With `etcd_servers` it has no etcd of its own.
+
+        With `throw_away` the server removes the directory when it ends because its starter was killed.
+        """
         self.directory = directory
         self.url = ""
         self.token = ""
+        self.etcd_endpoint = etcd_servers
         self.ca_file = directory / "certificates" / "ca.crt"
         self.kubeconfig = directory / "kubeconfig"
         self.log_file = directory / "server.log"
-        self._flags = tuple(flags)
+        self._flags = (*((f"--throw-away={directory}",) if throw_away else ()), *flags)
         self._etcd = (f"--etcd-servers={etcd_servers}",) if etcd_servers else ("--embedded-etcd",)
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
@@ -75,7 +82,7 @@ class ApiServer:
         if not line:
             self.kill()
             raise ServerDidNotStart(f"no word of readiness:\n{self.log_file.read_text(errors='replace')[-4000:]}")
-        self.url, self.token = line.split()
+        self.url, self.token, self.etcd_endpoint = line.split()
         self.start_seconds = time.monotonic() - began
 
     def _command(self, control: int) -> list[str]:
@@ -88,8 +95,7 @@ class ApiServer:
             f"--cert-dir={self.ca_file.parent}",
             f"--kubeconfig-out={self.kubeconfig}",
             f"--control-fd={control}",
-            # nothing makes service accounts here, and pods shall be created all the same
-            "--disable-admission-plugins=ServiceAccount",
+            "--controllers=*,pod-garbage-collector-controller",  # there is no kubelet
             *token,
             *self._flags,
         ]
@@ -127,7 +133,7 @@ def api_server(*flags: str, etcd_servers: str = "") -> Iterator[ApiServer]:
     ServerDidNotStart.
     """
     with tempfile.TemporaryDirectory(prefix="api-server-") as directory:
-        server = ApiServer(Path(directory), flags, etcd_servers)
+        server = ApiServer(Path(directory), flags, etcd_servers, throw_away=True)
         server.start()
         try:
             yield server

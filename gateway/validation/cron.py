@@ -7,6 +7,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from gateway.memo import memo
+from gateway.schema.integers import LEAST, MOST, clamped, is_integer
 from gateway.validation.field import FieldError, go_quote, invalid
 
 
@@ -99,11 +100,10 @@ def _number_or_name(text: str, bounds: Bounds) -> int:
 
 
 def _number(text: str) -> int:
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    if not (digits.isascii() and digits.isdigit()):
+    if not is_integer(text):
         raise CronError(f"failed to parse int from {text}: strconv.Atoi: parsing {go_quote(text)}: invalid syntax")
-    number = int(text)
-    if not -(2**63) <= number < 2**63:
+    number = clamped(text)
+    if not LEAST <= number <= MOST:
         raise CronError(f"failed to parse int from {text}: strconv.Atoi: parsing {go_quote(text)}: value out of range")
     if number < 0:
         raise CronError(f"negative number ({number}) not allowed: {text}")

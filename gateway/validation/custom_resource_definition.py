@@ -12,8 +12,8 @@ import base64
 from gateway.jsontypes import JsonObject
 from gateway.validation.checks import each, immutable, one_of
 from gateway.validation.definition_columns import validate_columns, validate_selectable_fields, validate_subresources
-from gateway.validation.definition_schema import validate_schema
-from gateway.validation.field import FieldError, Verbatim, forbidden, invalid, required
+from gateway.validation.definition_schema import ValidateRules, no_rules, validate_schema
+from gateway.validation.field import FieldError, Verbatim, forbidden, go_quote, invalid, required
 from gateway.validation.go_structs import verbatim
 from gateway.validation.names import is_dns1035_label, is_dns1123_subdomain
 from gateway.validation.pem import certificates_problem
@@ -24,6 +24,7 @@ SCOPES, STRATEGIES = ("Cluster", "Namespaced"), ("None", "Webhook")
 REVIEW_VERSIONS = ("v1", "v1beta1")
 VERSION_TYPE = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionVersion"
 APPROVAL = "api-approved.kubernetes.io"
+_APPROVAL_PAGE = "see https://github.com/kubernetes/enhancements/pull/1111"
 SHARED = {
     "schema": "validation",
     "subresources": "subresources",
@@ -52,10 +53,10 @@ def is_established(definition: JsonObject) -> bool:
     return any(one.get("type") == "Established" and one.get("status") == "True" for one in conditions)
 
 
-def validate_definition(obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
+def validate_definition(obj: JsonObject, old: JsonObject | None, rules: ValidateRules = no_rules) -> list[FieldError]:
     """The spec, the status, and whether the API is approved."""
     spec, before = obj.get("spec", {}), (old or {}).get("spec", {})
-    found = _spec(internal_spec(spec), old)
+    found = _spec(internal_spec(spec), old, rules)
     if old is not None:
         if is_established(old):
             found += immutable("spec.scope", spec.get("scope", ""), before.get("scope", ""))
@@ -94,7 +95,7 @@ def _group(group: str) -> list[FieldError]:
     return [] if "." in group else [invalid("spec.group", group, "should be a domain with at least one dot")]
 
 
-def _spec(spec: JsonObject, old: JsonObject | None) -> list[FieldError]:
+def _spec(spec: JsonObject, old: JsonObject | None, rules: ValidateRules) -> list[FieldError]:
     found = _group(spec.get("group", "")) + one_of("spec.scope", spec.get("scope", ""), SCOPES)
     versions: list[JsonObject] = spec.get("versions") or []
     validation = spec.get("validation")
@@ -107,14 +108,14 @@ def _spec(spec: JsonObject, old: JsonObject | None) -> list[FieldError]:
     if spec.get("preserveUnknownFields") and _has_defaults(spec):
         message = "must be false in order to use defaults in the schema"
         found.append(invalid("spec.preserveUnknownFields", True, message))
-    found += _versions(spec, versions)
+    found += _versions(spec, versions, rules)
     names = spec.get("names", {})
     found += [required(f"spec.names.{key}") for key in ("plural", "singular", "kind", "listKind") if not names.get(key)]
     found += _names(names, "spec.names")
     status = any("status" in (one.get("subresources") or ()) for one in (spec, *versions))
     schema = (validation or {}).get("openAPIV3Schema")
     if schema is not None:
-        found += validate_schema(schema, "spec.validation.openAPIV3Schema", status)
+        found += validate_schema(schema, "spec.validation.openAPIV3Schema", status, rules)
     found += validate_subresources(spec.get("subresources"), "spec.subresources")
     found += validate_columns(spec.get("additionalPrinterColumns"), "spec.additionalPrinterColumns")
     if fields := spec.get("selectableFields"):
@@ -131,12 +132,12 @@ def _has_defaults(spec: JsonObject) -> bool:
     return any("default" in one for schema in schemas for one in every(schema))
 
 
-def _versions(spec: JsonObject, versions: list[JsonObject]) -> list[FieldError]:
+def _versions(spec: JsonObject, versions: list[JsonObject], rules: ValidateRules) -> list[FieldError]:
     found = list[FieldError]()
     for i, version in enumerate(versions):
         path = f"spec.versions[{i}]"
         found += _label(f"{path}.name", version.get("name", ""))
-        found += _version(version, path, spec.get("subresources"))
+        found += _version(version, path, spec.get("subresources"), rules)
     names = [version.get("name", "") for version in versions]
     shown = None if spec.get("versions") is None else [verbatim(VERSION_TYPE, version) for version in versions]
     value = None if shown is None else _list(shown)
@@ -153,7 +154,7 @@ def _list(items: list[Verbatim]) -> Verbatim:
     return Verbatim(f"[{','.join(items)}]")
 
 
-def _version(version: JsonObject, path: str, shared: JsonObject | None) -> list[FieldError]:
+def _version(version: JsonObject, path: str, shared: JsonObject | None, rules: ValidateRules) -> list[FieldError]:
     found, warning = list[FieldError](), version.get("deprecationWarning")
     if warning is not None:
         found += each(f"{path}.deprecationWarning", warning, _deprecation(warning, bool(version.get("deprecated"))))
@@ -161,7 +162,7 @@ def _version(version: JsonObject, path: str, shared: JsonObject | None) -> list[
     subresources = version.get("subresources")
     if schema is not None:
         status = "status" in (subresources or shared or ())
-        found += validate_schema(schema, f"{path}.schema.openAPIV3Schema", status)
+        found += validate_schema(schema, f"{path}.schema.openAPIV3Schema", status, rules)
     found += validate_subresources(subresources, f"{path}.subresources")
     found += validate_columns(version.get("additionalPrinterColumns"), f"{path}.additionalPrinterColumns")
     if fields := version.get("selectableFields"):
@@ -295,17 +296,31 @@ def _stored_versions(obj: JsonObject) -> list[FieldError]:
 
 
 def _approval(obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
+    state, message = approval(obj)
+    if state in ("", "approved", "bypassed") or (old is not None and _approval_state(_annotation(old)) == state):
+        return []
+    path = f"metadata.annotations[{APPROVAL}]"
+    return [required(path, message)] if state == "missing" else [invalid(path, _annotation(obj), message)]
+
+
+def approval(obj: JsonObject) -> tuple[str, str]:
+    """How a definition of a protected group stands ("approved", "bypassed", "missing", "invalid"), and why.
+
+    Both are empty for those of other groups.
+    """
     group = obj.get("spec", {}).get("group", "")
     if not any(group == domain or group.endswith(f".{domain}") for domain in ("k8s.io", "kubernetes.io")):
-        return []
+        return "", ""
     annotation, state = _annotation(obj), _approval_state(_annotation(obj))
-    if state in ("approved", "bypassed") or (old is not None and _approval_state(_annotation(old)) == state):
-        return []
-    path, message = f"metadata.annotations[{APPROVAL}]", f'protected groups must have approval annotation "{APPROVAL}"'
-    see = "see https://github.com/kubernetes/enhancements/pull/1111"
-    if state == "missing":
-        return [required(path, f"{message}, {see}")]
-    return [invalid(path, annotation, f'{message} with either a URL or a reason starting with "unapproved", {see}')]
+    message, see = f'protected groups must have approval annotation "{APPROVAL}"', _APPROVAL_PAGE
+    match state:
+        case "missing":
+            return state, f"{message}, {see}"
+        case "bypassed":
+            return state, f"not approved: {go_quote(annotation)}"
+        case "approved":
+            return state, f"approved in {annotation}"
+    return state, f'{message} with either a URL or a reason starting with "unapproved", {see}'
 
 
 def _annotation(obj: JsonObject) -> str:

@@ -1,63 +1,82 @@
-"""Whether Go's regexp package compiles a pattern, and its complaint if not (RE2 syntax, https://github.com/google/re2/wiki/Syntax)."""
+"""Regular expressions that clients write, compiled and matched as Go's regexp package does.
+
+Both are RE2 (https://github.com/google/re2/wiki/Syntax): matching takes time that grows with the text and nothing else,
+so that no pattern holds the server.
+"""
 
 from __future__ import annotations
 
-import re
+import contextlib
+from functools import lru_cache
+from typing import Any
 
-MOST_REPEATS = 1000
-_GO_ESCAPES = "pPzQECxX"  # that Python has not, or has otherwise
-_look_around = re.compile(r"(?<!\\)\(\?(?:<?[=!]|>|#|\()").search
-_back_reference = re.compile(r"(?<!\\)(?:\\\\)*(\\[1-9])").search
-_REPEAT = r"\{\d+(?:,\d*)?\}"
-_stacked = re.compile(rf"(?<!\\)(?:[*+?]|{_REPEAT})(?:[*+]|\?[*+?]|{_REPEAT})").search
-_repeats = re.compile(r"(?<!\\)\{(\d+)(?:,(\d*))?\}").finditer
+import re2
+
+MAX_NESTING = 1000
+_MAX_MEMORY = 8 << 20  # bytes that one compiled pattern may take
+
+_COMPLAINTS = {
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "invalid repetition size": "invalid repeat count",
+    "invalid named capture group": "invalid named capture",
+    "missing )": "missing closing )",
+    "missing ]": "missing closing ]",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "trailing \\": "trailing backslash at end of expression",
+}  # of RE2 in C++ -> Go's
 
 
 def regexp_problem(pattern: str) -> str:
     """The message of regexp.Compile; empty if the pattern is one."""
-    problem, part = _problem(pattern)
-    return f"error parsing regexp: {problem}: `{part}`" if problem else ""
+    complaint = _compiled(pattern)[1]
+    return f"error parsing regexp: {complaint}" if complaint else ""
 
 
-def _problem(pattern: str) -> tuple[str, str]:
-    if found := _look_around(pattern):
-        return "invalid or unsupported Perl syntax", found[0]
-    if found := _back_reference(pattern):
-        return "invalid escape sequence", found[1]
-    if found := _stacked(pattern):
-        return "invalid nested repetition operator", found[0]
-    for repeat in _repeats(pattern):
-        if int(repeat[1]) > MOST_REPEATS or (repeat[2] and not int(repeat[1]) <= int(repeat[2]) <= MOST_REPEATS):
-            return "invalid repeat count", repeat[0]
+def matches(pattern: str, text: str) -> bool:
+    """Whether a pattern is found in a text; every text matches what is no pattern."""
+    expression = _compiled(pattern)[0]
+    return expression is None or expression.search(text) is not None
+
+
+@lru_cache(256)
+def _compiled(pattern: str) -> tuple[Any, str]:
+    """The expression, or what is wrong with the pattern."""
+    if _nesting(pattern) > MAX_NESTING:
+        return None, f"expression nests too deeply: `{pattern}`"
+    options = re2.Options()
+    options.log_errors, options.max_mem = False, _MAX_MEMORY
     try:
-        re.compile(pattern)
-    except re.error as error:
-        return _in_go(error.msg, pattern, error.pos or 0)
-    except (OverflowError, RecursionError):
-        return "expression nests too deeply", pattern
-    return "", ""
+        expression = re2.compile(pattern, options)
+    except re2.error as error:
+        what, _, part = error.args[0].decode("utf-8", "replace").partition(": ")
+        if what == "missing )":
+            part = pattern
+        return None, f"{_COMPLAINTS.get(what, what)}: `{part}`"
+    if found := _any_byte(pattern):
+        return None, f"invalid escape sequence: `{found}`"
+    return expression, ""
 
 
-def _in_go(message: str, pattern: str, position: int) -> tuple[str, str]:
-    rest = pattern[position:]
-    if message.startswith("bad escape (end"):
-        return "trailing backslash at end of expression", ""
-    if message.startswith("bad escape"):
-        return ("", "") if rest[1:2] in _GO_ESCAPES else ("invalid escape sequence", rest[:2])
-    if message.startswith("missing )"):
-        return "missing closing )", pattern
-    if message.startswith("unterminated character set"):
-        return "missing closing ]", rest
-    if message.startswith("unbalanced parenthesis"):
-        return "unexpected )", pattern
-    if message.startswith("nothing to repeat"):
-        return "missing argument to repetition operator", rest[:1]
-    if message.startswith("multiple repeat"):
-        return "invalid nested repetition operator", pattern[max(position - 1, 0) : position + 1]
-    if message.startswith("bad character range"):
-        return "invalid character class range", message.removeprefix("bad character range ")
-    return (
-        ("", "")
-        if pattern[max(position - 1, 0) :].startswith(("(?U", "(?<", "(?P<", "?<"))
-        else ("invalid or unsupported Perl syntax", rest[:3])
-    )
+def _any_byte(pattern: str) -> str:
+    r"""The escape `\C`, which Go does not have, if the pattern has it."""
+    with contextlib.suppress(ValueError):
+        at = -2
+        while True:
+            at = pattern.index("\\", at + 2)
+            if pattern[at + 1 : at + 2] == "C":
+                return "\\C"
+            if pattern[at + 1 : at + 2] == "Q":
+                at = pattern.index("\\E", at)
+    return ""
+
+
+def _nesting(pattern: str) -> int:
+    """At least as much as groups are nested in the pattern."""
+    if pattern.count("(") <= MAX_NESTING:
+        return 0
+    depth = deepest = 0
+    for character in pattern:
+        depth += (character == "(") - (character == ")")
+        deepest = max(deepest, depth)
+    return deepest

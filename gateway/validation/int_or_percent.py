@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gateway.schema.integers import clamped, is_integer
 from gateway.validation.field import FieldError, invalid
 from gateway.validation.formats import NOT_NEGATIVE, is_percent
 
@@ -16,7 +17,7 @@ def validate_int_or_percent(value: Any, path: str) -> list[FieldError]:
 
 
 def validate_at_most_100_percent(value: Any, path: str) -> list[FieldError]:
-    if isinstance(value, str) and not is_percent(value) and int(value[:-1]) > 100:
+    if isinstance(value, str) and not is_percent(value) and clamped(value[:-1]) > 100:
         return [invalid(path, value, "must not be greater than 100%")]
     return []
 
@@ -25,5 +26,5 @@ def number_of(value: Any) -> int:
     """The number, or that of the percentage; of another string what it begins with if that is a number, else 0."""
     if isinstance(value, str):
         text = value[:-1] if not is_percent(value) else value
-        return int(text) if text.removeprefix("-").isascii() and text.removeprefix("-").isdigit() else 0
+        return clamped(text) if is_integer(text) and text[0] != "+" else 0
     return int(value)

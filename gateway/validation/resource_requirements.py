@@ -93,7 +93,10 @@ def _has_huge_pages(limits: dict[str, Any], requests: dict[str, Any]) -> bool:
 def is_divisible_huge_page(name: str, quantity: Any) -> bool:
     """Whether the quantity is a multiple of the page size in the resource's name."""
     size = quantity_of(name.removeprefix(HUGE_PAGES))
-    return size.unscaled > 0 and size.milli_value % 1000 == 0 and quantity_of(quantity).value % size.value == 0
+    whole = size.value
+    return (
+        size.unscaled > 0 and size.milli_value % 1000 == 0 and whole != 0 and quantity_of(quantity).value % whole == 0
+    )
 
 
 def _huge_page(name: str, quantity: Any, path: str, errors: list[FieldError], allow_indivisible: bool) -> None:

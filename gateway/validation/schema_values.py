@@ -1,16 +1,21 @@
 """Whether a value is valid by the schema of a custom resource (OpenAPI v3 as kube-openapi validates it).
 
-Formats of strings are not looked at.
+A schema is compiled once, to closures that do no more for a valid value than they have to; what is said of one that is
+not, and in which order, is as kube-apiserver says it. An update does not answer for what it leaves as it was
+(`Before`; KEP-4008).
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import re2
 
 from gateway.jsontypes import JsonObject
+from gateway.validation import schema_numbers
 from gateway.validation.field import (
     FieldError,
     go_quote,
@@ -21,161 +26,307 @@ from gateway.validation.field import (
     too_many,
     type_invalid,
 )
+from gateway.validation.schema_formats import format_check, known_format
+from gateway.validation.schema_matches import best
 
-INT32 = range(-(2**31), 2**31)
+NONE: Sequence[FieldError] = ()
 
 
-class _Values:
-    """Values of one object, whose fields' paths begin with `base`."""
+class Before(Protocol):
+    """What a value was before: the same of its parts, None where they can't be told, and whether nothing changed."""
 
-    __slots__ = ("_base",)
+    def key(self, name: str) -> Before | None: ...
 
-    def __init__(self, base: str) -> None:
-        self._base = base
+    def index(self, at: int) -> Before | None: ...
 
-    def _field(self, name: str = "") -> str:
-        name = name.removeprefix(".")
-        return f"{self._base}.{name}" if name and self._base else name or self._base or "<nil>"
+    def equal(self) -> bool: ...
 
-    def check(self, value: Any, schema: JsonObject, name: str) -> list[FieldError]:
-        found = self._type(value, schema, name)
+
+Check = Callable[[Any, str, Before | None], Sequence[FieldError]]  # value, its path, what it was -> what is wrong
+Part = Callable[[Any, str, Before | None, list[FieldError]], None]  # the same, adding to a list
+
+
+def field_of(name: str) -> str:
+    """A path as errors have it."""
+    return name.removeprefix(".") or "<nil>"
+
+
+def compile_values(schema: JsonObject) -> Check:
+    """What finds out what is wrong with a value."""
+    type_error = _type(schema)
+    parts = {kind: _parts(schema, kind) for kind in (str, int, float, bool, list, dict)}
+    enum = _enum(schema)
+
+    def check(value: Any, name: str, was: Before | None) -> Sequence[FieldError]:
+        applied = parts.get(type(value))
+        found: list[FieldError] = []
+        if type_error is not None:
+            type_error(value, name, was, found)
+        if applied is None:  # null, which nothing else is asked of
+            if enum is not None:
+                enum(value, name, was, found)
+        else:
+            for part in applied:
+                part(value, name, was, found)
+        if not found or (was is not None and was.equal()):
+            return NONE
+        return found if len(found) == 1 else list(dict.fromkeys(found))
+
+    return check
+
+
+def _parts(schema: JsonObject, kind: type) -> list[Part]:
+    """What values of a JSON type are asked for, in order."""
+    found: list[Part | None] = [_junctors(schema)]
+    if kind is str:
+        found += [_string(schema), _format(schema)]
+    elif kind in (int, float):
+        found.append(schema_numbers.compile_number(schema))
+    elif kind is list:
+        found.append(_list(schema))
+    found.append(_enum(schema))
+    if kind is dict:
+        found.append(_object(schema))
+    return [part for part in found if part is not None]
+
+
+def _type(schema: JsonObject) -> Part | None:
+    kind = schema.get("type", "")
+    wanted = ("integer", "string") if schema.get("x-kubernetes-int-or-string") else (kind,) if kind else ()
+    form = known_format(wanted[0] if len(wanted) == 1 else "", schema.get("format", "")) if len(wanted) < 2 else ""
+    nullable, shown = bool(schema.get("nullable")), ",".join(wanted)
+    if not wanted and not form:
+        return None
+    numeric = "integer" in wanted or "number" in wanted
+
+    def check(value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
+        actual = _JSON_TYPES.get(type(value), "object")
+        if actual == "integer" and value not in INT64:
+            actual = "number"  # to Go it is a float
+        if actual in wanted:
+            return
         if value is None:
-            return found + self._enum(value, schema, name)
-        found += self._junctors(value, schema, name)
-        if isinstance(value, str):
-            found += self._string(value, schema, name)
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            found += self._number(value, schema, name)
-        elif isinstance(value, list):
-            found += self._list(value, schema, name)
-        found += self._enum(value, schema, name)
-        return found + (self._object(value, schema, name) if isinstance(value, dict) else [])
+            if wanted and not nullable:
+                found.append(_mistyped(name, shown, "null"))
+            return
+        if (actual == "integer" and "number" in wanted) or (
+            actual == "number" and "integer" in wanted and is_json_integer(value)
+        ):
+            return
+        own = {"integer": "int64", "number": "float64"}.get(actual, "")
+        if actual in ("string", "array"):
+            if form and not numeric:
+                return
+        elif form and own != form:
+            found.append(_mistyped(name, form, own))
+            return
+        found.append(_mistyped(name, shown, actual))
 
-    def _type(self, value: Any, schema: JsonObject, name: str) -> list[FieldError]:
-        wanted = "integer,string" if schema.get("x-kubernetes-int-or-string") else schema.get("type", "")
-        if not wanted or (value is None and schema.get("nullable")):
-            return []
-        actual = json_type(value)
-        fits = actual in wanted.split(",") or (actual == "integer" and wanted == "number")
-        if fits or (actual == "number" and "integer" in wanted and float(value).is_integer()):
-            return []
-        return [type_invalid(self._field(name), actual, f"{name} in body must be of type {wanted}: {go_quote(actual)}")]
+    return check
 
-    def _enum(self, value: Any, schema: JsonObject, name: str) -> list[FieldError]:
-        known = schema.get("enum")
-        if not known or any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in known):
-            return []
-        shown = (one if isinstance(one, str) else json.dumps(one, separators=(",", ":")) for one in known)
-        return [not_supported(self._field(name), value, shown)]
 
-    def _string(self, value: str, schema: JsonObject, name: str) -> list[FieldError]:
-        """The first thing that is wrong."""
-        field, longest, shortest = self._field(name), schema.get("maxLength"), schema.get("minLength")
+INT64 = range(-(2**63), 2**63)
+MOST_EXACT = 2**53 - 1
+
+
+def is_json_integer(value: float) -> bool:
+    """Whether a float is a whole number that floats can tell from its neighbours."""
+    return abs(value) <= MOST_EXACT and float(value).is_integer()
+
+
+_JSON_TYPES: dict[type, str] = {
+    type(None): "null", bool: "boolean", int: "integer", float: "number", str: "string", list: "array",
+}  # fmt: skip
+
+
+def _mistyped(name: str, wanted: str, actual: str) -> FieldError:
+    return type_invalid(field_of(name), actual, f"{name} in body must be of type {wanted}: {go_quote(actual)}")
+
+
+def _enum(schema: JsonObject) -> Part | None:
+    known = schema.get("enum")
+    if not known:
+        return None
+    shown = [one if isinstance(one, str) else json.dumps(one, separators=(",", ":")) for one in known]
+    texts = frozenset(one for one in known if isinstance(one, str))
+
+    def check(value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
+        if type(value) is str:
+            if value in texts:
+                return
+        elif any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in known if one is not None):
+            return
+        found.append(not_supported(field_of(name), value, shown))
+
+    return check
+
+
+def _string(schema: JsonObject) -> Part | None:
+    """The first thing that is wrong."""
+    longest, shortest, pattern = schema.get("maxLength"), schema.get("minLength"), schema.get("pattern")
+    matches = None if not pattern else _compiled(pattern)
+    if longest is None and shortest is None and matches is None:
+        return None
+
+    def check(value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
         if longest is not None and len(value) > longest:
-            return [too_long(field, longest)]
-        if shortest is not None and len(value) < shortest:
-            return [invalid(field, value, f"{name} in body should be at least {shortest} chars long")]
-        if (pattern := schema.get("pattern")) and not _matches(pattern, value):
-            return [invalid(field, value, f"{name} in body should match '{pattern}'")]
-        return []
+            found.append(too_long(field_of(name), longest))
+        elif shortest is not None and len(value) < shortest:
+            found.append(invalid(field_of(name), value, f"{name} in body should be at least {shortest} chars long"))
+        elif matches is not None and not matches(value):
+            found.append(invalid(field_of(name), value, f"{name} in body should match '{pattern}'"))
 
-    def _number(self, value: float, schema: JsonObject, name: str) -> list[FieldError]:
-        found, field = list[FieldError](), self._field(name)
-        if schema.get("type") == "integer" and schema.get("format") == "int32" and value not in INT32:
-            found.append(
-                invalid(self._field(), "", f"Checked value must be of type integer with format int32 in {name}")
-            )
-        factor, least, most = schema.get("multipleOf"), schema.get("minimum"), schema.get("maximum")
-        if factor is not None and factor <= 0:
-            message = f"factor MultipleOf declared for {name} must be positive: {_number(factor)}"
-            found.append(invalid(field, factor, message))
-        elif factor is not None and not float(1 / factor * value if factor < 1 else value / factor).is_integer():
-            found.append(invalid(field, value, f"{name} in body should be a multiple of {_number(factor)}"))
-        if most is not None and (value > most or (value == most and schema.get("exclusiveMaximum"))):
-            words = "less than" if schema.get("exclusiveMaximum") else "less than or equal to"
-            found.append(invalid(field, value, f"{name} in body should be {words} {_number(most)}"))
-        if least is not None and (value < least or (value == least and schema.get("exclusiveMinimum"))):
-            words = "greater than" if schema.get("exclusiveMinimum") else "greater than or equal to"
-            found.append(invalid(field, value, f"{name} in body should be {words} {_number(least)}"))
-        return found
-
-    def _list(self, value: list[Any], schema: JsonObject, name: str) -> list[FieldError]:
-        found, items, size = list[FieldError](), schema.get("items"), len(value)
-        if isinstance(items, dict):
-            found += [error for i, item in enumerate(value) for error in self.check(item, items, f"{name}[{i}]")]
-        least, most = schema.get("minItems"), schema.get("maxItems")
-        if least is not None and size < least:
-            found.append(invalid(self._field(name), size, f"{name} in body should have at least {least} items"))
-        if most is not None and size > most:
-            found.append(too_many(self._field(name), size, most))
-        return found
-
-    def _object(self, value: JsonObject, schema: JsonObject, name: str) -> list[FieldError]:
-        found, size = list[FieldError](), len(value)
-        least, most = schema.get("minProperties"), schema.get("maxProperties")
-        if least is not None and size < least:
-            found.append(invalid(self._field(name), size, f"{name} in body should have at least {least} properties"))
-        if most is not None and size > most:
-            found.append(too_many(self._field(name), size, most))
-        properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
-        if isinstance(additional, dict):
-            for key, member in value.items():
-                if key not in properties:
-                    found += self.check(member, additional, f"{name}.{key}")
-        for key, below in properties.items():
-            if key in value:
-                found += self.check(value[key], below, f"{name}.{key}" if name else key)
-        return found + [
-            required(self._field(f"{name}.{key}")) for key in schema.get("required") or () if key not in value
-        ]
-
-    def _junctors(self, value: Any, schema: JsonObject, name: str) -> list[FieldError]:
-        def checks(key: str) -> list[list[FieldError]]:
-            return [self.check(value, one, name) for one in schema.get(key) or ()]
-
-        def said(text: str) -> FieldError:
-            return invalid(self._field(), "", f"{go_quote(name)} must {text}")
-
-        found = list[FieldError]()
-        if (results := checks("anyOf")) and all(results):
-            found += [said("validate at least one schema (anyOf)"), *results[0]]
-        if (results := checks("oneOf")) and (valid := results.count([])) != 1:
-            words = f"Found {valid} valid alternatives" if valid else "Found none valid"
-            found += [said(f"validate one and only one schema (oneOf). {words}"), *([] if valid else results[0])]
-        if any(results := checks("allOf")):
-            found += [error for result in results for error in result]
-            found.append(said("validate all the schemas (allOf)" + (". None validated" if all(results) else "")))
-        if (negated := schema.get("not")) is not None and not self.check(value, negated, name):
-            found.append(said("not validate the schema (not)"))
-        return found
+    return check
 
 
-def _number(value: float) -> str:
-    return str(int(value)) if float(value).is_integer() else str(value)
+_OPTIONS = re2.Options()
+_OPTIONS.log_errors = False
 
 
-def _matches(pattern: str, value: str) -> bool:
+def _compiled(pattern: str) -> Callable[[str], object]:
+    """A search in RE2, which takes no longer than a text is long; a pattern that it does not have matches nothing."""
     try:
-        return re.search(pattern, value) is not None
-    except re.error:
-        return True
+        search: Callable[[str], object] = re2.compile(pattern, _OPTIONS).search
+    except re2.error:
+        return lambda text: None
+
+    def find(text: str) -> object:
+        try:
+            return search(text)
+        except (UnicodeEncodeError, re.error):
+            return None
+
+    return find
 
 
-_JSON_TYPES: tuple[tuple[Callable[[Any], bool], str], ...] = (
-    (lambda value: value is None, "null"),
-    (lambda value: isinstance(value, bool), "boolean"),
-    (lambda value: isinstance(value, int), "integer"),
-    (lambda value: isinstance(value, float), "number"),
-    (lambda value: isinstance(value, str), "string"),
-    (lambda value: isinstance(value, list), "array"),
-)
+def _format(schema: JsonObject) -> Part | None:
+    form = schema.get("format", "")
+    if not form or schema.get("type", "") not in ("", "string") or schema.get("x-kubernetes-int-or-string"):
+        return None
+    is_one = format_check(form)
+    if is_one is None:
+        return None
+
+    def check(value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
+        if not is_one(value):
+            message = f"{name} in body must be of type {form}: {go_quote(value)}"
+            found.append(type_invalid(field_of(name), value, message))
+
+    return check
 
 
-def json_type(value: Any) -> str:
-    """The name that JSON Schema has for a value's type."""
-    return next((name for is_one, name in _JSON_TYPES if is_one(value)), "object")
+def _list(schema: JsonObject) -> Part | None:
+    items, least, most = schema.get("items"), schema.get("minItems"), schema.get("maxItems")
+    each = compile_values(items) if isinstance(items, dict) else None
+    if each is None and least is None and most is None:
+        return None
+
+    def check(value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
+        if each is not None:
+            for i, item in enumerate(value):
+                found += each(item, f"{name}[{i}]", None if was is None else was.index(i))
+        size = len(value)
+        if least is not None and size < least:
+            found.append(invalid(field_of(name), size, f"{name} in body should have at least {least} items"))
+        if most is not None and size > most:
+            found.append(too_many(field_of(name), size, most))
+
+    return check
+
+
+def _object(schema: JsonObject) -> Part:
+    properties = {key: compile_values(below) for key, below in (schema.get("properties") or {}).items()}
+    additional = schema.get("additionalProperties")
+    others = compile_values(additional) if isinstance(additional, dict) else None
+    least, most = schema.get("minProperties"), schema.get("maxProperties")
+    needed: list[str] = schema.get("required") or []
+
+    def check(value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
+        size = len(value)
+        if least is not None and size < least:
+            found.append(invalid(field_of(name), size, f"{name} in body should have at least {least} properties"))
+        if most is not None and size > most:
+            found.append(too_many(field_of(name), size, most))
+        below = f"{name}." if name else ""
+        for key, member in value.items():
+            one = properties.get(key)
+            if one is not None:
+                if was is None or (not name and key in _TYPE_META):
+                    found += one(member, below + key, None)
+                else:
+                    found += one(member, below + key, was.key(key))
+            elif others is not None:
+                found += others(member, f"{name}.{key}", None if was is None else was.key(key))
+        found += [required(field_of(f"{name}.{key}")) for key in needed if key not in value]
+
+    return check
+
+
+_TYPE_META = ("apiVersion", "kind", "metadata")
+
+
+def _junctors(schema: JsonObject) -> Part | None:
+    any_of, one_of, all_of = (
+        [(one, compile_values(one)) for one in schema.get(key) or ()] for key in ("anyOf", "oneOf", "allOf")
+    )
+    negated = schema.get("not")
+    refused = None if negated is None else compile_values(negated)
+    if not any_of and not one_of and not all_of and refused is None:
+        return None
+
+    def check(value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
+        if any_of:
+            _any(any_of, value, name, was, found)
+        if one_of:
+            _one(one_of, value, name, was, found)
+        if all_of:
+            wrong = [errors for _, one in all_of if (errors := one(value, name, was))]
+            for errors in wrong:
+                found += errors
+            if wrong:
+                none = ". None validated" if len(wrong) == len(all_of) else ""
+                found.append(_said(name, f"validate all the schemas (allOf){none}"))
+        if refused is not None and not refused(value, name, was):
+            found.append(_said(name, "not validate the schema (not)"))
+
+    return check
+
+
+Alternatives = list[tuple[JsonObject, Check]]
+
+
+def _any(alternatives: Alternatives, value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
+    failures = []
+    for schema, one in alternatives:
+        errors = one(value, name, was)
+        if not errors:
+            return
+        failures.append((schema, errors))
+    found.append(_said(name, "validate at least one schema (anyOf)"))
+    found += best(failures, value, compile_values)
+
+
+def _one(alternatives: Alternatives, value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
+    results = [(schema, one(value, name, was)) for schema, one in alternatives]
+    valid = sum(not errors for _, errors in results)
+    if valid == 1:
+        return
+    words = f"Found {valid} valid alternatives" if valid else "Found none valid"
+    found.append(_said(name, f"validate one and only one schema (oneOf). {words}"))
+    if not valid:
+        found += best(results, value, compile_values)
+
+
+def _said(name: str, text: str) -> FieldError:
+    return invalid("<nil>", "", f"{go_quote(name)} must {text}")
 
 
 def validate_value(value: Any, schema: JsonObject, path: str = "") -> list[FieldError]:
     """What is wrong with a value, whose path is `path`."""
-    return _Values(path).check(value, schema, "")
+    found = compile_values(schema)(value, "", None)
+    return [_under(path, error) for error in found] if path else list(found)
+
+
+def _under(path: str, error: FieldError) -> FieldError:
+    field = path if error.field == "<nil>" else f"{path}.{error.field}"
+    return FieldError(error.reason, field, error.body)

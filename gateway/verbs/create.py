@@ -19,7 +19,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     options = write_options(request.query, "CreateOptions")
     write = begin(endpoint, request, options)
     attributes, resource = write.attributes, endpoint.resource
-    obj = await read_object(request, endpoint.type, resource.api_version, resource.kind, options.validation)
+    obj = await read_object(request, endpoint, options.validation)
     meta = obj.setdefault("metadata", {})
     metadata.wipe_system_fields(meta)
     attributes.name = attributes.name or meta.get("name", "")
@@ -29,4 +29,4 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     metadata.drop_duplicate_owners(meta, attributes.warnings)
     write.size = len(await request.body())
     await offloaded(write.size, lambda: track_fields(write, obj, None))
-    return respond(write, await create_object(write, obj))
+    return await respond(write, await create_object(write, obj))

@@ -29,7 +29,7 @@ async def delete(endpoint: Endpoint, request: Request) -> Response:
     deleted = await delete_object(write, options)
     code = 202 if not deleted.gone and options.orphan_dependents is False else 200
     if not deleted.gone or strategy.returns_deleted:
-        return Response(code, body_of(write, deleted.written))
+        return Response(code, await body_of(write, deleted.written))
     return Response(code, _success(write, deleted.obj))
 
 

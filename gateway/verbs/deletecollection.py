@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 
 from gateway.endpoints.endpoint import Endpoint
@@ -17,11 +19,15 @@ from gateway.writing.options import DeleteOptions, WriteOptions
 from gateway.writing.write import Write, begin
 from storage.entry import Entry
 
+MANY = 100  # objects from which on several are deleted at the same time
+WORKERS = 8
+
 
 async def deletecollection(endpoint: Endpoint, request: Request) -> Response:
     """Deletes what the selectors select; answers the list of it as it was. Raises StatusError 400, 410, 422 and more.
 
-    It is not atomic: when one deletion fails, others may have been made. They come one by one, in the order of names.
+    It is not atomic: when one deletion fails, others may have been made. Few come one by one, in the order of names;
+    of many some are made at the same time.
     """
     selection = list_options(request, endpoint.selectable, watch=False)
     options = await read_delete_options(request)
@@ -29,9 +35,23 @@ async def deletecollection(endpoint: Endpoint, request: Request) -> Response:
     page = await read_page(endpoint.store.reads, endpoint, prefix, selection)
     write = begin(endpoint, request, WriteOptions(dry_run=options.dry_run))
     warn_of_dependents(endpoint, request, options)
-    for entry in page.entries:
-        await _delete_one(write, entry, options)
+    await _delete_all(write, page.entries, options)
     return await answer_page(endpoint, request, page, prefix, selection)
+
+
+async def _delete_all(write: Write, entries: Sequence[Entry], options: DeleteOptions) -> None:
+    pending = iter(entries)
+
+    async def worker() -> None:
+        for entry in pending:
+            await _delete_one(write, entry, options)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(1 if len(entries) < MANY else WORKERS):
+                group.create_task(worker())
+    except* Exception as failures:
+        raise failures.exceptions[0] from None
 
 
 async def _delete_one(write: Write, entry: Entry, options: DeleteOptions) -> None:

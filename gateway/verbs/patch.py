@@ -12,7 +12,7 @@ from gateway.writing.write import begin
 
 async def patch(endpoint: Endpoint, request: Request) -> Response:
     """Changes an object as the body says; an apply may create it. Raises StatusError 400, 404, 409, 413, 415, 422."""
-    media_type, body, options = await read_patch(request)
+    media_type, body, options = await read_patch(request, endpoint.resource)
     write = begin(endpoint, request, options)
     may_create = media_type == APPLY and not endpoint.resource.subresource
-    return respond(write, await update_object(write, maker_of(write, media_type, body), allow_create=may_create))
+    return await respond(write, await update_object(write, maker_of(write, media_type, body), allow_create=may_create))

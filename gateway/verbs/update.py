@@ -19,7 +19,7 @@ async def update(endpoint: Endpoint, request: Request) -> Response:
     options = write_options(request.query, "UpdateOptions")
     write = begin(endpoint, request, options)
     attributes, resource = write.attributes, endpoint.resource
-    given = await read_object(request, endpoint.type, resource.api_version, resource.kind, options.validation)
+    given = await read_object(request, endpoint, options.validation)
     meta = given.setdefault("metadata", {})
     metadata.match_namespace(meta, metadata.expected_namespace(resource, attributes.namespace))
     metadata.match_name(meta, attributes.name)
@@ -35,4 +35,4 @@ async def update(endpoint: Endpoint, request: Request) -> Response:
         return new
 
     allowed = endpoint.strategy.allow_create_on_update and not resource.subresource
-    return respond(write, await update_object(write, make, uid=meta.get("uid", ""), allow_create=allowed))
+    return await respond(write, await update_object(write, make, uid=meta.get("uid", ""), allow_create=allowed))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator
 
 from gateway.encodings.encoder import Encoder
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request, Response
+from gateway.http.negotiation import PARTIAL_LIST
 from gateway.reading.list_options import ListOptions, list_options, parse_resource_version
 from gateway.reading.view import View
 from gateway.reading.watch_stream import WatchStream
-from storage.entry import ChangeType, Entry
 
 
 async def watch(endpoint: Endpoint, request: Request) -> Response:
@@ -18,6 +18,9 @@ async def watch(endpoint: Endpoint, request: Request) -> Response:
     options = list_options(request, endpoint.selectable, watch=True)
     revision = parse_resource_version(options.resource_version)
     initial = revision == 0 if options.send_initial_events is None else options.send_initial_events
+    transform = request.representation.transform
+    if transform is not None and transform.kind == PARTIAL_LIST:  # no event is a list: as upstream, none is sent
+        return Response(200, nothing(), request.representation.content_type, encoded=True)
     encoder = endpoint.encoder(request.representation)
     stream = WatchStream(endpoint, encoder, _view(endpoint, encoder, request, options), options, initial)
     if not options.resource_version or (initial and revision):
@@ -25,12 +28,10 @@ async def watch(endpoint: Endpoint, request: Request) -> Response:
     return Response(200, stream.run(revision), request.representation.content_type, encoded=True)
 
 
-def _event(endpoint: Endpoint, encoder: Encoder) -> Callable[[ChangeType, Entry], bytes]:
-    """What makes the event of an entry, in the version that is served."""
-    if not endpoint.versions.converts:
-        return encoder.event
-    versions = endpoint.versions
-    return lambda type_, entry: encoder.event(type_, versions.of(entry))
+async def nothing() -> AsyncIterator[bytes]:
+    """A stream without events."""
+    for _ in ():
+        yield b""
 
 
 def _view(endpoint: Endpoint, encoder: Encoder, request: Request, options: ListOptions) -> View:
@@ -38,6 +39,7 @@ def _view(endpoint: Endpoint, encoder: Encoder, request: Request, options: ListO
     prefix = endpoint.collection(request.info.namespace)
     key = (encoder, prefix, options.label_selector, options.field_selector, options.name)
     view = endpoint.views.get(key)
+    convert = endpoint.versions.of if endpoint.versions.converts else None
     if not isinstance(view, View):
-        view = endpoint.views[key] = View(endpoint.cache, prefix, options.match, _event(endpoint, encoder))
+        view = endpoint.views[key] = View(endpoint.cache, prefix, options.match, encoder.event, convert)
     return view

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gateway.http.exchange import Response
 from gateway.jsontypes import loads
 from gateway.schema.encode import encode_answer
 from gateway.writing.write import Write, Written
 from storage.entry import with_version
+from storage.errors import StoredObject
 
 
-def respond(write: Write, written: Written) -> Response:
+async def respond(write: Write, written: Written) -> Response:
     """The answer that shows what was written: 201 for what is new, else 200."""
-    return Response(201 if written.created else 200, body_of(write, written))
+    return Response(201 if written.created else 200, await body_of(write, written))
 
 
-def body_of(write: Write, written: Written) -> bytes:
+async def body_of(write: Write, written: Written) -> bytes:
     """The object as JSON in the served version, with its resourceVersion."""
     endpoint = write.endpoint
+    if endpoint.resource.model.written_as_served:
+        shown = await endpoint.as_written(StoredObject(b"", written.value, written.revision))
+        written = replace(written, value=shown.value)
     if endpoint.from_storage is None and not written.given and not written.link:
         return with_version(written.value, written.revision)
     obj = endpoint.served(loads(written.value))
@@ -25,4 +31,4 @@ def body_of(write: Write, written: Written) -> bytes:
         obj["metadata"]["resourceVersion"] = version
     if written.link:
         obj["metadata"]["selfLink"] = written.link
-    return encode_answer(obj, endpoint.resource.kind, endpoint.resource.api_version)
+    return encode_answer(obj, endpoint.resource.kind, endpoint.resource.api_version, endpoint.type)

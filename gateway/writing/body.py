@@ -8,15 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.defaults import apply_defaults
+from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request
 from gateway.http.negotiation import body_media_type
 from gateway.http.status import bad_request
 from gateway.jsontypes import JsonObject
+from gateway.kinds.resource import Resource
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
 from gateway.schema.problems import json_kind
 from gateway.schema.types import Type
-from gateway.writing.offload import offloaded
+from gateway.writing.offload import YAML, offloaded
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 SCHEME = 'in scheme "pkg/runtime/scheme.go:111"'
@@ -30,16 +31,19 @@ _GROUP_PACKAGES = {
 META_STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 
-async def read_object(request: Request, type_: Type, api_version: str, kind: str, validation: str) -> JsonObject:
-    """The object that the body holds, decoded as `type_` and defaulted, with kind and apiVersion set.
+async def read_object(request: Request, endpoint: Endpoint, validation: str) -> JsonObject:
+    """The object that the body holds, decoded as what an endpoint takes and defaulted, with kind and apiVersion set.
 
     `validation` is the fieldValidation directive; with "Warn" the request gets warnings. Raises StatusError 400, 413
     and 415.
     """
     media_type = body_media_type(request.headers.get(b"content-type", b""))
     data = await request.body()
-    reader = _Reader(type_, api_version, kind, validation, request.warnings)
-    return await offloaded(len(data), lambda: reader.read(data, media_type))
+    resource = endpoint.resource
+    kind = resource.kind
+    reader = _Reader(endpoint.type, resource.api_version, kind, validation, request.warnings, resource)
+    size = len(data) * YAML if media_type == "application/yaml" else len(data)
+    return await offloaded(size, lambda: reader.read(data, media_type))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,7 @@ class _Reader:
     kind: str
     validation: str
     warnings: list[str]
+    resource: Resource
 
     def read(self, data: bytes, media_type: str) -> JsonObject:
         type_, api_version, kind, validation = self.type, self.api_version, self.kind, self.validation
@@ -60,7 +65,7 @@ class _Reader:
         else:
             value = parse_document(data, media_type, kind, strict, strictly=validation != "Ignore")
         version, named = type_meta(value, data, api_version, kind)
-        if version != api_version or named != kind:
+        if version != api_version or (named != kind and not self.resource.custom):
             raise _other_kind(value, version, named, api_version, kind)
         report = DecodeReport()
         try:
@@ -72,19 +77,19 @@ class _Reader:
             if validation == "Strict":
                 raise _cannot_handle(named, version, kind, f"strict decoding error: {', '.join(problems)}")
             self.warnings.extend(warning_lines(problems))
-        return complete(obj, value, api_version, kind)
+        return complete(obj, value, self.resource, named)
 
 
-def complete(obj: JsonObject, sent: Any, api_version: str, kind: str) -> JsonObject:
-    """Defaults a decoded object, in place.
+def complete(obj: JsonObject, sent: Any, resource: Resource, kind: str = "") -> JsonObject:
+    """Defaults a decoded object, in place. A custom one keeps a `kind` that is not its resource's, to be refused.
 
     Decoding drops empty lists, but managedFields sent as one asks for them to be cleared.
     """
-    obj["kind"], obj["apiVersion"] = kind, api_version
+    obj["kind"], obj["apiVersion"] = kind or resource.kind, resource.api_version
     meta = obj.setdefault("metadata", {})
     if isinstance(sent, dict) and (sent.get("metadata") or {}).get("managedFields") == []:
         meta["managedFields"] = []
-    apply_defaults(api_version, kind, obj)
+    resource.default(obj)
     return obj
 
 

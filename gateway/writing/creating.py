@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gateway.http import status
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.kinds import metadata
@@ -35,6 +36,9 @@ async def create_object(write: Write, obj: JsonObject) -> Written:
 
 async def admit_new(write: Write, obj: JsonObject) -> JsonObject:
     """The mutating half of admission for an object to be created (served version); what it becomes, as it is stored."""
+    refusal, resource = write.endpoint.strategy.refuse_creation, write.resource
+    if refusal:
+        raise status.forbidden(resource.group, resource.resource, write.attributes.name, refusal)
     to_storage = write.endpoint.to_storage
     admitted = await mutate(write, Operation.CREATE, obj if to_storage is None else to_storage(obj), None)
     assert admitted is not None
@@ -55,7 +59,7 @@ async def _store_new(write: Write, obj: JsonObject) -> Written:
             return await _as_if_stored(write, key, value, obj)
         put = allocating.decided(Put(value, await lease_of(write), allocating.finish))
     try:
-        revision = (await write_once(write.endpoint.store, key, None, put)).revision
+        revision = (await write_once(write.store, key, None, put)).revision
     except KeyExists as error:
         raise already_there(write, obj, error.current) from None
     return Written(value, revision, created=True)
@@ -83,10 +87,12 @@ def _prepare_new(write: Write, obj: JsonObject) -> None:
     attributes.name = meta.get("name", "")
     strategy.prepare_for_create(obj, attributes)
     attributes.name = meta.get("name", "")
-    errors = validate_object_meta(meta, resource.namespaced, strategy.validate_name)
+    errors = validate_object_meta(
+        meta, resource.namespaced, strategy.validate_name, standard_finalizers=strategy.standard_finalizers
+    )
     errors += strategy.validate(obj, attributes)
     if errors:
-        raise invalid(write, errors)
+        raise invalid(write, errors, obj)
     if strategy.warnings_on_create is not None:
         attributes.warnings += strategy.warnings_on_create(obj, attributes)
     if strategy.canonicalize is not None:

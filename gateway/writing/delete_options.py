@@ -10,6 +10,7 @@ from gateway.schema.catalog import type_of
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
 from gateway.schema.problems import json_kind
 from gateway.writing.body import META_STRUCT, PROTOBUF, SCHEME, parse_protobuf
+from gateway.writing.offload import YAML, offloaded
 from gateway.writing.options import DeleteOptions, delete_options_of_query, validated_delete_options
 
 _TYPE = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
@@ -21,7 +22,8 @@ async def read_delete_options(request: Request) -> DeleteOptions:
     if not data:
         return delete_options_of_query(request.query) if request.query_string else DeleteOptions()
     media_type = body_media_type(request.headers.get(b"content-type", b""))
-    return validated_delete_options(_decoded(data, media_type))
+    size = len(data) * YAML if media_type == "application/yaml" else len(data)
+    return validated_delete_options(await offloaded(size, lambda: _decoded(data, media_type)))
 
 
 def _decoded(data: bytes, media_type: str) -> JsonObject:
@@ -47,6 +49,6 @@ def _decoded(data: bytes, media_type: str) -> JsonObject:
         if kind != "DeleteOptions":
             raise bad_request(f'no kind "{kind}" is registered for version "{version}" {SCHEME}')
     try:
-        return decode(type_of(_TYPE), value or {}, DecodeReport())
+        return decode(type_of(_TYPE), {} if value is None else value, DecodeReport())
     except DecodeError as error:
         raise bad_request(str(error)) from None

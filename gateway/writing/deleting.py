@@ -7,15 +7,11 @@ from dataclasses import dataclass, replace
 from gateway.http import status
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Operation
-from gateway.schema.encode import encode_stored
 from gateway.writing.deletion import Step, plan
 from gateway.writing.options import DeleteOptions
-from gateway.writing.write import Write, Written, mutate, validate
+from gateway.writing.write import Write, Written, encoded, mutate, validate
 from storage.change import KEEP, Changed, Decision, Delete, Finish, Outcome, Put, change, write_once
 from storage.errors import Conflict, StoredObject
-
-# Propagation policies put finalizers on objects that only a garbage collector takes away again.
-GARBAGE_COLLECTED = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +29,13 @@ async def delete_object(write: Write, options: DeleteOptions) -> Deleted:
     key = endpoint.key(attributes.namespace, attributes.name)
     while True:
         deletion = _Deletion(write, options)
-        changed = await change(endpoint.store, key, deletion.decide)
+        changed = await change(write.store, key, deletion.decide)
         deleted = deletion.deleted(changed)
         if deletion.step is not Step.MARK_AND_REMOVE or options.dry_run:
             return deleted
         assert changed.after is not None  # it is marked now; watchers see that before it goes
         try:
-            done = await write_once(endpoint.store, key, changed.after, Delete(_released(write, deletion.obj)))
+            done = await write_once(write.store, key, changed.after, Delete(_released(write, deletion.obj)))
         except Conflict:
             continue  # somebody has changed the marked object: it is looked at anew
         return replace(deleted, written=replace(deleted.written, revision=done.revision)) if deleted.gone else deleted
@@ -59,7 +55,7 @@ class _Deletion:
         write, resource = self._write, self._write.resource
         if current is None:
             raise status.not_found(resource.group, resource.resource, write.attributes.name)
-        obj = self.obj = write.endpoint.parse(current.value)
+        obj = self.obj = write.endpoint.parse((await write.endpoint.as_written(current)).value)
         _check_preconditions(write, obj["metadata"], current.revision, self._options)
         await mutate(write, Operation.DELETE, None, obj)
         await validate(write, Operation.DELETE, None, obj)
@@ -71,28 +67,22 @@ class _Deletion:
             case Step.REMOVE:
                 return KEEP if self._options.dry_run else Delete(_released(write, obj))
             case Step.MARK | Step.MARK_AND_REMOVE:
-                return self._marked(current, obj)
+                return await self._marked(current, obj)
 
     def deleted(self, changed: Changed) -> Deleted:
-        """What the client is shown of it. An object that terminates is shown as it is marked, however soon it goes."""
-        terminates = self._write.endpoint.strategy.termination is not None
-        gone = self.step in (Step.REMOVE, Step.MARK_AND_REMOVE) and not terminates
+        """What the client is shown of it."""
+        gone = self.step in (Step.REMOVE, Step.MARK_AND_REMOVE)
         if changed.outcome is Outcome.UNCHANGED:
             return Deleted(self.obj, self._shown, gone)
         return Deleted(self.obj, replace(self._shown, revision=changed.revision), gone)
 
     def _planned(self, obj: JsonObject) -> Step:
-        strategy = self._write.endpoint.strategy
-        if strategy.termination is None:
-            return plan(strategy, obj, self._options, collected=GARBAGE_COLLECTED).step
-        # what it holds is for its controller to remove; there is none yet, so what nobody else finalizes goes at once
-        strategy.termination.begin(obj, self._write.attributes.now)
-        others = [name for name in strategy.termination.finalizers(obj) if name != "kubernetes"]
-        return Step.MARK if others or obj["metadata"].get("finalizers") else Step.MARK_AND_REMOVE
+        endpoint = self._write.endpoint
+        collected = endpoint.services.settings.enable_garbage_collector
+        return plan(endpoint.strategy, obj, self._options, collected=collected).step
 
-    def _marked(self, current: StoredObject, obj: JsonObject) -> Decision:
-        resource = self._write.resource
-        value = encode_stored(obj, resource.kind, resource.storage_version)
+    async def _marked(self, current: StoredObject, obj: JsonObject) -> Decision:
+        value = await encoded(self._write, obj)
         if value == current.value:
             self._shown = Written(current.value, current.revision, unchanged=True)
             return KEEP

@@ -7,12 +7,11 @@ and the options.
 from __future__ import annotations
 
 import time
-from calendar import timegm
 from dataclasses import dataclass
 from enum import Enum
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.metadata import time_text
+from gateway.kinds.metadata import seconds_of, time_text
 from gateway.kinds.strategy import Dependents, Strategy
 from gateway.writing.options import DeleteOptions
 
@@ -42,6 +41,14 @@ def plan(strategy: Strategy, obj: JsonObject, options: DeleteOptions, *, collect
     `collected` tells whether a garbage collector is there to take away the finalizers that propagation policies set.
     """
     meta = obj["metadata"]
+    if strategy.termination is not None:
+        if not meta.get("deletionTimestamp"):
+            strategy.termination.begin(obj, time_text(int(time.time())))
+            if collected:
+                _set_finalizers(meta, _asked_finalizers(meta, options))
+            return Plan(Step.MARK, obj)
+        if strategy.termination.finalizers(obj):
+            return Plan(Step.NOTHING, obj)
     grace = options.grace_period if options.grace_period is None or options.grace_period >= 0 else 1
     graceful = False
     if strategy.grace_period is not None:
@@ -76,7 +83,7 @@ def _mark(meta: JsonObject, grace: int) -> None:
 def _shorten(meta: JsonObject, grace: int) -> int:
     """Brings the deletion nearer, but not into the past; returns the grace period that is left."""
     now = int(time.time())
-    moment = _seconds(meta["deletionTimestamp"]) - meta["deletionGracePeriodSeconds"] + grace
+    moment = seconds_of(meta["deletionTimestamp"]) - meta["deletionGracePeriodSeconds"] + grace
     if moment < now:
         moment = now
         grace = 1 if grace else 0
@@ -91,7 +98,7 @@ def _mark_finalizing(meta: JsonObject) -> None:
     marked = meta.get("deletionTimestamp")
     if not marked and meta.get("generation"):
         meta["generation"] += 1
-    if not marked or _seconds(marked) > now:
+    if not marked or seconds_of(marked) > now:
         meta["deletionTimestamp"] = time_text(now)
     meta["deletionGracePeriodSeconds"] = 0
 
@@ -113,6 +120,19 @@ def _finalizers(dependents: Dependents, meta: JsonObject, options: DeleteOptions
     return [*wanted, policy] if policy else wanted
 
 
+def _asked_finalizers(meta: JsonObject, options: DeleteOptions) -> list[str]:
+    """The finalizers of an object that terminates: the kind has no say, and not orphaning means foreground here."""
+    present: list[str] = meta.get("finalizers") or []
+    if options.orphan_dependents is not None:
+        policy = ORPHAN if options.orphan_dependents else FOREGROUND
+    elif options.propagation is not None:
+        policy = {"Orphan": ORPHAN, "Foreground": FOREGROUND}.get(options.propagation, "")
+    else:
+        return present
+    others = [name for name in present if name not in (ORPHAN, FOREGROUND)]
+    return [*others, policy] if policy else others
+
+
 def _set_finalizers(meta: JsonObject, wanted: list[str]) -> None:
     if set(wanted) == set(meta.get("finalizers") or ()):
         return
@@ -129,7 +149,3 @@ def finalized(strategy: Strategy, obj: JsonObject, old: JsonObject) -> bool:
         return False
     waits = meta.get("finalizers") or old_meta.get("deletionGracePeriodSeconds")
     return bool(old_meta.get("deletionTimestamp")) and not waits
-
-
-def _seconds(text: str) -> int:
-    return timegm(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S"))

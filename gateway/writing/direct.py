@@ -10,7 +10,6 @@ from collections.abc import Callable
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.jsontypes import JsonObject
-from gateway.schema.encode import encode_stored
 from storage.change import KEEP, Decision, Outcome, Put, change
 from storage.errors import StoredObject
 
@@ -29,10 +28,10 @@ async def change_stored(
         nonlocal shown
         if current is None:
             raise status.not_found(resource.group, resource.resource, name)
-        obj = endpoint.parse(current.value)
+        obj = endpoint.parse((await endpoint.as_written(current)).value)
         obj["metadata"]["resourceVersion"] = str(current.revision)
         alter(obj)
-        value = encode_stored(obj, resource.kind, resource.storage_version)
+        value = endpoint.encode(obj)
         shown = StoredObject(key, value, current.revision)
         return KEEP if dry_run or value == current.value else Put(value)
 

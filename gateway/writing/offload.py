@@ -8,6 +8,9 @@ from typing import TypeVar
 
 BIG = 96 * 1024  # bytes; below, a write holds the loop for a few milliseconds at most
 
+YAML = 16
+"""A byte of YAML takes as long to read as this many of JSON."""
+
 T = TypeVar("T")
 
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from gateway.http.status import bad_request, invalid
 from gateway.jsontypes import JsonObject
+from gateway.schema.integers import LEAST, MOST, clamped, is_integer
 from gateway.validation import field
 from gateway.validation.field import FieldError
 from gateway.validation.objectmeta import validate_field_manager
@@ -17,6 +19,7 @@ from gateway.validation.objectmeta import validate_field_manager
 Query = Mapping[str, Sequence[str]]
 
 MANAGER_MAX_LENGTH = 128
+_LONGEST_AGENT = 64 * 1024  # bytes of a User-Agent that are looked at
 META_GROUP = "meta.k8s.io"
 _FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
 UNSAFE_DELETE = "ignoreStoreReadErrorWithClusterBreakingPotential"
@@ -119,13 +122,10 @@ def validated_delete_options(values: JsonObject) -> DeleteOptions:
 
 def parse_int64(text: str) -> int:
     """A decimal number of 64 bits; raises StatusError 400 in Go's words when `text` is none."""
-    try:
-        value = int(text) if text.isascii() and "_" not in text and text == text.strip() else None
-    except ValueError:
-        value = None
-    if value is None:
+    if not is_integer(text):
         raise bad_request(f"strconv.ParseInt: parsing {field.go_quote(text)}: invalid syntax")
-    if not -(2**63) <= value < 2**63:
+    value = clamped(text)
+    if not LEAST <= value <= MOST:
         raise bad_request(f"strconv.ParseInt: parsing {field.go_quote(text)}: value out of range")
     return value
 
@@ -134,9 +134,9 @@ def manager_of(option: str, user_agent: bytes) -> str:
     """The field manager of a request: the option, else the part of the User-Agent before "/", else "unknown"."""
     if option:
         return option
-    prefix = user_agent.partition(b"/")[0].decode("utf-8", "replace")
+    prefix = user_agent[:_LONGEST_AGENT].partition(b"/")[0].decode("utf-8", "replace")
     if len(prefix) > MANAGER_MAX_LENGTH or not prefix.isprintable():
-        printable = "".join(char for char in prefix if char.isprintable())
+        printable = "".join(islice(filter(str.isprintable, prefix), MANAGER_MAX_LENGTH))
         prefix = printable.encode()[:MANAGER_MAX_LENGTH].decode("utf-8", "ignore")
     return prefix or "unknown"
 

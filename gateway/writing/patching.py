@@ -16,6 +16,7 @@ from gateway.schema.empty_lists import null_empty_lists
 from gateway.schema.problems import json_kind
 from gateway.schema.types import Type
 from gateway.writing.body import SCHEME, complete, version_and_kind, warning_lines
+from gateway.writing.offload import BIG, YAML
 from gateway.writing.options import WriteOptions, write_options
 from gateway.writing.tracking import track_fields
 from gateway.writing.updating import MakeObject
@@ -26,13 +27,19 @@ MERGE_PATCH = b"application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = b"application/strategic-merge-patch+json"
 APPLY = b"application/apply-patch+yaml"
 
+_CUSTOM = (JSON_PATCH, MERGE_PATCH, APPLY)
+
 Read = Callable[[Type, Any, DecodeReport], JsonObject]
 Fail = Callable[[str, bool], status.StatusError]  # (message, whether it is about unknown or duplicate fields)
 
 
-async def read_patch(request: Request) -> tuple[bytes, bytes, WriteOptions]:
+async def read_patch(request: Request, resource: Resource) -> tuple[bytes, bytes, WriteOptions]:
     """The media type, the body and the options of a patch; raises StatusError 413, 415, 422."""
     media_type = request.headers.get(b"content-type", b"").partition(b";")[0]
+    if resource.custom and media_type not in _CUSTOM:
+        accepted = ", ".join(each.decode() for each in _CUSTOM)
+        message = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
+        raise status.StatusError(415, "UnsupportedMediaType", message)
     if media_type not in _MAKERS:
         raise status.StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
     body = await request.body()
@@ -41,7 +48,9 @@ async def read_patch(request: Request) -> tuple[bytes, bytes, WriteOptions]:
 
 def maker_of(write: Write, media_type: bytes, body: bytes) -> MakeObject:
     """What makes the patched object of the present one; it raises StatusError."""
-    write.size = len(body)
+    write.size = len(body) * YAML if media_type == APPLY else len(body)
+    if media_type == JSON_PATCH and (b"copy" in body or b"\\u" in body):
+        write.size += BIG  # whose result may be much larger than the patch
     return _checked(write, _MAKERS[media_type](write, body))
 
 
@@ -157,7 +166,7 @@ def _by_apply(write: Write, body: bytes) -> MakeObject:
         except DecodeError as error:
             raise _unconvertible(resource, merged, mismatch(merged, endpoint.type) or str(error)) from None
         null_empty_lists(endpoint.type, new)
-        return complete(new, None, resource.api_version, resource.kind)
+        return complete(new, None, resource)
 
     return make
 
@@ -195,12 +204,13 @@ def _decoded(
     try:
         if read is decode:
             check_type_meta(result, resource)
-            _check_version_named(write, result, strict, fail)
+            if not resource.custom:
+                _check_version_named(write, result, strict, fail)
         new = read(write.endpoint.type, result, report)
     except DecodeError as error:
         raise fail(str(error), False) from None
     _strictness(write, options, [*strict, *report.problems], fail)
-    complete(new, result, resource.api_version, resource.kind)
+    complete(new, result, resource, str(new.get("kind") or "") if resource.custom else "")
     track_fields(write, new, old)
     return new
 
@@ -219,7 +229,7 @@ def check_type_meta(result: Any, resource: Resource) -> None:
         return
     version, kind = version_and_kind(result)
     version, kind = version or resource.api_version, kind or resource.kind
-    if kind != resource.kind or version != resource.api_version:
+    if (kind != resource.kind and not resource.custom) or version != resource.api_version:
         raise DecodeError(f'no kind "{kind}" is registered for version "{version}" {SCHEME}')
 
 

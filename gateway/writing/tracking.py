@@ -17,17 +17,20 @@ def track_fields(write: Write, new: JsonObject, old: JsonObject | None) -> None:
     resource, endpoint = write.resource, write.endpoint
     if endpoint.to_storage is not None:
         _show_as_stored(endpoint, new)
-    update_managed(
-        new,
-        old,
-        endpoint.type,
-        manager=write.attributes.manager,
-        api_version=resource.api_version,
-        subresource=resource.subresource,
-        now=write.attributes.now,
-        reset=endpoint.strategy.reset_fields,
-        convert=endpoint.convert,
-    )
+    try:
+        update_managed(
+            new,
+            old,
+            endpoint.type,
+            manager=write.attributes.manager,
+            api_version=resource.api_version,
+            subresource=resource.subresource,
+            now=write.attributes.now,
+            reset=endpoint.strategy.reset_fields,
+            convert=endpoint.convert,
+        )
+    except ValueError:  # some version of the object does not conform to its schema: nobody knows who owns what
+        new["metadata"].pop("managedFields", None)
     null_empty_lists(endpoint.type, new)
 
 

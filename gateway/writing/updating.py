@@ -34,7 +34,7 @@ async def update_object(write: Write, make: MakeObject, *, uid: str = "", allow_
     endpoint, attributes = write.endpoint, write.attributes
     key = endpoint.key(attributes.namespace, attributes.name)
     update = _Update(write, make, key, uid, allow_create)
-    changed = await change(endpoint.store, key, update.decide)
+    changed = await change(write.store, key, update.decide)
     return update.written(changed)
 
 
@@ -64,7 +64,8 @@ class _Update:
     async def _update(self, current: StoredObject) -> Decision:
         write, endpoint = self._write, self._write.endpoint
         write.size = max(write.size, len(current.value))
-        old, new = await offloaded(write.size, lambda: self._made(current))
+        seen = await endpoint.as_written(current)
+        old, new = await offloaded(write.size, lambda: self._made(seen))
         if new is None:
             self._shown = Written(current.value, current.revision, unchanged=True)
             return KEEP
@@ -97,7 +98,7 @@ class _Update:
         if finalized(write.endpoint.object_strategy, obj, old):
             self._shown = Written(await encoded(write, obj), current.revision)
             return KEEP if dry_run else Delete(_then_released(write, old, finish))
-        if obj == old:
+        if obj == old and write.endpoint.is_stored_form(current):
             self._shown = Written(current.value, current.revision, unchanged=True, link=link if dry_run else "")
             return KEEP
         value = await encoded(write, obj)
@@ -157,10 +158,12 @@ def _prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None:
     strategy.prepare_for_update(obj, old, attributes)
     metadata.carry_over(meta, old_meta)
     errors = validate_object_meta(meta, resource.namespaced, name_is_path_segment, standard_finalizers=False)
-    errors += validate_object_meta_update(meta, old_meta, built_in=strategy.rechecks_metadata)
+    errors += validate_object_meta_update(
+        meta, old_meta, built_in=strategy.rechecks_metadata, standard_finalizers=strategy.standard_finalizers
+    )
     errors += strategy.validate_update(obj, old, attributes)
     if errors:
-        raise invalid(write, errors)
+        raise invalid(write, errors, obj)
     if strategy.warnings_on_update is not None:
         attributes.warnings += strategy.warnings_on_update(obj, old, attributes)
     if strategy.canonicalize is not None:

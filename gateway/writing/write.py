@@ -20,10 +20,10 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes, Operation
 from gateway.kinds.metadata import now_text
 from gateway.kinds.resource import Resource
-from gateway.schema.encode import encode_stored
 from gateway.validation.field import FieldError
 from gateway.writing.offload import offloaded
 from gateway.writing.options import WriteOptions, manager_of
+from storage.protocol import Store
 
 
 @dataclass(slots=True)
@@ -34,11 +34,17 @@ class Write:
     options: WriteOptions
     attributes: Attributes
     size: int = 0  # bytes of the body, or of what it changes if that is more
+    via: Store | None = None  # a store of its own to write to, as that of a controller, which only its leader changes
 
     @property
     def resource(self) -> Resource:
         """What is written to."""
         return self.endpoint.resource
+
+    @property
+    def store(self) -> Store:
+        """Where it is written."""
+        return self.endpoint.store if self.via is None else self.via
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +77,20 @@ def begin(endpoint: Endpoint, request: Request, options: WriteOptions) -> Write:
     return Write(endpoint, options, attributes)
 
 
-def begin_as(endpoint: Endpoint, user: User, verb: str, namespace: str, name: str, manager: str = "") -> Write:
+def begin_as(
+    endpoint: Endpoint,
+    user: User,
+    verb: str,
+    namespace: str,
+    name: str,
+    manager: str = "",
+    *,
+    via: Store | None = None,
+) -> Write:
     """Begins a write that no request asked for, such as a controller's, in the name of `user`.
 
     `verb` is what access would be asked for ("create", "update", "delete"); `manager` the field manager, the user's
-    name where there is none.
+    name where there is none; `via` the store to write to, where it is not the endpoint's.
     """
     resource = endpoint.resource
     info = RequestInfo(
@@ -92,7 +107,7 @@ def begin_as(endpoint: Endpoint, user: User, verb: str, namespace: str, name: st
     attributes = Attributes(user, info).begin(
         resource, namespace=namespace, name=name, manager=manager or user.name, now=now_text()
     )
-    return Write(endpoint, WriteOptions(manager=manager, validation="Strict"), attributes)
+    return Write(endpoint, WriteOptions(manager=manager, validation="Strict"), attributes, via=via)
 
 
 async def mutate(
@@ -115,15 +130,18 @@ async def validate(write: Write, operation: Operation, obj: JsonObject | None, o
     await write.endpoint.chain.validate(attributes)
 
 
-def invalid(write: Write, errors: Sequence[FieldError]) -> StatusError:
-    """422 with the field errors of a write."""
-    return status.invalid(write.endpoint.kind_group, write.resource.kind, write.attributes.name, errors)
+def invalid(write: Write, errors: Sequence[FieldError], obj: JsonObject) -> StatusError:
+    """422 with the field errors of a write. A custom object's kind is what it says itself."""
+    kind = str(obj.get("kind", "")) if write.resource.custom else write.resource.kind
+    return status.invalid(write.endpoint.kind_group, kind, write.attributes.name, errors)
 
 
 async def encoded(write: Write, obj: JsonObject) -> bytes:
-    """An object of the storage version as etcd holds it."""
-    resource = write.resource
-    return await offloaded(write.size, lambda: encode_stored(obj, resource.kind, resource.storage_version))
+    """An object as etcd holds it, of the version in which writes see it."""
+    endpoint = write.endpoint
+    if not endpoint.resource.model.written_as_served:
+        return await offloaded(write.size, lambda: endpoint.encode(obj))
+    return await endpoint.as_stored(obj, lambda stored: offloaded(write.size, lambda: endpoint.encode(stored)))
 
 
 async def lease_of(write: Write) -> int:

@@ -1,47 +1,60 @@
 """YAML bodies as the JSON that kube-apiserver makes of them.
 
-Plain scalars follow goyaml's rules (YAML 1.1 with Go's numbers): `yes` is true, `017` is fifteen, `1:30` and dates are
-strings. Numbers without a fraction become integers.
+Values are made of the parser's events, one after the other: nothing recurses, so that no nesting of a client's is too
+deep, and what aliases make of little is counted before it is made.
 """
 
 from __future__ import annotations
 
-import base64
-import math
-import re
-import struct
-from decimal import Decimal
 from typing import Any
 
 import yaml
 
 from gateway.schema.decode import parse_body
+from gateway.writing.yaml_scalars import PLAIN, YamlError, json_number, key, scalar
+
+__all__ = ["MAX_DEPTH", "YamlError", "parse_yaml"]
+
+MAX_DEPTH = 10_000
+MAX_EXPANDED = 32 << 20
+"""Bytes that the scalars of a document may come to, each counted as often as aliases repeat it."""
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_PLAIN = "!plain"
-_TAG = "tag:yaml.org,2002:"
-_MAX_NODES = 1_000_000  # constructed ones: an alias counts each time that it is used
+_DEEP = 100
+_MAX_SCANNING = 25_000_000
+"""libyaml looks at all open brackets for each token; beyond `_DEEP` of them, so many looks are allowed."""
 
-_WORDS: dict[str, Any] = {"": None, "~": None, "null": None, "Null": None, "NULL": None}
-_WORDS |= {word: True for base in ("y", "yes", "true", "on") for word in (base, base.capitalize(), base.upper())}
-_WORDS |= {word: False for base in ("n", "no", "false", "off") for word in (base, base.capitalize(), base.upper())}
-_WORDS |= dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan)
-_WORDS |= {sign + word: math.inf for sign in ("", "+") for word in (".inf", ".Inf", ".INF")}
-_WORDS |= dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf)
-_INTEGER = re.compile(r"[-+]?(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+|0[0-7]*|[1-9][0-9]*)")
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+# goyaml's measure of aliases: what share of the nodes may come from them, depending on how many nodes there are
+_FEW_NODES, _MANY_NODES = 400_000, 4_000_000
+_SHARE_OF_FEW, _SHARE_OF_MANY = 0.99, 0.10
+_FREE_ALIASED, _FREE_NODES = 100, 1000
+
+_NO_KEY: Any = object()
 
 
-class YamlError(ValueError):
-    """A body that is no YAML, in goyaml's words."""
+def parse_yaml(data: bytes) -> tuple[Any, list[str]]:
+    """The first document of a YAML stream as JSON, and its duplicate keys ('line 5: key "a" already set in map').
 
-
-class _Loader(_LOADER):  # type: ignore[misc]  # chosen at run time: the C parser where PyYAML has it
-    def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> Any:
-        """Marks plain scalars, so that they can be told from tagged and quoted ones."""
-        if kind is yaml.ScalarNode and implicit[0]:
-            return _PLAIN
-        return super().resolve(kind, value, implicit)
+    Values that aliases repeat are shared. Raises YamlError.
+    """
+    if data.startswith(b"{") and b"\\u" not in data:
+        read, value = _as_json(data)
+        if read:
+            return value, []
+    loader = _LOADER(data)
+    builder = _Builder()
+    try:
+        return builder.document(loader), builder.duplicates
+    except yaml.reader.ReaderError:
+        raise YamlError("yaml: control characters are not allowed") from None
+    except yaml.MarkedYAMLError as error:
+        raise YamlError(_message(error)) from error
+    except yaml.YAMLError as error:
+        raise YamlError(f"yaml: {error}") from error
+    except (ValueError, OverflowError) as error:  # an escape of what is no character
+        raise error if isinstance(error, YamlError) else YamlError("yaml: control characters are not allowed") from None
+    finally:
+        loader.dispose()
 
 
 def _as_json(data: bytes) -> tuple[bool, Any]:
@@ -59,47 +72,20 @@ def _as_json(data: bytes) -> tuple[bool, Any]:
 
 
 def _has_floats(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(_has_floats(item) for item in value.values())
-    if isinstance(value, list):
-        return any(_has_floats(item) for item in value)
-    return isinstance(value, float)
+    todo = [value]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, dict):
+            todo += value.values()
+        elif isinstance(value, list):
+            todo += value
+        elif isinstance(value, float):
+            return True
+    return False
 
 
-def parse_yaml(data: bytes) -> tuple[Any, list[str]]:
-    """The first document of a YAML stream as JSON, and its duplicate keys ('line 5: key "a" already set in map').
-
-    Raises YamlError.
-    """
-    if data.startswith(b"{") and b"\\u" not in data:
-        read, value = _as_json(data)
-        if read:
-            return value, []
-    loader = _Loader(data)
-    try:
-        if not loader.check_node():
-            return None, []
-        node = loader.get_node()
-    except yaml.reader.ReaderError:
-        raise YamlError("yaml: control characters are not allowed") from None
-    except yaml.MarkedYAMLError as error:
-        raise YamlError(_message(error, data)) from error
-    except yaml.YAMLError as error:
-        raise YamlError(f"yaml: {error}") from error
-    finally:
-        loader.dispose()
-    builder = _Builder()
-    try:
-        return builder.build(node), builder.duplicates
-    except RecursionError:
-        raise YamlError("yaml: document is nested too deeply") from None
-
-
-def _message(error: yaml.MarkedYAMLError, data: bytes) -> str:
+def _message(error: yaml.MarkedYAMLError) -> str:
     mark = error.problem_mark or error.context_mark
-    if mark is not None and str(error.problem).startswith("found undefined alias"):
-        name = re.match(r"\*([\w-]*)", data.decode("utf-8", "replace")[mark.index :], re.ASCII)
-        return f"yaml: unknown anchor '{name[1] if name else ''}' referenced"
     line = 0 if mark is None else mark.line
     if line and isinstance(error, yaml.scanner.ScannerError):
         line += 1
@@ -107,133 +93,169 @@ def _message(error: yaml.MarkedYAMLError, data: bytes) -> str:
     return f"yaml: {where}{error.problem or error.context or 'unknown problem parsing YAML content'}"
 
 
+class _Measured:
+    """A value with what it counts for where an alias repeats it; `text` is a scalar's own, `raw` its YAML value."""
+
+    __slots__ = ("height", "nodes", "raw", "size", "text", "value")
+
+    def __init__(self, value: Any, nodes: int, size: int, height: int, text: str = "...", raw: Any = _NO_KEY) -> None:
+        self.value, self.nodes, self.size, self.height, self.text, self.raw = value, nodes, size, height, text, raw
+
+
+class _Open:
+    """A collection that is not complete yet."""
+
+    __slots__ = ("anchor", "before", "bracketed", "height", "key", "merging", "value")
+
+    def __init__(self, value: Any, event: Any, before: tuple[int, int]) -> None:
+        self.value, self.anchor, self.before = value, event.anchor, before
+        self.bracketed = bool(event.flow_style)
+        self.key: Any = _NO_KEY  # of a mapping: the key that waits for its value
+        self.merging = False
+        self.height = 1
+
+
 class _Builder:
-    """Makes JSON of nodes."""
+    """Makes JSON of events."""
 
     def __init__(self) -> None:
         self.duplicates: list[str] = []
-        self._nodes = 0
+        self._anchors: dict[str, _Measured | None] = {}  # None while the anchored collection is open
+        self._open: list[_Open] = []
+        self._nodes = self._aliased = self._size = self._brackets = self._scanning = 0
 
-    def build(self, node: yaml.Node) -> Any:
-        self._nodes += 1
-        if self._nodes > _MAX_NODES:
-            raise YamlError("yaml: document contains excessive aliasing")
-        if isinstance(node, yaml.ScalarNode):
-            return _json_number(_scalar(node))
-        if isinstance(node, yaml.SequenceNode):
-            return [self.build(item) for item in node.value]
-        assert isinstance(node, yaml.MappingNode)
-        return self._mapping(node)
-
-    def _mapping(self, node: yaml.MappingNode) -> dict[str, Any]:
-        result: dict[str, Any] = {}
-        for key_node, value_node in node.value:
-            if isinstance(key_node, yaml.ScalarNode) and key_node.value == "<<" and key_node.tag == _PLAIN:
-                self._merge(result, value_node)
+    def document(self, loader: Any) -> Any:
+        """The value of the first document, None without one."""
+        while True:
+            event = loader.get_event()
+            kind = type(event)
+            if kind is yaml.ScalarEvent:
+                done = self._scalar(event)
+            elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
+                self._start(event, {} if kind is yaml.MappingStartEvent else [])
                 continue
-            if not isinstance(key_node, yaml.ScalarNode):
+            elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+                done = self._end()
+            elif kind is yaml.AliasEvent:
+                done = self._alias(event)
+            elif kind is yaml.StreamEndEvent:
+                return None
+            else:
+                continue
+            if not self._open:
+                return done.value
+
+    def _scalar(self, event: yaml.ScalarEvent) -> _Measured:
+        tag = event.tag
+        if tag is None or tag == "!":
+            tag = PLAIN if event.implicit[0] else ""
+        raw = scalar(tag, event.value)
+        self._count(1, len(event.value))
+        top = self._open[-1] if self._open else None
+        if top is not None and type(top.value) is dict and top.key is _NO_KEY:
+            top.key = raw
+            top.merging = tag == PLAIN and raw == "<<"
+            if event.anchor:
+                self._anchors[event.anchor] = _Measured(raw, 1, len(event.value), 0, event.value, raw)
+            return _Measured(raw, 1, 0, 0)
+        done = _Measured(json_number(raw), 1, len(event.value), 0, event.value, raw)
+        if event.anchor:
+            self._anchors[event.anchor] = done
+        if top is not None:
+            self._put(top, done, event)
+        return done
+
+    def _start(self, event: Any, value: Any) -> None:
+        if self._open:
+            top = self._open[-1]
+            if type(top.value) is dict:
+                if top.key is _NO_KEY:
+                    raise YamlError("yaml: invalid map key")
+                if not top.merging:
+                    top.key = self._checked_key(top, "...", event)
+        if len(self._open) >= MAX_DEPTH:
+            raise YamlError(f"yaml: exceeded max depth of {MAX_DEPTH}")
+        if event.anchor:
+            self._anchors[event.anchor] = None
+        self._count(1, 0)
+        top = _Open(value, event, (self._nodes - 1, self._size))
+        self._open.append(top)
+        self._brackets += top.bracketed
+
+    def _end(self) -> _Measured:
+        top = self._open.pop()
+        self._brackets -= top.bracketed
+        value = dict(sorted(top.value.items())) if type(top.value) is dict else top.value
+        done = _Measured(value, self._nodes - top.before[0], self._size - top.before[1], top.height)
+        if top.anchor:
+            self._anchors[top.anchor] = done
+        if self._open:
+            above = self._open[-1]
+            above.height = max(above.height, top.height + 1)
+            if type(above.value) is dict and not above.merging:
+                above.value[above.key] = value
+                above.key = _NO_KEY
+            else:
+                self._put(above, done, None)
+        return done
+
+    def _alias(self, event: yaml.AliasEvent) -> _Measured:
+        try:
+            found = self._anchors[event.anchor or ""]
+        except KeyError:
+            raise YamlError(f"yaml: unknown anchor '{event.anchor}' referenced") from None
+        if found is None:
+            raise YamlError(f"yaml: anchor '{event.anchor}' value contains itself")
+        self._aliased += found.nodes
+        self._count(1 + found.nodes, found.size)
+        if not self._open:
+            return found
+        top = self._open[-1]
+        top.height = max(top.height, found.height + 1)
+        if len(self._open) + found.height > MAX_DEPTH:
+            raise YamlError(f"yaml: exceeded max depth of {MAX_DEPTH}")
+        if type(top.value) is dict and top.key is _NO_KEY:
+            if found.raw is _NO_KEY:
                 raise YamlError("yaml: invalid map key")
-            raw = _scalar(key_node)
-            key = _key(raw, value_node)
-            if key in result:
-                shown = f'"{key}"' if isinstance(raw, str) else key
-                self.duplicates.append(f"line {value_node.start_mark.line + 1}: key {shown} already set in map")
-            result[key] = self.build(value_node)
-        return dict(sorted(result.items()))
+            top.key = found.raw
+        else:
+            self._put(top, found, event)
+        return found
 
-    def _merge(self, result: dict[str, Any], node: yaml.Node) -> None:
-        sources = reversed(node.value) if isinstance(node, yaml.SequenceNode) else [node]
-        for source in sources:
-            if not isinstance(source, yaml.MappingNode):
-                raise YamlError("yaml: map merge requires map or sequence of maps as the value")
-            result.update(self._mapping(source))
+    def _put(self, top: _Open, done: _Measured, event: Any) -> None:
+        """Puts a complete value where it belongs."""
+        if type(top.value) is list:
+            top.value.append(done.value)
+        elif top.merging:
+            sources = reversed(done.value) if type(done.value) is list else [done.value]
+            for source in sources:
+                if type(source) is not dict:
+                    raise YamlError("yaml: map merge requires map or sequence of maps as the value")
+                top.value.update(source)
+            top.key, top.merging = _NO_KEY, False
+        else:
+            top.value[self._checked_key(top, done.text, event)] = json_number(done.value)
+            top.key = _NO_KEY
 
+    def _checked_key(self, top: _Open, text: str, event: Any) -> str:
+        """The key that waits for a value as a string; one that is there already is reported."""
+        raw = top.key
+        name = key(raw, text)
+        if name in top.value:
+            shown = f'"{name}"' if isinstance(raw, str) else name
+            self.duplicates.append(f"line {event.start_mark.line + 1}: key {shown} already set in map")
+        return name
 
-def _scalar(node: yaml.ScalarNode) -> Any:
-    tag, text = node.tag, node.value
-    if tag == _PLAIN:
-        return _plain(text)
-    match tag.removeprefix(_TAG):
-        case "int" | "float" | "bool" | "null" as wanted:
-            value = _plain(text)
-            found = _GO_TAGS[type(value)]
-            if found != wanted and (found, wanted) != ("int", "float"):
-                raise YamlError(f"yaml: cannot decode !!{found} `{text}` as a !!{wanted}")
-            return value
-        case "binary":
-            try:
-                return base64.b64decode("".join(text.split()), validate=True).decode("utf-8", "replace")
-            except ValueError:
-                raise YamlError("yaml: !!binary value contains invalid base64 data") from None
-        case _:
-            return text
-
-
-def _plain(text: str) -> Any:
-    if text in _WORDS:
-        return _WORDS[text]
-    first = text[0]
-    if not (first.isdigit() or first in "+-."):
-        return text
-    digits = text.replace("_", "")
-    if _INTEGER.fullmatch(digits):
-        value = _integer(digits)
-        if -(2**63) <= value < 2**64:
-            return value
-        digits = str(value) if _FLOAT.fullmatch(digits) else digits
-    if _FLOAT.fullmatch(digits):
-        number = float(digits)
-        return text if math.isinf(number) else number
-    return text
-
-
-def _integer(digits: str) -> int:
-    sign = -1 if digits[0] == "-" else 1
-    body = digits.lstrip("+-")
-    if len(body) > 1 and body[0] == "0" and body[1].isdigit():
-        return sign * int(body, 8)
-    return sign * int(body, 0)
-
-
-_GO_TAGS: dict[type, str] = {str: "str", bool: "bool", int: "int", float: "float", type(None): "null"}
-
-
-def _key(value: Any, of: yaml.Node) -> str:
-    match value:
-        case str():
-            return value
-        case bool():
-            return "true" if value else "false"
-        case int() if value < 2**63:
-            return str(value)
-        case float():
-            return _short_float(value)
-    shown = of.value if isinstance(of, yaml.ScalarNode) else "..."
-    kind = "%!s(<nil>), key: <nil>" if value is None else f"uint64, key: {value:#x}"
-    raise YamlError(f"unsupported map key of type: {kind}, value: {shown}")
-
-
-def _short_float(value: float) -> str:
-    """A key that is a float, as Go writes it with 32 bits."""
-    try:
-        narrow = struct.unpack("f", struct.pack("f", value))[0]
-    except OverflowError:
-        return ".inf" if value > 0 else "-.inf"
-    if not math.isfinite(narrow):
-        return ".nan" if math.isnan(narrow) else ".inf" if narrow > 0 else "-.inf"
-    texts = (f"{narrow:.{digits}e}" for digits in range(9))
-    shortest = next(text for text in texts if struct.unpack("f", struct.pack("f", float(text)))[0] == narrow)
-    exponent = int(shortest.partition("e")[2])
-    return format(Decimal(shortest), "f") if -4 <= exponent < 21 else shortest
-
-
-def _json_number(value: Any) -> Any:
-    """Go writes a whole float without a fraction, in its shortest digits."""
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise YamlError(
-                f"json: unsupported value: {'NaN' if math.isnan(value) else '+Inf' if value > 0 else '-Inf'}"
-            )
-        if value.is_integer() and abs(value) < 1e21:
-            return int(Decimal(repr(value)))
-    return value
+    def _count(self, nodes: int, size: int) -> None:
+        self._nodes += nodes
+        self._size += size
+        if self._aliased > _FREE_ALIASED and self._nodes > _FREE_NODES:
+            part = min(max((self._nodes - _FEW_NODES) / (_MANY_NODES - _FEW_NODES), 0), 1)
+            if self._aliased / self._nodes > _SHARE_OF_FEW - (_SHARE_OF_FEW - _SHARE_OF_MANY) * part:
+                raise YamlError("yaml: document contains excessive aliasing")
+        if self._size > MAX_EXPANDED:
+            raise YamlError("yaml: document contains excessive aliasing")
+        if self._brackets > _DEEP:
+            self._scanning += self._brackets
+            if self._scanning > _MAX_SCANNING:
+                raise YamlError(f"yaml: exceeded max depth of {MAX_DEPTH}")

@@ -5,6 +5,8 @@ import os
 # gRPC's handlers around fork() kill the child, or close the parent's connections, while an asyncio client is at work;
 # uvloop starts every subprocess with a fork. gRPC asks for this when it is first used.
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+# What fails comes as an exception; gRPC's own lines on standard error say it again, many times a second.
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 from storage.etcd.client import EtcdClient
 from storage.etcd.errors import LeaseNotFound

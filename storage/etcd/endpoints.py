@@ -20,7 +20,7 @@ from storage.etcd.settings import EtcdSettings
 Request = TypeVar("Request")
 Response = TypeVar("Response")
 
-_CHANNEL_OPTIONS: list[tuple[str, Any]] = [
+_OPTIONS: list[tuple[str, Any]] = [
     ("grpc.max_send_message_length", -1),
     ("grpc.max_receive_message_length", -1),
     ("grpc.initial_reconnect_backoff_ms", 50),
@@ -207,13 +207,15 @@ class _Call(Generic[Request, Response]):
 
 
 def open_channel(address: str, settings: EtcdSettings) -> grpc.aio.Channel:
-    """A channel to HOST:PORT, http://HOST:PORT or https://HOST:PORT. Connects when first used."""
+    """A channel to HOST:PORT, http://HOST:PORT, https://HOST:PORT or unix:///PATH. Connects when first used."""
     scheme, separator, target = address.rpartition("://")
+    if scheme == "unix" or address.startswith("unix:"):
+        return grpc.aio.insecure_channel(f"unix:{address.removeprefix('unix:').removeprefix('//')}", options=_OPTIONS)
     files = settings.ca_file, settings.cert_file, settings.key_file
     secure = scheme == "https" if separator else any(files)
     target = target.rstrip("/")
     if not secure:
-        return grpc.aio.insecure_channel(target, options=_CHANNEL_OPTIONS)
+        return grpc.aio.insecure_channel(target, options=_OPTIONS)
     ca, cert, key = (file.read_bytes() if file else None for file in files)
     credentials = grpc.ssl_channel_credentials(root_certificates=ca, private_key=key, certificate_chain=cert)
-    return grpc.aio.secure_channel(target, credentials, options=_CHANNEL_OPTIONS)
+    return grpc.aio.secure_channel(target, credentials, options=_OPTIONS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from operator import attrgetter
 
 from storage.etcd.endpoints import Endpoints, Method
@@ -16,6 +17,14 @@ _PUT: Method[rpc_pb2.PutRequest, rpc_pb2.PutResponse] = attrgetter("kv.Put")
 _DELETE: Method[rpc_pb2.DeleteRangeRequest, rpc_pb2.DeleteRangeResponse] = attrgetter("kv.DeleteRange")
 _TXN: Method[rpc_pb2.TxnRequest, rpc_pb2.TxnResponse] = attrgetter("kv.Txn")
 _COMPACT: Method[rpc_pb2.CompactionRequest, rpc_pb2.CompactionResponse] = attrgetter("kv.Compact")
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A key that has to be at a revision for a write to be made."""
+
+    key: bytes
+    revision: int
 
 
 def prefix_end(prefix: bytes) -> bytes:
@@ -134,22 +143,33 @@ class KV:
         revision = answer.header.revision
         return TxnResult(answer.succeeded, revision, [_result(part, revision) for part in answer.responses])
 
-    async def create(self, key: bytes, value: bytes, *, lease: int = 0, timeout: float | None = None) -> SwapResult:
-        """Set `key` if it is absent."""
+    async def create(
+        self, key: bytes, value: bytes, *, lease: int = 0, guard: Guard | None = None, timeout: float | None = None
+    ) -> SwapResult:
+        """Set `key` if it is absent, and if the `guard` still stands."""
         put = rpc_pb2.RequestOp(request_put=rpc_pb2.PutRequest(key=key, value=value, lease=lease))
-        return await self._swap(key, 0, put, timeout)
+        return await self._swap(key, 0, put, guard, timeout)
 
     async def update(
-        self, key: bytes, value: bytes, mod_revision: int, *, lease: int = 0, timeout: float | None = None
+        self,
+        key: bytes,
+        value: bytes,
+        mod_revision: int,
+        *,
+        lease: int = 0,
+        guard: Guard | None = None,
+        timeout: float | None = None,
     ) -> SwapResult:
-        """Set `key` if its mod revision is this one."""
+        """Set `key` if its mod revision is this one, and if the `guard` still stands."""
         put = rpc_pb2.RequestOp(request_put=rpc_pb2.PutRequest(key=key, value=value, lease=lease))
-        return await self._swap(key, mod_revision, put, timeout)
+        return await self._swap(key, mod_revision, put, guard, timeout)
 
-    async def delete_if(self, key: bytes, mod_revision: int, *, timeout: float | None = None) -> SwapResult:
-        """Remove `key` if its mod revision is this one."""
+    async def delete_if(
+        self, key: bytes, mod_revision: int, *, guard: Guard | None = None, timeout: float | None = None
+    ) -> SwapResult:
+        """Remove `key` if its mod revision is this one, and if the `guard` still stands."""
         delete = rpc_pb2.RequestOp(request_delete_range=rpc_pb2.DeleteRangeRequest(key=key))
-        return await self._swap(key, mod_revision, delete, timeout)
+        return await self._swap(key, mod_revision, delete, guard, timeout)
 
     async def compact(self, revision: int, *, physical: bool = False, timeout: float | None = None) -> None:
         """Forget what is older than `revision`; `physical` waits until that is done on disk.
@@ -160,19 +180,21 @@ class KV:
         await self._call(_COMPACT, request, timeout=timeout, revision=revision)
 
     async def _swap(
-        self, key: bytes, mod_revision: int, operation: rpc_pb2.RequestOp, timeout: float | None
+        self, key: bytes, mod_revision: int, operation: rpc_pb2.RequestOp, guard: Guard | None, timeout: float | None
     ) -> SwapResult:
-        request = rpc_pb2.TxnRequest(
-            compare=(rpc_pb2.Compare(result=_EQUAL, target=_MOD, key=key, mod_revision=mod_revision),),
-            success=(operation,),
-            failure=(rpc_pb2.RequestOp(request_range=rpc_pb2.RangeRequest(key=key)),),
-        )
+        compare = [rpc_pb2.Compare(result=_EQUAL, target=_MOD, key=key, mod_revision=mod_revision)]
+        failure = [rpc_pb2.RequestOp(request_range=rpc_pb2.RangeRequest(key=key))]
+        if guard is not None:
+            compare.append(rpc_pb2.Compare(result=_EQUAL, target=_MOD, key=guard.key, mod_revision=guard.revision))
+            failure.append(rpc_pb2.RequestOp(request_range=rpc_pb2.RangeRequest(key=guard.key)))
+        request = rpc_pb2.TxnRequest(compare=compare, success=(operation,), failure=failure)
         answer = await self._call(_TXN, request, timeout=timeout)
         revision = answer.header.revision
         if answer.succeeded:
             return SwapResult(True, revision, None)
-        kvs = answer.responses[0].response_range.kvs
-        return SwapResult(False, revision, key_value(kvs[0]) if kvs else None)
+        found = [part.response_range.kvs for part in answer.responses]
+        current, *guards = (key_value(kvs[0]) if kvs else None for kvs in found)
+        return SwapResult(False, revision, current, guards[0] if guards else None)
 
 
 def key_value(kv: kv_pb2.KeyValue) -> KeyValue:

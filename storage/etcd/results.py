@@ -78,12 +78,13 @@ class TxnResult:
 class SwapResult:
     """A compare-and-swap's outcome. When it lost, `current` is what is there, None if the key is absent.
 
-    `revision` is that of the write when it succeeded, else the store's.
+    `revision` is that of the write when it succeeded, else the store's. `guard` is then the key that guards it, if any.
     """
 
     succeeded: bool
     revision: int
     current: KeyValue | None
+    guard: KeyValue | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,8 @@ class Watches:
         stream = WatchStream(endpoint, metadata)
         self._streams.add(stream)
         if not own:
+            if shared is not None:
+                shared.retire()
             self._shared = stream
         return stream
 
@@ -122,6 +124,8 @@ class Watch:
             await endpoints.logged_in(endpoints.current, endpoints.timeout, stream.metadata)
         except AioRpcError as error:
             raise translate(error) from error
+        finally:
+            stream.retire()
         return await self._add_to_stream()
 
     async def _add_to_stream(self) -> int:

@@ -31,6 +31,7 @@ class WatchStream:
     def __init__(self, endpoint: Endpoint, metadata: Metadata) -> None:
         self.endpoint, self.metadata = endpoint, metadata
         self.broken = False
+        self._retired = False
         self._call = endpoint.watch.Watch(None, metadata=metadata)
         self._receivers: dict[int, Receiver] = {}
         self._asked: deque[int] = deque()
@@ -56,6 +57,16 @@ class WatchStream:
         if self._receivers.pop(watch_id, None) is not None:
             self._fragments.pop(watch_id, None)
             self._send(rpc_pb2.WatchRequest(cancel_request=rpc_pb2.WatchCancelRequest(watch_id=watch_id)))
+            self._close_if_unused()
+
+    def retire(self) -> None:
+        """Close the stream when the last watch has left it: its user's token is no longer taken for new ones."""
+        self._retired = True
+        self._close_if_unused()
+
+    def _close_if_unused(self) -> None:
+        if self._retired and not self._receivers and not self.broken:
+            self.close(Unavailable("the token of the watch stream is stale"))
 
     def request_progress(self) -> None:
         """Ask how far the watches have come. etcd answers when all watches of this stream have caught up."""
@@ -126,6 +137,7 @@ class WatchStream:
                 del self._receivers[watch_id]
                 self._fragments.pop(watch_id, None)
                 receiver.failed(_cancellation(response))
+                self._close_if_unused()
         elif response.created:
             if receiver is not None:
                 receiver.created(response.header.revision)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import socket
 import sys
 import tempfile
 import time
@@ -118,7 +119,7 @@ async def served(etcd: str, directory: Path) -> AsyncIterator[tuple[int, WatchCa
     from gateway.app import App
     from gateway.certificates import ensure_certificates, server_context
     from gateway.config import Settings
-    from gateway.process import Server, bind, configuration
+    from gateway.process import Server, configuration
 
     tokens = directory / "tokens.csv"
     tokens.write_text(f"{TOKEN},admin,1,system:masters\n")
@@ -127,7 +128,7 @@ async def served(etcd: str, directory: Path) -> AsyncIterator[tuple[int, WatchCa
         disable_admission_plugins=frozenset({"ServiceAccount"}),
     )  # fmt: skip
     made = ensure_certificates(directory / "certificates", ["127.0.0.1"])
-    app, listener, ready = App(settings), bind(settings), asyncio.Event()
+    app, listener, ready = App(settings), socket.create_server(("127.0.0.1", 0)), asyncio.Event()
     server = Server(app, configuration(app, server_context(made.certificate, made.key)), ready.set)
     task = asyncio.create_task(server.serve([listener]))
     waiting = asyncio.create_task(ready.wait())

@@ -221,6 +221,13 @@ def test_explain(kubectl: Kubectl) -> None:
     assert "maxSurge <IntOrString>" in shown
 
 
+def test_explain_describes_fields(kubectl: Kubectl) -> None:
+    shown = kubectl("explain", "pod.spec")
+    assert "PodSpec is a description of a pod" in shown.replace("\n", " ")
+    assert shown.count("<no description>") < shown.count(" <") / 5
+    assert "hostNetwork\t<boolean>" in kubectl("explain", "pod", "--recursive")
+
+
 def test_an_unknown_field_is_refused(kubectl: Kubectl) -> None:
     refused = kubectl.run("create", "-f", "-", given={**configmap("settings"), "datum": {}})
     assert refused.returncode == 1

@@ -19,6 +19,7 @@ from tests.hostile.probe import is_alive
 from tests.integration.server.client import ask
 
 WARMING = ("/readyz", "/api/v1/namespaces/default", "/api/v1/pods", "/api/v1/namespaces/default?resourceVersion=0")
+WRITTEN = ("/api/v1/namespaces/default/configmaps", "/api/v1/namespaces/default/secrets")
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +33,9 @@ def module_server(server_flags: tuple[str, ...]) -> Iterator[ApiServer]:
     with api_server(*server_flags) as running:
         for path in WARMING:
             assert ask(running, "GET", path).status == 200
+        for path in WRITTEN:  # what writes need is imported by the first of them
+            assert ask(running, "POST", f"{path}?dryRun=All", {"metadata": {"name": "warm"}}).status == 201
+            assert ask(running, "POST", path, {"metadata": {"name": "a/b"}}).status == 422
         yield running
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
 import resource
 import select
@@ -16,7 +17,7 @@ import pytest
 
 from gateway.http.accepting import Quota, address_of
 from gateway.testing import ApiServer, api_server
-from tests.hostile.probe import held_at_most
+from tests.hostile.probe import held_at_most, memory
 from tests.hostile.wire import Wire
 from tests.integration.server.client import ask
 
@@ -206,3 +207,52 @@ def test_few_descriptors_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_user_of_ipv6_has_a_whole_network(host: str, address: str) -> None:
     assert address_of(host) == address
+
+
+def test_a_client_that_reads_nothing_is_let_go(server: ApiServer) -> None:
+    before = descriptors(server)
+    with Wire(server) as wire:
+        wire.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        wire.send(wire.head(f"GET /api/v1/namespaces/{'a' * 900_000}") * 10)
+        deadline = time.monotonic() + SOON
+        while descriptors(server) == before and time.monotonic() < deadline:
+            select.select([], [], [], 0.01)
+        while descriptors(server) > before and time.monotonic() < deadline:
+            select.select([], [], [], 0.01)
+        assert descriptors(server) == before
+
+
+def test_large_heads_that_never_end_have_a_limit_together() -> None:
+    """As many as the connections are, they take no more than so much memory, and small ones come through."""
+    with api_server() as server, contextlib.ExitStack() as stack:
+        before = memory(server.pid)
+        for _ in range(150):
+            wire = stack.enter_context(Wire(server))
+            with contextlib.suppress(OSError):
+                wire.send(b"GET / HTTP/1.1\r\nX: " + b"a" * 900_000)
+        assert ask(server, "GET", "/readyz").status == 200
+        assert memory(server.pid) - before < 300 << 20
+        assert wire.reply().status == 503
+
+
+class PoorServer(ApiServer):
+    """A server that may have few descriptors."""
+
+    def _command(self, control: int) -> list[str]:
+        return ["prlimit", "--nofile=400:400", *super()._command(control)]
+
+
+def test_silent_clients_lock_nobody_else_out(tmp_path: Path) -> None:
+    server = PoorServer(tmp_path)
+    server.start()
+    try:
+        with crowd(lambda: socket.create_connection(("127.0.0.1", server.port)), 500):
+            context = ssl.create_default_context(cafile=str(server.ca_file))
+            other = http.client.HTTPSConnection(
+                "127.0.0.1", server.port, timeout=SOON, context=context, source_address=("127.0.0.2", 0)
+            )
+            other.request("GET", "/readyz")
+            assert other.getresponse().status == 200
+            assert "too many connections from this address" in server.log_file.read_text()
+    finally:
+        server.kill()

@@ -136,3 +136,22 @@ def test_long_field_selectors_are_not_remembered(server: ApiServer) -> None:
             selector = ",".join([f"metadata.name!=a{number}"] * 2500)
             wire.request(f"GET {NAMESPACE}/configmaps?fieldSelector={selector}")
             assert wire.reply().status == 200
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Accept-Encoding", "Authorization", "Content-Type", "If-None-Match", "Impersonate-User", "User-Agent"],
+)
+@pytest.mark.parametrize("piece", ["a", ",", ";", "a=b;", "a,", "\xff", "Bearer "])
+def test_no_header_is_too_long_for_the_others(server: ApiServer, name: str, piece: str) -> None:
+    header = f"{name}: {piece * (1_000_000 // len(piece))}"
+    data = b'{"metadata":{"name":"a/b"}}'
+    with held_at_most(server, LIMIT), Wire(server) as wire:
+        for line, token in (
+            (f"GET {NAMESPACE}", False),
+            ("GET /apis", True),
+            (f"POST {NAMESPACE}/secrets", True),
+        ):
+            headers = (header,) if line.startswith("GET") else (header, f"Content-Length: {len(data)}")
+            wire.request(line, *headers, token=token, body=data if line.startswith("POST") else b"")
+            assert wire.reply().status < 500

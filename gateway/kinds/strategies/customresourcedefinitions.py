@@ -5,18 +5,14 @@ from __future__ import annotations
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import counting, keep_spec
-from gateway.kinds.strategy import Strategy
+from gateway.kinds.strategy import Strategy, Termination
 from gateway.validation.custom_resource_definition import validate_definition, validate_definition_status
+from gateway.validation.definition_schema import ValidateRules
 from gateway.validation.field import FieldError, go_quote, invalid
+from gateway.validation.schema_formats import known_format
 from gateway.validation.structural_schema import every
 
-# those that are checked, without dashes
-_STRING_FORMATS = (
-    "bsonobjectid uri email hostname ipv4 ipv6 cidr mac uuid uuid3 uuid4 uuid5 isbn isbn10 isbn13 creditcard ssn "
-    "hexcolor rgbcolor byte password date duration datetime k8sshortname k8slongname"
-)
-STRING_FORMATS = frozenset(_STRING_FORMATS.split())
-_FORMATS = {"integer": ("int32", "int64"), "number": ("float", "double")}
+FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
 
 def _name(obj: JsonObject) -> list[FieldError]:
@@ -28,12 +24,27 @@ def _name(obj: JsonObject) -> list[FieldError]:
     return [invalid(path, name, message) for path, name in given if name and name != wanted]
 
 
+def _rules_of(old: JsonObject | None) -> ValidateRules:
+    """What checks rules; of schemas that were there before, none is held to cost too much by itself."""
+    versions = (old or {}).get("spec", {}).get("versions") or ()
+    before = [(version.get("schema") or {}).get("openAPIV3Schema") for version in versions]
+
+    def check(schema: JsonObject, path: str, found: list[FieldError]) -> list[FieldError]:
+        from gateway.cel.definition_rules import validate_definition_rules  # few definitions have rules
+
+        if not any("x-kubernetes-validations" in one for one in every(schema)):
+            return []
+        return validate_definition_rules(schema, path, found, per_expression=schema not in before)
+
+    return check
+
+
 def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
-    return _name(obj) + validate_definition(obj, None)
+    return _name(obj) + validate_definition(obj, None, _rules_of(None))
 
 
 def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
-    return validate_definition(obj, old)
+    return validate_definition(obj, old, _rules_of(old))
 
 
 def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
@@ -64,6 +75,27 @@ def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
     _store(obj)
 
 
+def _begin_termination(obj: JsonObject, now: str) -> None:
+    """Marks a definition whose objects have to go first."""
+    meta, status = obj["metadata"], obj.setdefault("status", {})
+    if meta.get("deletionTimestamp"):
+        return
+    meta["deletionTimestamp"] = now
+    if FINALIZER not in (meta.get("finalizers") or ()):
+        meta["finalizers"] = [*(meta.get("finalizers") or ()), FINALIZER]
+    kept = [one for one in status.get("conditions") or () if one.get("type") != "Terminating"]
+    status["conditions"] = [
+        *kept,
+        {
+            "type": "Terminating",
+            "status": "True",
+            "lastTransitionTime": now,
+            "reason": "InstanceDeletionPending",
+            "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+        },
+    ]
+
+
 _count = counting()
 
 
@@ -80,10 +112,7 @@ def _formats(obj: JsonObject) -> list[str]:
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         for one in every(schema) if schema else ():
             kind, form = one.get("type", ""), one.get("format", "")
-            known = (
-                form.replace("-", "") in STRING_FORMATS if kind in ("", "string") else form in _FORMATS.get(kind, ())
-            )
-            if form and not known and form not in found:
+            if form and not known_format(kind, form) and form not in found:
                 found.append(form)
     return found
 
@@ -106,12 +135,15 @@ STRATEGIES = {
         warnings_on_create=_warnings,
         warnings_on_update=_update_warnings,
         allow_unconditional_update=False,
+        standard_finalizers=False,
         reset_fields=(("status",),),
+        termination=Termination(begin=_begin_termination, finalizers=lambda obj: ()),
     ),
     "status": Strategy(
         prepare_for_update=keep_spec,
         validate_update=_validate_status,
         allow_unconditional_update=False,
+        standard_finalizers=False,
         reset_fields=(("spec",),),
     ),
 }

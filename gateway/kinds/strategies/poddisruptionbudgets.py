@@ -8,6 +8,7 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import counting, empty_status, keep_spec
 from gateway.kinds.strategy import Strategy
+from gateway.schema.integers import clamped
 from gateway.validation.checks import each, known, not_negative
 from gateway.validation.conditions import validate_conditions
 from gateway.validation.field import FieldError, invalid
@@ -25,7 +26,7 @@ def count_or_percent(path: str, value: Any) -> list[FieldError]:
     if not isinstance(value, str):
         return not_negative(path, value)
     messages = is_percent(value)
-    if not messages and int(value[:-1]) > 100:
+    if not messages and clamped(value[:-1]) > 100:
         return [invalid(path, value, "must not be greater than 100%")]
     return each(path, value, messages)
 

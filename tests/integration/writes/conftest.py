@@ -14,7 +14,7 @@ from storage.embedded import EmbeddedEtcd
 def servers() -> Iterator[tuple[ApiServer, ApiServer]]:
     with (
         EmbeddedEtcd() as etcd,
-        api_server("--disable-admission-plugins=ServiceAccount", etcd_servers=etcd.endpoint) as one,
-        api_server("--disable-admission-plugins=ServiceAccount", etcd_servers=etcd.endpoint) as other,
+        api_server(etcd_servers=etcd.endpoint) as one,
+        api_server(etcd_servers=etcd.endpoint) as other,
     ):
         yield one, other

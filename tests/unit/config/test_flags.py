@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from gateway.admission import PLUGINS
 from gateway.config import InvalidSettings, Settings
 from gateway.flags import FLAGS, add_flags, settings_from
+from gateway.plugin_names import PLUGIN_NAMES
 
 
 def settings(*arguments: str, **environment: str) -> Settings:
@@ -58,11 +60,43 @@ def test_every_flag_has_a_setting() -> None:
         (["--embedded-etcd", "--service-cluster-ip-range=x"], "--service-cluster-ip-range"),
         (["--embedded-etcd", "--service-node-port-range=5"], "range of ports"),
         (["--embedded-etcd", "--etcd-prefix=registry/"], "--etcd-prefix"),
+        (["--embedded-etcd", "--secure-port=99999"], "--secure-port=99999: give a port"),
+        (["--embedded-etcd", "--bind-address=localhost"], "--bind-address=localhost: give an IP address"),
+        (["--embedded-etcd", "--advertise-address=a b"], "--advertise-address=a b"),
+        (["--embedded-etcd", "--tls-san=a.example.org,-"], "--tls-san"),
+        (["--embedded-etcd", "--kubeconfig-server=http://a"], "--kubeconfig-server=http://a: give a URL"),
+        (["--embedded-etcd", "--service-cluster-ip-range=10.0.0.0/32"], "at least 8 addresses"),
+        (["--embedded-etcd", "--service-node-port-range=1-99999"], "range of ports"),
+        (["--embedded-etcd", "--enable-admission-plugins=PodSecurty"], "no admission plug-in PodSecurty.*PodSecurity"),
+        (["--embedded-etcd", "--disable-admission-plugins=x"], "--disable-admission-plugins.*no admission plug-in x"),
+        (
+            ["--embedded-etcd", "--enable-admission-plugins=Priority", "--disable-admission-plugins=Priority"],
+            "Priority is in both",
+        ),
+        (["--etcd-servers=ftp://x"], "--etcd-servers=ftp://x: give URLs"),
+        (["--embedded-etcd", "--log-format=xml"], "--log-format=xml: give text or json"),
+        (["--embedded-etcd", "--admin-token=a b"], r"--admin-token=\*\*\*: a token has neither"),
+        (["--embedded-etcd", "--identity-key-file=/dev/null"], "--identity-key-file"),
     ],
 )
 def test_what_cannot_work_is_said(arguments: list[str], message: str) -> None:
     with pytest.raises(InvalidSettings, match=message):
         settings(*arguments)
+
+
+def test_servers_are_named_with_or_without_scheme() -> None:
+    assert (
+        settings("--embedded-etcd", "--kubeconfig-server=api.example.org").kubeconfig_server
+        == "https://api.example.org"
+    )
+    given = settings(
+        "--embedded-etcd", "--kubeconfig-server=https://[2001:db8::1]:6443/", "--tls-san=A.example.org,::1"
+    )
+    assert (given.kubeconfig_server, given.tls_san) == ("https://[2001:db8::1]:6443", ("a.example.org", "::1"))
+
+
+def test_every_plug_in_has_a_name_that_may_be_given() -> None:
+    assert {plugin.name for plugin in PLUGINS} <= PLUGIN_NAMES
 
 
 def test_paths_are_paths(tmp_path: Path) -> None:

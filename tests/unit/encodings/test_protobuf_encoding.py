@@ -23,6 +23,7 @@ from gateway.encodings.protobuf import (
     message,
     watch_event,
 )
+from gateway.encodings.protobuf_memory import Shared
 from gateway.jsontypes import JsonObject, loads
 from gateway.schema.catalog import META, type_for, type_of
 from gateway.schema.decode import DecodeReport, decode
@@ -198,6 +199,22 @@ def test_values_that_came_before_do_not_show_in_what_is_written() -> None:
     for n in range(3000):
         obj = {"metadata": {"name": f"n{n}", "labels": {"l": str(n)}}, "data": {"a": str(n)}, "immutable": bool(n % 2)}
         assert read_back(type_, message(type_, obj)) == decode(type_, obj, DecodeReport())
+
+
+def test_what_is_remembered_of_structs_is_bounded_and_given_up_where_it_is_of_no_use() -> None:
+    written: list[str] = []
+
+    def encode(item: JsonObject) -> bytes:
+        written.append(item["name"])
+        return item["name"].encode()
+
+    shared = Shared(encode)
+    assert [shared({"name": "a"}) for _ in range(9)] == [b"a"] * 9
+    assert written == ["a"]
+    for n in range(2000):  # none of them comes again
+        assert shared({"name": str(n)}) == str(n).encode()
+    assert len(shared._known) <= 257
+    assert shared({"name": "a"}) == b"a"
 
 
 def test_an_object_nested_too_deeply_is_refused() -> None:

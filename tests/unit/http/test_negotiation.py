@@ -21,7 +21,7 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
         ("application/json;q=0", "application/json"),
         ("application/yaml;q=high, application/json", "application/json"),
         ("text/html, application/xml;q=0.9, application/yaml;q=0.5, */*;q=0.1", "application/yaml"),
-        ("application/vnd.kubernetes.protobuf,application/json", "application/json"),
+        ("application/vnd.kubernetes.protobuf,application/json", "application/vnd.kubernetes.protobuf"),
         (f"{TABLE},{TABLE.replace('v1', 'v1beta1')},application/json", "application/json"),
     ],
 )

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from gateway.encodings.encoder import Encoder, ListMeta, Shape
+from gateway.encodings.encoder import Encoder, Shape
 from gateway.encodings.json import JsonEncoder
+from gateway.encodings.list_meta import ListMeta
 from gateway.encodings.pretty_json import indent
 from gateway.encodings.registry import encoder_for
 from gateway.encodings.representing import represented
@@ -16,6 +17,7 @@ from gateway.http.compression import THRESHOLD, accepts_gzip, compressed
 from gateway.http.exchange import Request, Response
 from gateway.http.negotiation import negotiate
 from gateway.http.status import not_found
+from gateway.kinds.columns.registry import columns_of
 from gateway.schema.catalog import type_of
 from storage.entry import Entry
 
@@ -47,6 +49,8 @@ def shape() -> Shape:
         list_head=b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"',
         empty=lambda: b',"spec":{}}',
         type=lambda: type_of("io.k8s.api.core.v1.Pod"),
+        columns=lambda: columns_of("", "Pod"),
+        in_version=lambda obj, version: obj,
     )
 
 

@@ -53,7 +53,7 @@ def test_duplicate_keys_are_found_in_any_spelling(body: str, duplicates: list[st
         (b'"\n"', "invalid character '\\n' in string literal"),
         (b"1.x", "invalid character 'x' after decimal point in numeric literal"),
         (b"\xef\xbb\xbf{}", "invalid character 'ï' looking for beginning of value"),
-        (b"[" * 10001, "exceeded max depth"),
+        (b"[" * 10001, "invalid character '[' exceeded max depth"),
     ],
 )
 def test_syntax_errors_have_the_words_of_go(body: bytes, message: str) -> None:

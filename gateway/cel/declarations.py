@@ -1,0 +1,117 @@
+"""The functions that Kubernetes' CEL environment declares, as hack/cel lists them (declarations.json)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from gateway.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    INT,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    TYPE,
+    UINT,
+    Kind,
+    Type,
+    list_of,
+    map_of,
+    parameter,
+    parse,
+    type_of,
+)
+
+
+@dataclass(slots=True, frozen=True)
+class Overload:
+    """One signature of a function."""
+
+    id: str
+    member: bool
+    arguments: tuple[Type, ...]
+    result: Type
+    parameters: tuple[str, ...]
+
+    @property
+    def generic(self) -> bool:
+        """Whether it takes values of more than one type."""
+        return bool(self.parameters)
+
+
+@dataclass(slots=True)
+class Function:
+    """A function: its overloads in their order, and those of fixed signatures by what they take."""
+
+    name: str
+    overloads: list[Overload]
+    exact: dict[tuple[object, ...], Overload]
+
+
+TYPES: dict[str, Type] = {
+    "bool": BOOL,
+    "bytes": BYTES,
+    "double": DOUBLE,
+    "google.protobuf.Duration": DURATION,
+    "google.protobuf.Timestamp": TIMESTAMP,
+    "int": INT,
+    "list": list_of(parameter("A")),
+    "map": map_of(parameter("A"), parameter("B")),
+    "null_type": NULL,
+    "string": STRING,
+    "type": TYPE,
+    "uint": UINT,
+    "net.IP": Type(Kind.OPAQUE, "net.IP"),
+    "net.CIDR": Type(Kind.OPAQUE, "net.CIDR"),
+    "optional_type": Type(Kind.OPAQUE, "optional_type", parameter("V")),
+}
+
+
+@cache
+def type_names() -> dict[str, Type]:
+    """The types of the names of types."""
+    return {name: type_of(known) if known is not TYPE else type_of(TYPE) for name, known in TYPES.items()}
+
+
+@cache
+def functions() -> dict[str, Function]:
+    """All functions by name."""
+    listed = json.loads(Path(__file__).with_name("declarations.json").read_text())["functions"]
+    return {name: _function(name, overloads) for name, overloads in listed.items()}
+
+
+@cache
+def optional_functions() -> dict[str, Function]:
+    """The functions of libraries that only some environments have, by name."""
+    escape = ("jsonpatch_escape_key_string", False, ["string"], "string")
+    return {"jsonpatch.escapeKey": _function("jsonpatch.escapeKey", [escape])}
+
+
+def _function(name: str, listed: list[tuple[str, bool, list[str], str]]) -> Function:
+    overloads = [_overload(*each) for each in listed]
+    exact = {
+        (each.member, *((argument.kind, argument.name) for argument in each.arguments)): each
+        for each in reversed(overloads)
+        if not each.parameters and all(not argument.parameters for argument in each.arguments)
+    }
+    return Function(name, overloads, exact)
+
+
+def _overload(identifier: str, member: bool, arguments: list[str], result: str) -> Overload:
+    types = tuple(parse(each) for each in arguments)
+    given = parse(result)
+    return Overload(identifier, member, types, given, tuple(sorted(_parameters(*types, given))))
+
+
+def _parameters(*types: Type) -> set[str]:
+    found = set[str]()
+    for each in types:
+        if each.kind is Kind.PARAMETER:
+            found.add(each.name)
+        found |= _parameters(*each.parameters)
+    return found

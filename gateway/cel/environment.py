@@ -1,0 +1,62 @@
+"""What an expression may name: variables and their types, the fields of object types, functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from gateway.cel.declarations import Function, functions, optional_functions, type_names
+from gateway.cel.types import Type
+
+Maker = Callable[[dict[str, Any]], Any]
+
+
+class Structs(Protocol):
+    """The object types of an environment."""
+
+    def known(self, name: str) -> bool:
+        """Whether there is an object type of that name."""
+
+    def field(self, name: str, field: str) -> Type | None:
+        """The type of a field as it is written in expressions, None if the object type has no such field."""
+
+    def maker(self, name: str) -> Maker | None:
+        """What makes an object from the values of its fields, None if expressions cannot make such objects."""
+
+
+class NoStructs:
+    """No object types."""
+
+    def known(self, name: str) -> bool:
+        """See Structs."""
+        return False
+
+    def field(self, name: str, field: str) -> Type | None:
+        """See Structs."""
+        return None
+
+    def maker(self, name: str) -> Maker | None:
+        """See Structs."""
+        return None
+
+
+@dataclass(slots=True)
+class Environment:
+    """What expressions are compiled in; `libraries` are the optional ones that it has ("jsonpatch")."""
+
+    variables: Mapping[str, Type] = field(default_factory=dict)
+    structs: Structs = field(default_factory=NoStructs)
+    libraries: frozenset[str] = frozenset()
+
+    def function(self, name: str) -> Function | None:
+        """The function of a name, with or without the dot that says it is a full one."""
+        name = name.removeprefix(".")
+        if name.partition(".")[0] in self.libraries and name in optional_functions():
+            return optional_functions()[name]
+        return functions().get(name)
+
+    def variable(self, name: str) -> Type | None:
+        """The type of what a name stands for, if for anything; types have names too."""
+        name = name.removeprefix(".")
+        return self.variables.get(name) or type_names().get(name)

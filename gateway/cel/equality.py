@@ -1,0 +1,89 @@
+"""When two values are equal, and which is less (cel-spec, "Equality" and "Ordering")."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gateway.cel.values import Duration, EvaluationError, KeyedList, Optional, SetList, Timestamp, Uint, no_overload
+
+_NUMBERS = (int, Uint, float)
+_SIMPLE = (str, bytes, bool, type(None))
+_LISTS = (list, SetList, KeyedList, tuple)
+
+
+def equal(one: Any, other: Any) -> bool:
+    """Whether two values are equal; numbers of different types are by what they count."""
+    kind, other_kind = type(one), type(other)
+    if kind in _NUMBERS:
+        if kind is not other_kind and other_kind in _NUMBERS and float in (kind, other_kind):
+            return float(one) == float(other)  # as cel-go compares them
+        return other_kind in _NUMBERS and bool(one == other)
+    if kind in _SIMPLE:
+        return kind is other_kind and bool(one == other)
+    if kind in _LISTS:
+        return other_kind in _LISTS and _equal_lists(one, other)
+    if kind is dict:
+        return other_kind is dict and _equal_maps(one, other)
+    if kind is Optional:
+        return other_kind is Optional and _equal_optionals(one, other)
+    return kind is other_kind and bool(one == other)
+
+
+def _equal_optionals(one: Optional, other: Optional) -> bool:
+    if not (one.present and other.present):
+        return one.present is other.present
+    return equal(one.value, other.value)
+
+
+def _equal_lists(one: Any, other: Any) -> bool:
+    if len(one) != len(other):
+        return False
+    if type(one) is SetList:
+        return all(each in one for each in other)
+    if type(one) is KeyedList:
+        return _equal_keyed(one, other)
+    return all(map(equal, one, other))
+
+
+def _equal_keyed(one: KeyedList, other: Any) -> bool:
+    by_key = {key_of(each, one.keys): each for each in one}
+    for each in other:
+        key = key_of(each, one.keys)
+        if key not in by_key or not equal(by_key[key], each):
+            return False
+    return True
+
+
+def key_of(item: Any, keys: tuple[str, ...]) -> tuple[Any, ...]:
+    """What tells an object of a keyed list from the others."""
+    return tuple(item.get(key) if isinstance(item, dict) else None for key in keys)
+
+
+def _equal_maps(one: dict[Any, Any], other: dict[Any, Any]) -> bool:
+    if len(one) != len(other):
+        return False
+    return all(key in other and equal(value, other[key]) for key, value in one.items())
+
+
+def member(value: Any, items: Any) -> bool:
+    """Whether a list has an element that equals the value."""
+    kind = type(value)
+    if kind is str:
+        return value in items
+    return any(equal(value, each) for each in items)
+
+
+_ORDERED = {str: str, bytes: bytes, bool: bool, Timestamp: Timestamp, Duration: Duration}
+
+
+def compare(one: Any, other: Any) -> int:
+    """-1, 0 or 1; raises EvaluationError for values that have no order."""
+    kind, other_kind = type(one), type(other)
+    if kind in _NUMBERS and other_kind in _NUMBERS:
+        if one != one or other != other:
+            raise EvaluationError("NaN values cannot be ordered")
+        if kind is not other_kind and float in (kind, other_kind):
+            one, other = float(one), float(other)
+    elif kind not in _ORDERED or kind is not other_kind:
+        raise no_overload()
+    return int(one > other) - int(one < other)

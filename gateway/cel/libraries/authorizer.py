@@ -1,0 +1,124 @@
+"""Kubernetes' library of authorization checks: `authorizer.group('').resource('pods').check('create').allowed()`.
+
+Who decides is given by whoever evaluates: `Authorizer(decide, user)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gateway.cel.values import EvaluationError, register
+
+
+@dataclass(slots=True, frozen=True)
+class Question:
+    """What is asked: whether somebody may do something to a resource, or at a path."""
+
+    user: Any
+    verb: str = ""
+    path: str | None = None
+    group: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    field_selector: str | None = None
+    label_selector: str | None = None
+
+
+@dataclass(slots=True, frozen=True)
+class Decision:
+    """The answer."""
+
+    allowed: bool
+    reason: str = ""
+    error: str = ""
+
+
+Decide = Callable[[Question], Decision]
+
+
+@dataclass(slots=True, frozen=True)
+class Authorizer:
+    """Asks for one user."""
+
+    decide: Decide
+    user: Any
+
+
+@dataclass(slots=True, frozen=True)
+class _Check:
+    decide: Decide
+    question: Question
+
+
+class PathCheck(_Check):
+    """A question about a path."""
+
+    __slots__ = ()
+
+
+class GroupCheck(_Check):
+    """A question about a group."""
+
+    __slots__ = ()
+
+
+class ResourceCheck(_Check):
+    """A question about a resource."""
+
+    __slots__ = ()
+
+
+for _kind in (Authorizer, PathCheck, GroupCheck, ResourceCheck, Decision):
+    register(_kind, f"kubernetes.authorization.{_kind.__name__}")
+
+
+def _path(of: Authorizer, path: str) -> PathCheck:
+    if not path:
+        raise EvaluationError("path must not be empty")
+    return PathCheck(of.decide, Question(of.user, path=path))
+
+
+def _service_account(of: Authorizer, namespace: str, name: str) -> Authorizer:
+    user = {
+        "name": f"system:serviceaccount:{namespace}:{name}",
+        "groups": ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"],
+    }
+    return Authorizer(of.decide, user)
+
+
+def _with(field: str) -> Callable[[ResourceCheck, str], ResourceCheck]:
+    def call(check: ResourceCheck, value: str) -> ResourceCheck:
+        return ResourceCheck(check.decide, replace(check.question, **{field: value}))
+
+    return call
+
+
+def _resource(check: GroupCheck, name: str) -> ResourceCheck:
+    return ResourceCheck(check.decide, replace(check.question, resource=name))
+
+
+def _check(check: _Check, verb: str) -> Decision:
+    return check.decide(replace(check.question, verb=verb))
+
+
+OVERLOADS: dict[str, Callable[..., Any]] = {
+    "authorizer_path": _path,
+    "authorizer_group": lambda of, group: GroupCheck(of.decide, Question(of.user, group=group)),
+    "authorizer_serviceaccount": _service_account,
+    "groupcheck_resource": _resource,
+    "resourcecheck_subresource": _with("subresource"),
+    "resourcecheck_namespace": _with("namespace"),
+    "resourcecheck_name": _with("name"),
+    "authorizer_fieldselector": _with("field_selector"),
+    "authorizer_labelselector": _with("label_selector"),
+    "pathcheck_check": _check,
+    "resourcecheck_check": _check,
+    "decision_errored": lambda decision: bool(decision.error),
+    "decision_error": lambda decision: decision.error,
+    "decision_allowed": lambda decision: decision.allowed,
+    "decision_reason": lambda decision: decision.reason,
+}

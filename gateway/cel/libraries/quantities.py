@@ -1,0 +1,82 @@
+"""Kubernetes' library of resource quantities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gateway.cel.values import INT_MAX, INT_MIN, EvaluationError, register
+from gateway.schema.quantity import Format, Quantity, QuantityError, parse_quantity
+
+register(Quantity, "kubernetes.Quantity")
+
+
+def quantity(text: str) -> Quantity:
+    """The quantity of a text; raises EvaluationError."""
+    try:
+        return parse_quantity(text)
+    except QuantityError as error:
+        raise EvaluationError(str(error)) from None
+
+
+def _is_quantity(text: str) -> bool:
+    try:
+        parse_quantity(text)
+    except QuantityError:
+        return False
+    return True
+
+
+def _order(one: Quantity, other: Quantity) -> int:
+    return (one > other) - (one < other)
+
+
+def _as_integer(of: Quantity) -> int | None:
+    """The number, if kube-apiserver keeps it as an integer of 64 bits with a scale that is not negative."""
+    if of.scale < 0 or of.scale > 18:
+        return None
+    number = of.unscaled * 10**of.scale
+    return number if INT_MIN <= number <= INT_MAX else None
+
+
+def _integer(of: Quantity) -> int:
+    if (number := _as_integer(of)) is None:
+        raise EvaluationError("cannot convert value to integer")
+    return number
+
+
+def _sum(one: Quantity, other: Quantity, sign: int) -> Quantity:
+    if not one.unscaled and sign > 0:
+        return Quantity(other.unscaled, other.scale, other.format)
+    scale = min(one.scale, other.scale)
+    total = one.unscaled * 10 ** (one.scale - scale) + sign * other.unscaled * 10 ** (other.scale - scale)
+    format_ = other.format if not one.unscaled else one.format
+    return Quantity(total, scale, format_)
+
+
+def _whole(number: int) -> Quantity:
+    return Quantity(number, 0, Format.EXPONENT)
+
+
+def _approximate(of: Quantity) -> float:
+    try:
+        return float(of.unscaled) * 10.0**of.scale if of.scale >= 0 else of.unscaled / 10**-of.scale
+    except OverflowError:
+        return float("inf") if of.unscaled > 0 else float("-inf")
+
+
+OVERLOADS: dict[str, Callable[..., Any]] = {
+    "string_to_quantity": quantity,
+    "is_quantity_string": _is_quantity,
+    "quantity_sign": lambda of: (of.unscaled > 0) - (of.unscaled < 0),
+    "quantity_is_greater_than": lambda one, other: one > other,
+    "quantity_is_less_than": lambda one, other: one < other,
+    "quantity_compare_to": _order,
+    "quantity_get_float": _approximate,
+    "quantity_get_int": _integer,
+    "quantity_is_integer": lambda of: _as_integer(of) is not None,
+    "quantity_add": lambda one, other: _sum(one, other, 1),
+    "quantity_add_int": lambda one, number: _sum(one, _whole(number), 1),
+    "quantity_sub": lambda one, other: _sum(one, other, -1),
+    "quantity_sub_int": lambda one, number: _sum(one, _whole(number), -1),
+}

@@ -1,0 +1,70 @@
+"""Regular expressions in time that grows with the text only (RE2, as Go's regexp package has them)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import re2
+
+from gateway.cel.values import EvaluationError, no_overload
+from gateway.validation.go_regexp import regexp_problem
+
+_OPTIONS = re2.Options()
+_OPTIONS.log_errors = False
+_OPTIONS.never_capture = True
+
+
+@lru_cache(maxsize=1024)
+def compiled(pattern: str) -> Any:
+    """The compiled pattern; raises EvaluationError with Go's complaint."""
+    if problem := regexp_problem(pattern):
+        raise EvaluationError(problem)
+    try:
+        return re2.compile(pattern, _OPTIONS)
+    except re2.error as error:
+        raise EvaluationError(f"error parsing regexp: {error}: `{pattern}`") from None
+
+
+def _matches(text: Any, pattern: Any) -> bool:
+    if type(text) is not str or type(pattern) is not str:
+        raise no_overload()
+    return compiled(pattern).search(text) is not None
+
+
+def _library_pattern(pattern: str) -> Any:
+    try:
+        return compiled(pattern)
+    except EvaluationError as error:
+        raise EvaluationError(f"Illegal regex: {error}") from None
+
+
+def _find(text: str, pattern: str) -> str:
+    found = _library_pattern(pattern).search(text)
+    return found[0] if found else ""
+
+
+def _find_all(text: str, pattern: str, most: int = -1) -> list[str]:
+    finder = _library_pattern(pattern)
+    if most == 0:
+        return []
+    found = list[str]()
+    last = -1
+    for each in finder.finditer(text):
+        if each.start() == each.end() and each.start() == last:
+            continue  # Go has no empty match right after another
+        found.append(each[0])
+        last = each.end()
+        if len(found) == most:
+            break
+    return found
+
+
+OVERLOADS: dict[str, Callable[..., Any]] = {
+    "matches": _matches,
+    "matches_string": _matches,
+    "string_find_string": _find,
+    "string_find_all_string": _find_all,
+    "string_find_all_string_int": _find_all,
+}

@@ -1,0 +1,101 @@
+"""cel-go's string library (ext.Strings, version 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gateway.cel.formatting import format_string
+from gateway.cel.values import EvaluationError
+
+_LOWER = {code: code + 32 for code in range(65, 91)}
+_UPPER = {code: code - 32 for code in range(97, 123)}
+_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+_QUOTED = str.maketrans(
+    {7: "\\a", 8: "\\b", 12: "\\f", 10: "\\n", 13: "\\r", 9: "\\t", 11: "\\v", 92: "\\\\", 34: '\\"'}
+)
+
+
+def _out_of_range(index: int) -> EvaluationError:
+    return EvaluationError(f"index out of range: {index}")
+
+
+def _char_at(text: str, index: int) -> str:
+    if not 0 <= index <= len(text):
+        raise _out_of_range(index)
+    return text[index : index + 1]
+
+
+def _index_of(text: str, part: str, offset: int = 0) -> int:
+    if not part:
+        return offset
+    if offset < 0:
+        raise _out_of_range(offset)
+    return text.find(part, offset)
+
+
+def _last_index_of(text: str, part: str, offset: int | None = None) -> int:
+    if offset is None:
+        return text.rfind(part)
+    if not part:
+        return offset
+    if offset < 0:
+        raise _out_of_range(offset)
+    if offset >= len(text):
+        return -1
+    return text.rfind(part, 0, offset + len(part))
+
+
+def _replace(text: str, old: str, new: str, count: int = -1) -> str:
+    return text.replace(old, new, count if count >= 0 else -1)
+
+
+def _split(text: str, separator: str, count: int = -1) -> list[str]:
+    if count == 0:
+        return []
+    if separator:
+        return text.split(separator, count - 1) if count > 0 else text.split(separator)
+    if 0 < count < len(text):
+        return [*text[: count - 1], text[count - 1 :]]
+    return list(text)
+
+
+def _substring(text: str, start: int, end: int | None = None) -> str:
+    if end is not None and start > end:
+        raise EvaluationError(f"invalid substring range. start: {start}, end: {end}")
+    if not 0 <= start <= len(text):
+        raise _out_of_range(start)
+    if end is not None and not 0 <= end <= len(text):
+        raise _out_of_range(end)
+    return text[start:end]
+
+
+def _join(items: list[Any], separator: str = "") -> str:
+    for each in items:
+        if type(each) is not str:
+            raise EvaluationError(f"join: invalid input: {each}")
+    return separator.join(items)
+
+
+OVERLOADS: dict[str, Callable[..., Any]] = {
+    "string_char_at_int": _char_at,
+    "string_index_of_string": _index_of,
+    "string_index_of_string_int": _index_of,
+    "string_last_index_of_string": _last_index_of,
+    "string_last_index_of_string_int": _last_index_of,
+    "string_lower_ascii": lambda text: text.translate(_LOWER),
+    "string_upper_ascii": lambda text: text.translate(_UPPER),
+    "string_replace_string_string": _replace,
+    "string_replace_string_string_int": _replace,
+    "string_split_string": _split,
+    "string_split_string_int": _split,
+    "string_substring_int": _substring,
+    "string_substring_int_int": _substring,
+    "string_trim": lambda text: text.strip(_SPACE),
+    "list_join": _join,
+    "list_join_string": _join,
+    "strings_quote": lambda text: f'"{text.translate(_QUOTED)}"',
+    "string_format": format_string,
+    # of the library that mutating policies have (RFC 6901)
+    "jsonpatch_escape_key_string": lambda text: text.replace("~", "~0").replace("/", "~1"),
+}

@@ -1,0 +1,195 @@
+"""Timestamps and durations: read, written, added, and taken apart (cel-spec, "Timestamps and Durations"; Go's time)."""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+from gateway.cel.values import (
+    EARLIEST,
+    INT_MAX,
+    INT_MIN,
+    LATEST,
+    NANOS,
+    Duration,
+    EvaluationError,
+    Timestamp,
+    in_int_range,
+)
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_RFC3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII)
+_UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": NANOS, "m": 60 * NANOS, "h": 3600 * NANOS}
+_DURATION = re.compile(r"(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
+_WORDS = {
+    "ns": ("ns", "nano"),
+    "us": ("us", "µs", "micro"),
+    "ms": ("ms", "milli"),
+    "s": ("s", "sec"),
+    "m": ("m", "min"),
+    "h": ("h", "hr", "hour"),
+    "d": ("d", "day"),
+    "w": ("w", "wk", "week"),
+}
+_LONG = {**_UNITS, "d": 24 * 3600 * NANOS, "w": 7 * 24 * 3600 * NANOS}
+_LONG_PARTS = re.compile(r"((\d+)\s*([A-Za-zµ]+))", re.ASCII)
+
+
+def parse_timestamp(text: str) -> Timestamp | None:
+    """The moment of an RFC 3339 text, None if it is none; raises EvaluationError if CEL has no such moment."""
+    found = _RFC3339.fullmatch(text)
+    if found is None:
+        return None
+    year, month, day, hour, minute, second = map(int, found.groups()[:6])
+    if not 1 <= month <= 12 or hour > 23 or minute > 59 or second > 59:
+        return None
+    if not 1 <= day <= monthrange(year or 4, month)[1]:
+        return None
+    offset = 0
+    if found[8]:
+        hours, minutes = int(found[9]), int(found[10])
+        if hours > 24 or minutes > 60:
+            return None
+        offset = (hours * 60 + minutes) * 60 * (-1 if found[8] == "-" else 1)
+    if not year:
+        raise EvaluationError("timestamp overflow")
+    days = datetime(year, month, day, tzinfo=UTC).toordinal() - _EPOCH.toordinal()
+    seconds = days * 86400 + hour * 3600 + minute * 60 + second - offset
+    fraction = int((found[7] or "0")[:9].ljust(9, "0"))
+    return Timestamp(_valid_seconds(seconds) * NANOS + fraction, offset)
+
+
+def _valid_seconds(seconds: int) -> int:
+    if EARLIEST <= seconds <= LATEST:
+        return seconds
+    raise EvaluationError("timestamp overflow")
+
+
+def timestamp_of_seconds(seconds: int) -> Timestamp:
+    """The moment so many seconds after 1970; raises EvaluationError."""
+    return Timestamp(_valid_seconds(seconds) * NANOS)
+
+
+def format_timestamp(moment: Timestamp) -> str:
+    """The moment as Go writes RFC3339Nano."""
+    seconds, nanos = divmod(moment.nanos, NANOS)
+    when = _EPOCH + timedelta(seconds=seconds + moment.offset) if _fits(seconds + moment.offset) else _EPOCH
+    fraction = f".{nanos:09d}".rstrip("0") if nanos else ""
+    return f"{when.year:04d}-{when.month:02d}-{when.day:02d}T{when:%H:%M:%S}{fraction}{_zone(moment.offset)}"
+
+
+def _fits(seconds: int) -> bool:
+    return EARLIEST <= seconds <= LATEST
+
+
+def _zone(offset: int) -> str:
+    if not offset:
+        return "Z"
+    hours, minutes = divmod(abs(offset) // 60, 60)
+    return f"{'-' if offset < 0 else '+'}{hours:02d}:{minutes:02d}"
+
+
+def parse_duration(text: str) -> Duration | None:
+    """The length of a text such as "1h30m", None if it is none (Go's time.ParseDuration)."""
+    negative, rest = text[:1] == "-", text[1:] if text[:1] in ("+", "-") and text else text
+    if rest == "0":
+        return Duration(0)
+    if not rest:
+        return None
+    total, at = 0, 0
+    while at < len(rest):
+        found = _DURATION.match(rest, at)
+        if found is None or not (found[1] or found[2]):
+            return None
+        unit = _UNITS[found[3]]
+        total += int(found[1] or 0) * unit
+        if found[2]:
+            total += int(found[2]) * unit // 10 ** len(found[2])
+        at = found.end()
+    if total > INT_MAX + negative:
+        return None
+    return Duration(-total if negative else total)
+
+
+def parse_long_duration(text: str) -> Duration | None:
+    """The same, or words such as "2 days" (the OpenAPI format "duration" of kube-apiserver)."""
+    if (plain := parse_duration(text)) is not None:
+        return plain
+    total, known = 0, False
+    for found in _LONG_PARTS.finditer(text):
+        word = found[3].lower()
+        for unit, variants in _WORDS.items():
+            if word in variants or word.startswith(variants[-1]):
+                total += int(found[2]) * _LONG[unit]
+                known = True
+    return Duration(total) if known and total <= INT_MAX else None
+
+
+def format_duration(length: Duration) -> str:
+    """The length in seconds, as shortly as it can be written."""
+    sign, nanos = ("-", -length.nanos) if length.nanos < 0 else ("", length.nanos)
+    seconds, rest = divmod(nanos, NANOS)
+    if not rest:
+        return f"{sign}{seconds}s"
+    exact = repr(seconds + rest / NANOS)
+    return f"{sign}{exact}s" if "e" not in exact else f"{sign}{seconds}.{rest:09d}".rstrip("0") + "s"
+
+
+def valid_duration(nanos: int) -> Duration:
+    """A length that Go can hold; raises EvaluationError."""
+    if INT_MIN <= nanos <= INT_MAX:
+        return Duration(nanos)
+    raise EvaluationError("duration overflow")
+
+
+def between(one: Timestamp, other: Timestamp) -> Duration:
+    """How much later one is than the other; raises EvaluationError."""
+    return Duration(in_int_range(one.nanos - other.nanos))
+
+
+def valid_timestamp(nanos: int, offset: int) -> Timestamp:
+    """A moment that CEL has; raises EvaluationError."""
+    if EARLIEST <= nanos // NANOS <= LATEST:
+        return Timestamp(nanos, offset)
+    raise EvaluationError("timestamp overflow")
+
+
+@lru_cache(maxsize=64)
+def _named_zone(name: str) -> ZoneInfo | None:
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        return None
+
+
+def _offset_zone(text: str) -> timezone:
+    hours, _, minutes = text.partition(":")
+    for part in (hours, minutes):
+        if not re.fullmatch(r"[+-]?\d{1,6}", part, re.ASCII):
+            quoted = f'strconv.Atoi: parsing "{part}": invalid syntax'
+            raise EvaluationError(quoted)
+    total = int(hours) * 60 + (-int(minutes) if text[0] == "-" else int(minutes))
+    if abs(total) >= 24 * 60:
+        raise EvaluationError(f"unknown time zone {text}")
+    return timezone(timedelta(minutes=total))
+
+
+def in_zone(moment: Timestamp, zone: str | None) -> datetime:
+    """The calendar's and the clock's view of a moment, in UTC unless a zone is given; raises EvaluationError."""
+    seconds = moment.nanos // NANOS
+    where: timezone | ZoneInfo | None
+    if zone is None or zone in ("", "UTC"):
+        where = UTC
+    elif ":" in zone:
+        where = _offset_zone(zone)
+    else:
+        where = _named_zone(zone)
+    if where is None:
+        raise EvaluationError(f"unknown time zone {zone}")
+    try:
+        return (_EPOCH + timedelta(seconds=seconds)).astimezone(where)
+    except OverflowError:
+        raise EvaluationError("timestamp overflow") from None

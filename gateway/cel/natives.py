@@ -1,0 +1,66 @@
+"""Objects of declared types as maps, for where expressions look at them without knowing their types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gateway.cel.names import escape
+from gateway.cel.schema_types import Declared, SchemaTypes
+from gateway.cel.types import Kind, Type
+from gateway.cel.values import KeyedList, SetList
+
+_CACHE = 2
+
+
+def holds_objects(of: Type) -> bool:
+    """Whether values of a type are or hold objects of declared types."""
+    return of.kind is Kind.STRUCT or any(map(holds_objects, of.parameters))
+
+
+def native(value: Any, of: Type, structs: SchemaTypes, frame: list[Any]) -> Any:
+    """The value with its objects as maps of what their fields are in expressions."""
+    if of.kind is Kind.STRUCT and (declared := structs.of(of.name)) is not None:
+        return _object(value, declared, frame[_CACHE])
+    if of.kind is Kind.LIST and isinstance(value, list):
+        return like(value, [native(each, of.parameters[0], structs, frame) for each in value])
+    if of.kind is Kind.MAP and isinstance(value, dict):
+        return {name: native(each, of.parameters[1], structs, frame) for name, each in value.items()}
+    return value
+
+
+def like(value: list[Any], items: list[Any]) -> list[Any]:
+    """The items as a list of the same sort; keys are known by their names in expressions."""
+    if type(value) is KeyedList:
+        return KeyedList(items, tuple(escape(key) or key for key in value.keys))
+    return SetList(items) if type(value) is SetList else items
+
+
+def _object(value: Any, declared: Declared, cache: dict[int, Any]) -> Any:
+    if type(value) is not dict or declared.fields is None:
+        return value
+    made = cache.get(-id(value))
+    if made is None:
+        made = {
+            written: _converted(found, below, cache)
+            for written, (name, below) in declared.fields.items()
+            if (found := value.get(name)) is not None
+        }
+        cache[-id(value)] = made
+    return made
+
+
+def _converted(value: Any, declared: Declared, cache: dict[int, Any]) -> Any:
+    if declared.convert is not None:
+        value = declared.convert(value, cache)
+    if declared.fields is not None:
+        return _object(value, declared, cache)
+    if declared.element is None:
+        return value
+    element = declared.element
+    if element.fields is None and element.element is None:
+        return value
+    if isinstance(value, list):
+        return like(value, [_converted(each, element, cache) for each in value])
+    if isinstance(value, dict):
+        return {name: _converted(each, element, cache) for name, each in value.items()}
+    return value

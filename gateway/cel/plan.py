@@ -1,0 +1,155 @@
+"""From a checked tree to closures that compute it: the planner, and what needs no module of its own.
+
+A closure takes a frame and gives a value or raises. What evaluation always costs is added up when planning and charged
+at once where evaluation begins, at each branch, and in each turn of a loop (`Planner.measured`); the rest is charged as
+it comes. So a rule that compares a few fields charges once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from gateway.cel.ast import Entry, ListLiteral, MapLiteral, Node, StructLiteral
+from gateway.cel.costs import LIST_BASE, MAP_BASE, STRUCT_BASE
+from gateway.cel.environment import Structs
+from gateway.cel.schema_types import SchemaTypes
+from gateway.cel.values import EvaluationError, Optional, type_name
+
+# cost so far, its limit, what was converted, then the variables
+Frame = list[Any]
+Evaluate = Callable[[Frame], Any]
+# what plans each sort of node
+Planners = Mapping[type[Node], Callable[["Planner", Any], Evaluate]]
+COST, LIMIT, CACHE, FIRST_VARIABLE = 0, 1, 2, 3
+
+
+class Constant:
+    """A closure whose value is known before."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __call__(self, frame: Frame) -> Any:
+        """See Evaluate."""
+        return self.value
+
+
+class Planner:
+    """Plans one expression. `variables` are those of its environment, in the order of the frame."""
+
+    __slots__ = ("_planners", "_scopes", "fixed", "makers", "size", "structs")
+
+    def __init__(self, variables: list[str], structs: Structs, planners: Planners) -> None:
+        self._planners = planners
+        self._scopes = [{name: at for at, name in enumerate(variables, FIRST_VARIABLE)}]
+        self.size = FIRST_VARIABLE + len(variables)
+        self.structs = structs if isinstance(structs, SchemaTypes) else None
+        self.makers = structs.maker
+        self.fixed = 0
+
+    def slot(self, name: str) -> int:
+        """Where in the frame a variable is."""
+        for scope in reversed(self._scopes):
+            if name in scope:
+                return scope[name]
+        raise KeyError(name)
+
+    def enter(self, *names: str) -> list[int]:
+        """Opens a scope with further variables and gives their slots."""
+        slots = [self.size + at for at in range(len(names))]
+        self._scopes.append(dict(zip(names, slots, strict=True)))
+        self.size += len(names)
+        return slots
+
+    def leave(self) -> None:
+        """Closes the innermost scope."""
+        self._scopes.pop()
+
+    def measured(self, node: Node, plan: Callable[[Node], Evaluate] | None = None) -> tuple[Evaluate, int]:
+        """A plan, and what it always costs, which is for the caller to charge."""
+        before, self.fixed = self.fixed, 0
+        planned = (plan or self.plan)(node)
+        cost, self.fixed = self.fixed, before
+        return planned, cost
+
+    def plan(self, node: Node) -> Evaluate:
+        """The closure that computes a node."""
+        return self._planners[type(node)](self, node)
+
+
+_NO_FRAME: Frame = []
+
+
+def _shown(value: Any) -> str:
+    return value if type(value) is str else f"{type_name(value)}({value})"
+
+
+def _build_map(entries: Sequence[tuple[Evaluate, Evaluate, bool]], frame: Frame) -> dict[Any, Any]:
+    made = dict[Any, Any]()
+    for key, value, optional in entries:
+        name, item = key(frame), value(frame)
+        if type(name) not in (str, int, bool, float) and not isinstance(name, int):
+            raise EvaluationError(f"unsupported key type: {type_name(name)}")
+        if optional:
+            if type(item) is not Optional:
+                wrong = f"cannot initialize optional entry '{name}' from non-optional value {_shown(item)}"
+                raise EvaluationError(wrong)
+            if not item.present:
+                made.pop(name, None)
+                continue
+            item = item.value
+        made[name] = item
+    return made
+
+
+def plan_list(planner: Planner, node: ListLiteral) -> Evaluate:
+    """The closure that makes a list."""
+    elements = [planner.plan(each) for each in node.elements]
+    if not node.optional and all(isinstance(each, Constant) for each in elements):
+        return Constant([each(_NO_FRAME) for each in elements])
+    planner.fixed += LIST_BASE
+    if not node.optional:
+        return lambda frame: [each(frame) for each in elements]
+    wanted = [(each, at in node.optional) for at, each in enumerate(elements)]
+
+    def evaluate(frame: Frame) -> list[Any]:
+        made = list[Any]()
+        for element, optional in wanted:
+            value = element(frame)
+            if not optional:
+                made.append(value)
+            elif type(value) is not Optional:
+                raise EvaluationError(
+                    f"cannot initialize optional list element from non-optional value {_shown(value)}"
+                )
+            elif value.present:
+                made.append(value.value)
+        return made
+
+    return evaluate
+
+
+def plan_map(planner: Planner, node: MapLiteral) -> Evaluate:
+    """The closure that makes a map."""
+    entries = [_entry(planner, each) for each in node.entries]
+    constant = all(isinstance(name, Constant) and isinstance(value, Constant) for name, value, _ in entries)
+    if constant and not any(optional for _, _, optional in entries):
+        return Constant(_build_map(entries, _NO_FRAME))
+    planner.fixed += MAP_BASE
+    return lambda frame: _build_map(entries, frame)
+
+
+def _entry(planner: Planner, entry: Entry) -> tuple[Evaluate, Evaluate, bool]:
+    return planner.plan(entry.key), planner.plan(entry.value), entry.optional
+
+
+def plan_struct(planner: Planner, node: StructLiteral) -> Evaluate:
+    """The closure that makes an object."""
+    make = planner.makers(node.name)
+    assert make is not None  # the checker refuses others
+    entries = [(Constant(each.name), planner.plan(each.value), each.optional) for each in node.fields]
+    planner.fixed += STRUCT_BASE
+    return lambda frame: make(_build_map(entries, frame))

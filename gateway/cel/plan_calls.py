@@ -1,0 +1,374 @@
+"""Plans operators and functions."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+from gateway.cel.ast import Call, Node
+from gateway.cel.conversions import FUNCTIONS as CONVERSIONS
+from gateway.cel.costs import TRAVERSAL, Cost, cost_of
+from gateway.cel.declarations import Function, Overload, functions, optional_functions
+from gateway.cel.equality import equal
+from gateway.cel.libraries import implementations
+from gateway.cel.libraries.regex import compiled
+from gateway.cel.libraries.standard import DYNAMIC
+from gateway.cel.natives import holds_objects, native
+from gateway.cel.plan import COST, LIMIT, Constant, Evaluate, Frame
+from gateway.cel.plan_attributes import is_attribute, plan_attribute
+from gateway.cel.types import Kind, Type, same
+from gateway.cel.values import CostExceeded, EvaluationError, Optional, no_overload, type_name
+
+if TYPE_CHECKING:
+    from gateway.cel.plan import Planner
+
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "_<_": operator.lt,
+    "_<=_": operator.le,
+    "_>_": operator.gt,
+    "_>=_": operator.ge,
+    "_==_": operator.eq,
+    "_!=_": operator.ne,
+}
+# the same of two closures
+_COMPARED: dict[str, Callable[[Evaluate, Evaluate], Evaluate]] = {
+    "_<_": lambda one, other: lambda frame: one(frame) < other(frame),
+    "_<=_": lambda one, other: lambda frame: one(frame) <= other(frame),
+    "_>_": lambda one, other: lambda frame: one(frame) > other(frame),
+    "_>=_": lambda one, other: lambda frame: one(frame) >= other(frame),
+    "_==_": lambda one, other: lambda frame: one(frame) == other(frame),
+    "_!=_": lambda one, other: lambda frame: one(frame) != other(frame),
+}
+_TEXT_CALLS: dict[str, Callable[[Any, Any], bool]] = {
+    "starts_with_string": str.startswith,
+    "ends_with_string": str.endswith,
+}
+# values that Python compares as CEL does
+_COMPARABLE = {Kind.INT, Kind.UINT, Kind.STRING, Kind.BYTES, Kind.BOOL, Kind.TIMESTAMP, Kind.DURATION}
+# what 0, 1, 2… characters cost to go through
+_SHORT = 256
+TRAVERSALS = tuple(ceil(length * TRAVERSAL) for length in range(_SHORT))
+
+
+def charge_length(length: int) -> int:
+    """What going through so many characters costs."""
+    return TRAVERSALS[length] if length < _SHORT else ceil(length * TRAVERSAL)
+
+
+def plan_call(planner: Planner, node: Call) -> Evaluate:
+    """The closure of an operator or a function."""
+    special = _SPECIAL.get(node.function)
+    if special is not None:
+        return special(planner, node)
+    if node.function in ("or", "orValue"):
+        return _or_value(planner, node)
+    arguments = [node.target, *node.arguments] if node.target is not None else node.arguments
+    planned = [planner.plan(each) for each in arguments]
+    if node.function in CONVERSIONS and len(planned) == 1 and isinstance(planned[0], Constant):
+        return _folded(node, planned[0])
+    if node.function == "dyn":
+        return _dyn(planner, node, planned[0])
+    if node.function in _COMPARED and (fast := _comparison(planner, node, planned)) is not None:
+        return fast
+    return _general(planner, node, planned, [each.type for each in arguments])
+
+
+def _folded(node: Call, argument: Constant) -> Constant:
+    """A conversion of a constant; raises EvaluationError, which makes the expression unusable."""
+    return Constant(_implementation(node, [])(argument.value))
+
+
+def _general(planner: Planner, node: Call, planned: list[Evaluate], types: list[Type]) -> Evaluate:
+    function = _implementation(node, types)
+    if (
+        node.function in ("matches", "find", "findAll")
+        and isinstance(planned[1], Constant)
+        and type(planned[1].value) is str
+    ):
+        compiled(planned[1].value)  # so that what is no pattern is found out before
+    overload = node.overloads[0] if len(node.overloads) == 1 else ""
+    cost = cost_of(node.function, overload)
+    if cost is None:
+        planner.fixed += 1
+        return _uncharged(function, planned)
+    return _charged(function, planned, cost)
+
+
+def _text_call(test: Callable[[Any, Any], bool], text: Evaluate, part: Evaluate) -> Evaluate:
+    """A test of a string, which costs by its length."""
+
+    def evaluate(frame: Frame) -> bool:
+        value = text(frame)
+        frame[COST] += charge_length(len(value))
+        return test(value, part(frame))
+
+    def with_constant(frame: Frame) -> bool:
+        value = text(frame)
+        length = len(value)
+        frame[COST] += TRAVERSALS[length] if length < _SHORT else charge_length(length)
+        return test(value, constant)
+
+    constant = part.value if isinstance(part, Constant) else None
+    return evaluate if constant is None else with_constant
+
+
+def _uncharged(function: Callable[..., Any], planned: list[Evaluate]) -> Evaluate:
+    match planned:
+        case []:
+            return lambda frame: function()
+        case [only]:
+            return lambda frame: function(only(frame))
+        case [Constant() as first, second]:
+            value = first.value
+            return lambda frame: function(value, second(frame))
+        case [first, Constant() as second]:
+            value = second.value
+            return lambda frame: function(first(frame), value)
+        case [first, second]:
+            return lambda frame: function(first(frame), second(frame))
+    return lambda frame: function(*[each(frame) for each in planned])
+
+
+def _charged(function: Callable[..., Any], planned: list[Evaluate], cost: Cost) -> Evaluate:
+    def evaluate(frame: Frame) -> Any:
+        values = tuple([each(frame) for each in planned])
+        result = function(*values)
+        frame[COST] += cost(values, result)
+        if frame[COST] > frame[LIMIT]:
+            raise CostExceeded
+        return result
+
+    return evaluate
+
+
+def _implementation(node: Call, types: list[Type]) -> Callable[..., Any]:
+    """The function that a call means, or one that finds it out from the arguments."""
+    dynamic = DYNAMIC.get(node.function)
+    if len(node.overloads) == 1 and not any(map(_is_dynamic, types)):
+        known = implementations().get(node.overloads[0])
+        if known is not None:
+            return known
+    if dynamic is not None:
+        return dynamic
+    return _dispatched(node)
+
+
+def _declared(name: str) -> Function:
+    return functions().get(name) or optional_functions()[name]
+
+
+def _is_dynamic(of: Type) -> bool:
+    return of.kind is Kind.DYN or any(map(_is_dynamic, of.parameters))
+
+
+def _dispatched(node: Call) -> Callable[..., Any]:
+    declared = [each for each in _declared(node.function).overloads if each.member is (node.target is not None)]
+    if len(node.overloads) == 1:
+        declared = [each for each in declared if each.id == node.overloads[0]]
+    known = implementations()
+    name = node.function
+
+    def dispatch(*values: Any) -> Any:
+        for overload in declared:
+            if len(values) == len(overload.arguments) and _takes(overload, values):
+                return known[overload.id](*values)
+        raise no_overload(f"{name}({', '.join(map(type_name, values))})")
+
+    return dispatch
+
+
+def _takes(overload: Overload, values: tuple[Any, ...]) -> bool:
+    return all(map(is_of, values, overload.arguments))
+
+
+def is_of(value: Any, wanted: Type) -> bool:
+    """Whether a value is of a type, as far as its first element tells."""
+    if wanted.kind in (Kind.DYN, Kind.PARAMETER):
+        return True
+    if type_name(value) != wanted.name:
+        return False
+    if wanted.kind is Kind.LIST:
+        return not value or is_of(value[0], wanted.parameters[0])
+    if wanted.kind is Kind.MAP:
+        first = next(iter(value.items()), None)
+        return first is None or all(map(is_of, first, wanted.parameters))
+    return True
+
+
+def _dyn(planner: Planner, node: Call, planned: Evaluate) -> Evaluate:
+    planner.fixed += 1
+    of = node.arguments[0].type
+    return as_native(planner, planned, of)
+
+
+def as_native(planner: Planner, planned: Evaluate, of: Type) -> Evaluate:
+    """A closure whose objects are maps of what their fields are in expressions."""
+    structs = planner.structs
+    if structs is None or not holds_objects(of):
+        return planned
+    return lambda frame: native(planned(frame), of, structs, frame)
+
+
+def _comparison(planner: Planner, node: Call, planned: list[Evaluate]) -> Evaluate | None:
+    first, second = (each.type for each in node.arguments)
+    if first.kind not in _COMPARABLE or first.kind is not second.kind:
+        return None
+    compare, left, right = _COMPARISONS[node.function], planned[0], planned[1]
+    if first.kind in (Kind.STRING, Kind.BYTES):
+        return _compared_texts(compare, left, right)
+    planner.fixed += 1
+    return _compared(node.function, left, right)
+
+
+def _compared(function: str, left: Evaluate, right: Evaluate) -> Evaluate:
+    if isinstance(right, Constant):
+        return _uncharged(_COMPARISONS[function], [left, right])
+    return _COMPARED[function](left, right)
+
+
+def _compared_texts(compare: Callable[[Any, Any], Any], left: Evaluate, right: Evaluate) -> Evaluate:
+    """Comparison of strings, which costs by the shorter one."""
+    if isinstance(right, Constant) and len(right.value) < _SHORT:
+        constant = right.value
+        length, most = len(constant), TRAVERSALS[len(constant)]
+
+        def with_constant(frame: Frame) -> Any:
+            value = left(frame)
+            frame[COST] += TRAVERSALS[len(value)] if len(value) < length else most
+            return compare(value, constant)
+
+        return with_constant
+
+    def evaluate(frame: Frame) -> Any:
+        one, other = left(frame), right(frame)
+        frame[COST] += charge_length(min(len(one), len(other)))
+        return compare(one, other)
+
+    return evaluate
+
+
+def _equality(planner: Planner, node: Call) -> Evaluate:
+    left, right = (planner.plan(each) for each in node.arguments)
+    first, second = (each.type for each in node.arguments)
+    negated = node.function == "_!=_"
+    compare = _COMPARISONS[node.function]
+    if first.kind is second.kind and first.kind in _COMPARABLE | {Kind.DOUBLE}:
+        if first.kind in (Kind.STRING, Kind.BYTES):
+            return _compared_texts(compare, left, right)
+        planner.fixed += 1
+        return _compared(node.function, left, right)
+    cost = cost_of(node.function, "equals")
+    assert cost is not None  # it depends on what is compared
+    if not same(first, second) or _has_special_objects(planner, first):
+        left, right = as_native(planner, left, first), as_native(planner, right, second)
+    if negated:
+        return _charged(lambda one, other: not equal(one, other), [left, right], cost)
+    return _charged(equal, [left, right], cost)
+
+
+def _has_special_objects(planner: Planner, of: Type) -> bool:
+    if of.kind is Kind.STRUCT and planner.structs is not None:
+        declared = planner.structs.of(of.name)
+        return declared is not None and declared.special
+    return any(_has_special_objects(planner, each) for each in of.parameters)
+
+
+def _logical(planner: Planner, node: Call) -> Evaluate:
+    left = planner.plan(node.arguments[0])
+    right, cost = planner.measured(node.arguments[1])
+    decisive = node.function == "_||_"
+
+    def evaluate(frame: Frame) -> Any:
+        try:
+            value = left(frame)
+            if value is decisive:
+                return decisive
+            if type(value) is not bool:
+                raise no_overload()
+        except EvaluationError:
+            frame[COST] += cost
+            try:
+                if right(frame) is decisive:
+                    return decisive
+            except EvaluationError:
+                pass
+            raise
+        frame[COST] += cost
+        other = right(frame)
+        if type(other) is not bool:
+            raise no_overload()
+        return other
+
+    return evaluate
+
+
+def _conditional(planner: Planner, node: Call) -> Evaluate:
+    condition = planner.plan(node.arguments[0])
+    chosen, chosen_cost = planner.measured(node.arguments[1], lambda each: branch(planner, each))
+    other, other_cost = planner.measured(node.arguments[2], lambda each: branch(planner, each))
+
+    def evaluate(frame: Frame) -> Any:
+        value = condition(frame)
+        if value is True:
+            frame[COST] += chosen_cost
+            return chosen(frame)
+        if value is False:
+            frame[COST] += other_cost
+            return other(frame)
+        raise no_overload()
+
+    return evaluate
+
+
+def branch(planner: Planner, node: Node) -> Evaluate:
+    """What a choice may choose: variables cost less there."""
+    return plan_attribute(planner, node, 0) if is_attribute(node) else planner.plan(node)
+
+
+def _membership(planner: Planner, node: Call) -> Evaluate:
+    value, within = (planner.plan(each) for each in node.arguments)
+    if isinstance(within, Constant) and node.overloads == ["in_list"]:
+        if not within.value:
+            return Constant(False)
+        if all(type(each) is str for each in within.value):
+            allowed = frozenset(within.value)
+            return lambda frame: value(frame) in allowed
+        if all(type(each) in (bool, int, float, str) or isinstance(each, int) for each in within.value):
+            listed = within.value
+            contained = DYNAMIC["@in"]
+            return lambda frame: contained(value(frame), listed)
+    return _general(planner, node, [value, within], [each.type for each in node.arguments])
+
+
+def _or_value(planner: Planner, node: Call) -> Evaluate:
+    """`a.or(b)` and `a.orValue(b)`, which do not compute b if a is there, and cost nothing themselves."""
+    assert node.target is not None  # they are members
+    first = planner.plan(node.target)
+    second, cost = planner.measured(node.arguments[0])
+    unwrap = node.function == "orValue"
+
+    def evaluate(frame: Frame) -> Any:
+        value = first(frame)
+        if type(value) is not Optional:
+            return value
+        if value.present:
+            return value.value if unwrap else value
+        frame[COST] += cost
+        return second(frame)
+
+    return evaluate
+
+
+_SPECIAL: dict[str, Callable[[Planner, Call], Evaluate]] = {
+    "_&&_": _logical,
+    "_||_": _logical,
+    "_?_:_": _conditional,
+    "_==_": _equality,
+    "_!=_": _equality,
+    "@in": _membership,
+    "_[_]": lambda planner, node: plan_attribute(planner, node, 1),
+    "_[?_]": lambda planner, node: plan_attribute(planner, node, 1),
+    "_?._": lambda planner, node: plan_attribute(planner, node, 1),
+}

@@ -1,0 +1,90 @@
+"""Expressions ready to be evaluated: `compile_expression` makes a `Program`, `Program.evaluate` computes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.cel.ast import Call, Comprehension, Ident, ListLiteral, Literal, MapLiteral, Node, Select, StructLiteral
+from gateway.cel.checker import check
+from gateway.cel.costs import PER_EXPRESSION
+from gateway.cel.environment import Environment
+from gateway.cel.parser import parse
+from gateway.cel.plan import Constant, Evaluate, Frame, Planner, Planners, plan_list, plan_map, plan_struct
+from gateway.cel.plan_attributes import plan_attribute, plan_ident, plan_presence
+from gateway.cel.plan_calls import plan_call
+from gateway.cel.plan_folds import plan_fold
+from gateway.cel.types import Type
+from gateway.cel.validators import validate
+from gateway.cel.values import CostExceeded, EvaluationError
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of an evaluation: a value, or why there is none; and what it cost."""
+
+    value: Any
+    error: str
+    cost: int
+
+
+@dataclass(slots=True, eq=False)
+class Program:
+    """A compiled expression: the type of its value, its checked tree, and the closure that computes it."""
+
+    text: str
+    type: Type
+    tree: Node
+    variables: list[str]
+    size: int
+    fixed: int
+    run: Evaluate
+
+    def evaluate(self, variables: Mapping[str, Any], limit: int = PER_EXPRESSION) -> Outcome:
+        """Computes the expression; it is given up when it costs more than `limit`."""
+        frame: Frame = [self.fixed, limit, {}, *map(variables.get, self.variables)]
+        frame += [None] * (self.size - len(frame))
+        try:
+            value = self.run(frame)
+            if frame[0] > limit:
+                raise CostExceeded
+        except EvaluationError as error:
+            return Outcome(None, str(error), frame[0])
+        except CostExceeded as error:
+            return Outcome(None, str(error), frame[0])
+        except RecursionError:
+            return Outcome(None, "internal error: the expression nests too deeply", frame[0])
+        return Outcome(value, "", frame[0])
+
+
+_PLANNERS: Planners = {
+    Literal: lambda planner, node: Constant(node.value),
+    Ident: plan_ident,
+    Select: lambda planner, node: plan_presence(planner, node) if node.test_only else plan_attribute(planner, node, 1),
+    Call: plan_call,
+    ListLiteral: plan_list,
+    MapLiteral: plan_map,
+    Comprehension: plan_fold,
+    StructLiteral: plan_struct,
+}
+
+
+class InstantiationError(Exception):
+    """An expression is well typed, but a constant in it has no value."""
+
+
+def compile_expression(text: str, environment: Environment) -> Program:
+    """Parses, checks and plans an expression.
+
+    Raises CompilationError (worded as cel-go does) and InstantiationError.
+    """
+    tree = check(text, parse(text), environment)
+    validate(text, tree)
+    variables = list(environment.variables)
+    planner = Planner(variables, environment.structs, _PLANNERS)
+    try:
+        run, fixed = planner.measured(tree)
+    except EvaluationError as error:
+        raise InstantiationError(str(error)) from None
+    return Program(text, tree.type, tree, variables, planner.size, fixed, run)

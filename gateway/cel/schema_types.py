@@ -1,0 +1,260 @@
+"""The types that expressions see in the values of a structural schema (page "Validation rules").
+
+A `Declared` says what a schema's values are in CEL, how large they may be, and how their JSON becomes CEL values.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.cel.moments import parse_long_duration, parse_timestamp
+from gateway.cel.names import RESERVED, escape
+from gateway.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    DYN,
+    INT,
+    STRING,
+    TIMESTAMP,
+    Type,
+    list_of,
+    map_of,
+    struct,
+)
+from gateway.cel.values import EvaluationError, KeyedList, SetList
+from gateway.jsontypes import JsonObject
+
+LARGEST_REQUEST = 3 * 1024 * 1024
+# kept for one evaluation: lists that were converted, by the identity of what they were made from
+Cache = dict[int, Any]
+Convert = Callable[[Any, Cache], Any]
+
+
+@dataclass(slots=True, eq=False)
+class Declared:
+    """What a schema declares: a scalar's type, or an object's fields, or the values of a list or map."""
+
+    scalar: Type | None = None
+    # by their names in expressions: the property's name and what it is
+    fields: dict[str, tuple[str, Declared]] | None = None
+    element: Declared | None = None
+    is_map: bool = False
+    most: int = 0
+    smallest: int = 2
+    convert: Convert | None = None
+    # whether values of this type, or in them, are other than their JSON
+    special: bool = False
+
+
+def declare(schema: JsonObject, *, root: bool = False) -> Declared | None:
+    """What a schema's values are in expressions; None if they are not seen there.
+
+    `root`: it is the schema of a whole object, which has its kind and some metadata in any case.
+    """
+    if schema.get("x-kubernetes-int-or-string"):
+        most = schema.get("maxLength")
+        return Declared(DYN, most=LARGEST_REQUEST - 2 if most is None else max(most, 0) * 4, smallest=1)
+    match schema.get("type"):
+        case "object":
+            return _object(schema, root)
+        case "array":
+            return _array(schema)
+        case "string":
+            return _string(schema)
+        case "boolean":
+            return Declared(BOOL, smallest=4)
+        case "number":
+            return Declared(DOUBLE, smallest=1, convert=_double, special=True)
+        case "integer":
+            return Declared(INT, smallest=1)
+    return None
+
+
+def _object(schema: JsonObject, root: bool) -> Declared | None:
+    additional = schema.get("additionalProperties")
+    if isinstance(additional, dict) and not (root and _root_properties(schema)):
+        return _map(schema, additional)
+    if isinstance(additional, dict):
+        return _map(schema, additional)
+    properties = _root_properties(schema) if root else schema.get("properties") or {}
+    required = set(schema.get("required") or ())
+    fields, smallest, special = dict[str, tuple[str, Declared]](), 2, False
+    for name, below in properties.items():
+        declared = declare(below, root=bool(below.get("x-kubernetes-embedded-resource")))
+        if declared is None:
+            continue
+        if (written := escape(name)) is not None:
+            fields[written] = (name, declared)
+        if name in required and below.get("default") is None:
+            smallest += len(name.encode()) + declared.smallest + 4
+        special = special or declared.special
+    return Declared(fields=fields, smallest=smallest, special=special)
+
+
+def _root_properties(schema: JsonObject) -> JsonObject:
+    text = {"type": "string"}
+    metadata = {"type": "object", "properties": {"name": text, "generateName": text}}
+    return {**(schema.get("properties") or {}), "kind": text, "apiVersion": text, "metadata": metadata}
+
+
+def _map(schema: JsonObject, values: JsonObject) -> Declared | None:
+    element = declare(values, root=bool(values.get("x-kubernetes-embedded-resource")))
+    if element is None:
+        return None
+    most = schema.get("maxProperties")
+    most = (LARGEST_REQUEST - 2) // (element.smallest + 6) if most is None else max(most, 0)
+    convert = None if element.convert is None else _map_converter(element.convert)
+    return Declared(element=element, is_map=True, most=most, convert=convert, special=element.special)
+
+
+def _array(schema: JsonObject) -> Declared | None:
+    items = schema.get("items")
+    if not isinstance(items, dict):
+        return None
+    element = declare(items, root=bool(items.get("x-kubernetes-embedded-resource")))
+    if element is None:
+        return None
+    most = schema.get("maxItems")
+    most = (LARGEST_REQUEST - 2) // (element.smallest + 1) if most is None else max(most, 0)
+    convert = _list_converter(element.convert, schema)
+    return Declared(element=element, most=most, convert=convert, special=element.special or convert is not None)
+
+
+def _string(schema: JsonObject) -> Declared:
+    most = schema.get("maxLength")
+    match schema.get("format"):
+        case "byte":
+            size = LARGEST_REQUEST - 2 if most is None else max(most, 0)
+            return Declared(BYTES, most=size, smallest=2, convert=_bytes, special=True)
+        case "duration":
+            return Declared(DURATION, most=32, smallest=3, convert=_duration, special=True)
+        case "date":
+            return Declared(TIMESTAMP, most=12, smallest=12, convert=_date, special=True)
+        case "date-time":
+            return Declared(TIMESTAMP, most=32, smallest=21, convert=_moment, special=True)
+    if most is not None:
+        return Declared(STRING, most=max(most, 0) * 4, smallest=2)
+    if allowed := schema.get("enum"):
+        longest = max((len(each.encode()) for each in allowed if isinstance(each, str)), default=0)
+        return Declared(STRING, most=longest, smallest=2)
+    return Declared(STRING, most=LARGEST_REQUEST - 2, smallest=2)
+
+
+def _double(value: Any, cache: Cache) -> Any:
+    return float(value) if type(value) is int else value
+
+
+def _bytes(value: Any, cache: Cache) -> Any:
+    if type(value) is not str:
+        return value
+    try:
+        return base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError):
+        raise EvaluationError(f"Invalid byte formatted string {value}: illegal base64 data") from None
+
+
+def _duration(value: Any, cache: Cache) -> Any:
+    if type(value) is not str:
+        return value
+    if (length := parse_long_duration(value)) is None:
+        raise EvaluationError(f"Invalid duration {value}: unable to parse {value} as duration")
+    return length
+
+
+def _date(value: Any, cache: Cache) -> Any:
+    return _moment(f"{value}T00:00:00Z", cache) if type(value) is str else value
+
+
+def _moment(value: Any, cache: Cache) -> Any:
+    if type(value) is not str:
+        return value
+    moment = parse_timestamp(value) or parse_timestamp(f"{value}Z")
+    if moment is None:
+        raise EvaluationError(f"Invalid date-time formatted string {value}: cannot parse")
+    return moment
+
+
+def _list_converter(element: Convert | None, schema: JsonObject) -> Convert | None:
+    kind = schema.get("x-kubernetes-list-type")
+    keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
+    if element is None and kind not in ("set", "map"):
+        return None
+
+    def make(items: list[Any], cache: Cache) -> list[Any]:
+        if element is not None:
+            items = [None if each is None else element(each, cache) for each in items]
+        if kind == "set":
+            return SetList(items)
+        return KeyedList(items, keys) if kind == "map" else items
+
+    return _cached(make)
+
+
+def _map_converter(element: Convert) -> Convert:
+    def make(pairs: dict[str, Any], cache: Cache) -> dict[str, Any]:
+        return {name: None if each is None else element(each, cache) for name, each in pairs.items()}
+
+    return _cached(make)
+
+
+def _cached(make: Convert) -> Convert:
+    def convert(value: Any, cache: Cache) -> Any:
+        if type(value) is not list and type(value) is not dict:
+            return value
+        made = cache.get(id(value))
+        if made is None:
+            made = cache[id(value)] = make(value, cache)
+        return made
+
+    return convert
+
+
+class SchemaTypes:
+    """The object types of one schema: the root's name, and the ways from it."""
+
+    __slots__ = ("_known", "root", "type")
+
+    def __init__(self, root: Declared, name: str = "selfType") -> None:
+        self.root = root
+        self._known = dict[str, Declared]()
+        self.type = self._named(root, name)
+
+    def _named(self, declared: Declared, name: str) -> Type:
+        if declared.scalar is not None:
+            return declared.scalar
+        if declared.element is not None:
+            inner = self._named(declared.element, f"{name}.@{'elem' if declared.is_map else 'idx'}")
+            return map_of(STRING, inner) if declared.is_map else list_of(inner)
+        self._known[name] = declared
+        return struct(name)
+
+    def known(self, name: str) -> bool:
+        """See Structs."""
+        return name in self._known
+
+    def declared(self, name: str, field: str) -> tuple[str, Declared] | None:
+        """The property that a field means, and what it is."""
+        fields = self._known[name].fields if name in self._known else None
+        if fields is None:
+            return None
+        if field not in fields and field in RESERVED:
+            field = f"__{field}__"
+        return fields.get(field)
+
+    def of(self, name: str) -> Declared | None:
+        """What an object type is."""
+        return self._known.get(name)
+
+    def maker(self, name: str) -> None:
+        """See Structs: objects of schemas cannot be made."""
+
+    def field(self, name: str, field: str) -> Type | None:
+        """See Structs."""
+        found = self.declared(name, field)
+        return None if found is None else self._named(found[1], f"{name}.{field}")

@@ -1,0 +1,138 @@
+"""Whether a value of one type may stand where another type is wanted, and what type parameters become
+(cel-spec, "Gradual type checking"; the order of its rules is that of cel-go's checker)."""
+
+from __future__ import annotations
+
+from gateway.cel.types import DYN, Kind, Type, is_optional, same
+
+_NULLABLE = {Kind.OPAQUE, Kind.STRUCT, Kind.DURATION, Kind.TIMESTAMP}
+_CONTAINERS = {Kind.OPAQUE, Kind.LIST, Kind.MAP}
+_UNKNOWN = {Kind.DYN, Kind.ERROR}
+
+Bindings = dict[str, Type]
+
+
+class Substitutions:
+    """What the type parameters of an expression are found to be."""
+
+    __slots__ = ("_bound", "_count")
+
+    def __init__(self) -> None:
+        self._bound: Bindings = {}
+        self._count = 0
+
+    def fresh(self) -> Type:
+        """A type parameter that nothing is known of."""
+        self._count += 1
+        return Type(Kind.PARAMETER, f"_var{self._count - 1}")
+
+    def assignable(self, one: Type, other: Type) -> bool:
+        """Whether `one` may stand for `other`; remembers what follows from that."""
+        if one is other and not one.generic:
+            return True
+        return self.all_assignable([one], [other])
+
+    def all_assignable(self, given: list[Type], wanted: list[Type]) -> bool:
+        """Whether all of `given` may stand for all of `wanted`; remembers what follows from that."""
+        if len(given) != len(wanted):
+            return False
+        kept = dict(self._bound)
+        for one, other in zip(given, wanted, strict=True):
+            if not self._assignable(one, other):
+                self._bound = kept
+                return False
+        return True
+
+    def _assignable(self, one: Type, other: Type) -> bool:
+        if other.kind is Kind.PARAMETER:
+            valid, bound = self._substitutes(one, other)
+            if valid or bound:
+                return valid
+        if one.kind is Kind.PARAMETER:
+            return self._substitutes(other, one)[0]
+        if one.kind in _UNKNOWN or other.kind in _UNKNOWN:
+            return True
+        if one.kind is Kind.NULL:
+            return other.kind in _NULLABLE or other.kind is Kind.NULL
+        if other.kind is Kind.NULL:
+            return one.kind in _NULLABLE
+        if one.kind is not other.kind:
+            return False
+        if one.kind is Kind.TYPE:
+            return True
+        if one.kind in _CONTAINERS:
+            if one.name != other.name or len(one.parameters) != len(other.parameters):
+                return False
+            return all(map(self._assignable, one.parameters, other.parameters))
+        return one.name == other.name
+
+    def _substitutes(self, one: Type, parameter: Type) -> tuple[bool, bool]:
+        """Whether `one` may be what `parameter` is, and whether that is known to be something."""
+        if same(one, parameter):
+            return True, True
+        known = self._bound.get(parameter.name)
+        if known is not None:
+            if same(one, known):
+                return True, True
+            if self._assignable(one, known):
+                general = most_general(one, known)
+                if self._apart(parameter, general):
+                    self._bound[parameter.name] = general
+                return True, True
+            return False, True
+        if self._apart(parameter, one):
+            self._bound[parameter.name] = one
+            return True, False
+        return False, False
+
+    def _apart(self, parameter: Type, within: Type) -> bool:
+        if same(parameter, within):
+            return False
+        if within.kind is Kind.PARAMETER:
+            known = self._bound.get(within.name)
+            return known is None or self._apart(parameter, known)
+        return all(self._apart(parameter, each) for each in within.parameters)
+
+    def apply(self, to: Type, *, final: bool = False) -> Type:
+        """A type with what is known put in; with `final`, dyn where nothing is."""
+        if not to.generic:
+            return to
+        if to.kind is Kind.PARAMETER:
+            known = self._bound.get(to.name)
+            if known is not None:
+                return self.apply(known, final=final)
+            return DYN if final else to
+        return Type(to.kind, to.name, *(self.apply(each, final=final) for each in to.parameters))
+
+
+def rename(of: Type, names: dict[str, Type]) -> Type:
+    """A type with other parameters."""
+    if not of.generic:
+        return of
+    if of.kind is Kind.PARAMETER:
+        return names[of.name]
+    return Type(of.kind, of.name, *(rename(each, names) for each in of.parameters))
+
+
+def most_general(one: Type, other: Type) -> Type:
+    """The type of the two that says less."""
+    return one if _says_no_more(one, other) else other
+
+
+def _says_no_more(one: Type, other: Type) -> bool:
+    if one.kind in (Kind.DYN, Kind.PARAMETER):
+        return True
+    if other.kind in (Kind.DYN, Kind.PARAMETER) or one.kind is not other.kind:
+        return False
+    if one.kind is Kind.TYPE:
+        return True
+    if one.kind in _CONTAINERS:
+        if one.name != other.name or len(one.parameters) != len(other.parameters):
+            return False
+        return all(map(_says_no_more, one.parameters, other.parameters))
+    return same(one, other)
+
+
+def unwrapped(of: Type) -> tuple[Type, bool]:
+    """What an optional type is an option of, and whether it is one."""
+    return (of.parameters[0], True) if is_optional(of) else (of, False)

@@ -1,0 +1,144 @@
+"""The values that expressions work on, where JSON's own do not do (cel-spec, "Values").
+
+int, float, str, bool, None, bytes, list and dict are themselves. Failures of evaluation are exceptions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.cel.types import Type
+
+INT_MIN, INT_MAX, UINT_MAX = -(1 << 63), (1 << 63) - 1, (1 << 64) - 1
+NANOS = 1_000_000_000
+# the years 1 to 9999
+EARLIEST, LATEST = -62135596800, 253402300799
+
+Json = Any
+
+
+class EvaluationError(Exception):
+    """An expression has no value; `str()` is why, in cel-go's words."""
+
+
+class CostExceeded(Exception):
+    """An expression used more than its budget."""
+
+    def __init__(self) -> None:
+        super().__init__("operation cancelled: actual cost limit exceeded")
+
+
+def no_overload(function: str = "") -> EvaluationError:
+    """What a call fails with whose arguments have other types than any overload."""
+    return EvaluationError(f"no such overload: {function}" if function else "no such overload")
+
+
+class Uint(int):
+    """An unsigned integer."""
+
+    __slots__ = ()
+
+
+@dataclass(slots=True, frozen=True, order=True)
+class Timestamp:
+    """A moment, in nanoseconds since 1970, and how far from UTC it was written."""
+
+    nanos: int
+    offset: int = 0
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Timestamp and self.nanos == other.nanos
+
+    def __hash__(self) -> int:
+        return hash(self.nanos)
+
+
+@dataclass(slots=True, frozen=True, order=True)
+class Duration:
+    """A length of time in nanoseconds."""
+
+    nanos: int
+
+
+@dataclass(slots=True, frozen=True, eq=False)
+class Optional:
+    """A value that may be absent; `gateway.cel.equality.equal` compares two."""
+
+    value: Any = None
+    present: bool = True
+
+
+NONE = Optional(present=False)
+
+
+@dataclass(slots=True, frozen=True)
+class TypeValue:
+    """The value that stands for a type."""
+
+    name: str
+
+
+class SetList(list[Any]):
+    """A list whose order means nothing (x-kubernetes-list-type: set)."""
+
+    __slots__ = ()
+
+
+class KeyedList(list[Any]):
+    """A list of objects that `keys` tell apart (x-kubernetes-list-type: map)."""
+
+    __slots__ = ("keys",)
+
+    def __init__(self, items: list[Any], keys: tuple[str, ...]) -> None:
+        super().__init__(items)
+        self.keys = keys
+
+
+_NAMES: dict[type, str] = {
+    bool: "bool",
+    int: "int",
+    Uint: "uint",
+    float: "double",
+    str: "string",
+    bytes: "bytes",
+    type(None): "null_type",
+    list: "list",
+    SetList: "list",
+    KeyedList: "list",
+    tuple: "list",
+    dict: "map",
+    Timestamp: "google.protobuf.Timestamp",
+    Duration: "google.protobuf.Duration",
+    Optional: "optional_type",
+    TypeValue: "type",
+}
+
+
+def register(kind: type, name: str) -> None:
+    """Makes values of a Python type known as being of the CEL type `name`."""
+    _NAMES[kind] = name
+
+
+def type_name(value: Any) -> str:
+    """The name of a value's type at run time."""
+    return _NAMES.get(type(value), "unknown")
+
+
+def type_value(declared: Type) -> TypeValue:
+    """The value that stands for a declared type."""
+    return TypeValue(declared.name)
+
+
+def in_int_range(number: int) -> int:
+    """The number, if it fits 64 bits; raises EvaluationError."""
+    if INT_MIN <= number <= INT_MAX:
+        return number
+    raise EvaluationError("integer overflow")
+
+
+def in_uint_range(number: int) -> Uint:
+    """The number, if it fits 64 bits without a sign; raises EvaluationError."""
+    if 0 <= number <= UINT_MAX:
+        return Uint(number)
+    raise EvaluationError("unsigned integer overflow")

@@ -1,0 +1,32 @@
+"""What a controller is: it is told what happens, fills queues with keys, and looks at them one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from gateway.config import Settings
+from gateway.controllers.actor import Actor
+from gateway.controllers.observing import Follower
+from gateway.controllers.queue import Work
+
+
+class Controller(Follower, Protocol):
+    """A controller as those who run it see it."""
+
+    def works(self) -> list[Work]:
+        """What it does, each with a queue of its own."""
+        ...
+
+    def kinds_changed(self) -> None:
+        """Other resources are served than before."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What controllers are made with. `act` gives the hands of a service account of kube-system."""
+
+    settings: Settings
+    act: Callable[[str], Actor]

@@ -1,0 +1,227 @@
+"""The namespace controller: what is in a namespace that is being deleted goes, kind by kind, and then itself.
+
+Pods go first, and nothing else until they are gone. What remains is told in the namespace's conditions (page
+"Namespaces"; the conditions and their wording are those of kube-controller-manager).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from gateway.controllers.actor import Actor
+from gateway.controllers.queue import Work, WorkQueue
+from gateway.endpoints.endpoint import Endpoint
+from gateway.http.status import StatusError
+from gateway.jsontypes import JsonObject, loads
+from gateway.kinds.metadata import now_text
+from gateway.writing.options import DeleteOptions
+from storage.entry import Change, ChangeType, Entry
+from storage.errors import StorageError
+
+FINALIZER = "kubernetes"
+AT_ONCE = 8  # deletions at the same time: requests get their turn between them
+SETTLE = 0.02  # seconds after a deletion in a namespace until it is looked at again: others follow mostly
+PATIENCE = 15.0  # seconds until it is looked at again even if nothing was seen to happen
+
+# condition -> reason and message when all is well
+_WELL = {
+    "NamespaceDeletionDiscoveryFailure": ("ResourcesDiscovered", "All resources successfully discovered"),
+    "NamespaceDeletionGroupVersionParsingFailure": (
+        "ParsedGroupVersions",
+        "All legacy kube types successfully parsed",
+    ),
+    "NamespaceDeletionContentFailure": (
+        "ContentDeleted",
+        "All content successfully deleted, may be waiting on finalization",
+    ),
+    "NamespaceContentRemaining": ("ContentRemoved", "All content successfully removed"),
+    "NamespaceFinalizersRemaining": ("ContentHasNoFinalizers", "All content-preserving finalizers finished"),
+}
+
+
+@dataclass(slots=True)
+class Remains:
+    """What is left in a namespace after everything in it was deleted."""
+
+    resources: Counter[str] = field(default_factory=Counter)  # by "pods."
+    finalizers: Counter[str] = field(default_factory=Counter)
+    failures: list[str] = field(default_factory=list)
+
+
+class Namespaces:
+    """The controller."""
+
+    def __init__(self, actor: Actor) -> None:
+        self.queue: WorkQueue[str] = WorkQueue("namespace", max_delay=60.0)
+        self._actor = actor
+        self._root = actor.endpoints.services.store.cache.root
+        self._prefix = self._root + b"namespaces/"
+        self._ending: set[bytes] = set()  # namespaces whose contents are being deleted
+
+    def works(self) -> list[Work]:
+        return [Work(self.queue, self.reconcile, 10)]
+
+    def kinds_changed(self) -> None:
+        for name in self._ending:
+            self.queue.add(name.decode())
+
+    # what is seen
+
+    def follows(self, prefix: bytes) -> bool:
+        return True
+
+    def begin(self, prefix: bytes, keys: set[bytes]) -> None:
+        if prefix == self._prefix:
+            self._ending.clear()
+
+    def state(self, prefix: bytes, entry: Entry) -> None:
+        if prefix == self._prefix and b'"deletionTimestamp"' in entry.tail:
+            self._ends(entry)
+
+    def change(self, prefix: bytes, change: Change) -> None:
+        if prefix == self._prefix:
+            if change.type is ChangeType.DELETED:
+                self._ending.discard(change.key[len(prefix) :])
+            elif b'"deletionTimestamp"' in change.entry.tail:
+                self._ends(change.entry)
+        elif self._ending and change.type is not ChangeType.MODIFIED:
+            namespace = change.key[len(prefix) :].partition(b"/")[0]
+            if namespace in self._ending:
+                self.queue.add_after(namespace.decode(), SETTLE)
+
+    def _ends(self, entry: Entry) -> None:
+        obj = loads(b"{" + entry.tail)
+        if obj["metadata"].get("deletionTimestamp") and FINALIZER in (obj.get("spec") or {}).get("finalizers", ()):
+            name = entry.key[len(self._prefix) :]
+            if name not in self._ending:
+                self._ending.add(name)
+                self.queue.add(name.decode())
+
+    # what is done
+
+    async def reconcile(self, name: str) -> None:
+        """Deletes what is in a namespace that is being deleted, and gives it free when nothing is left."""
+        namespaces = self._actor.of("", "v1", "namespaces")
+        stored = await namespaces.store.latest(namespaces.key("", name))
+        if stored is None:
+            return
+        namespace = namespaces.parse(stored.value)
+        uid = namespace["metadata"]["uid"]
+        if not namespace["metadata"].get("deletionTimestamp"):
+            return
+        if FINALIZER not in (namespace.get("spec") or {}).get("finalizers", ()):
+            return
+        remains = await self._empty(name)
+        await self._actor.change(
+            self._actor.of("", "v1", "namespaces", "status"), name, name, lambda obj: tell(obj, remains), uid=uid
+        )
+        if remains.failures:
+            raise RuntimeError(remains.failures[0])
+        if remains.resources:
+            self.queue.add_after(name, PATIENCE)
+            return
+        await self._actor.change(self._actor.of("", "v1", "namespaces", "finalize"), name, name, _release, uid=uid)
+
+    async def _empty(self, name: str) -> Remains:
+        """Deletes everything in a namespace: pods, and when those are gone everything else."""
+        remains = Remains()
+        pods = self._actor.of("", "v1", "pods")
+        await self._delete_all(pods, name, remains)
+        if remains.resources:
+            return remains
+        for resource in list(self._actor.endpoints.registry.stored()):
+            if resource.namespaced and "delete" in resource.verbs and resource.model is not pods.resource.model:
+                await self._delete_all(self._actor.endpoints.of_resource(resource), name, remains)
+        return remains
+
+    async def _delete_all(self, endpoint: Endpoint, namespace: str, remains: Remains) -> None:
+        prefix = endpoint.collection(namespace)
+        await endpoint.store.reads.fresh()
+        failures = await self._delete_each(endpoint, namespace, endpoint.store.cached_entries(prefix))
+        if failures is None:
+            return
+        remains.failures += failures
+        await endpoint.store.reads.fresh()
+        left = endpoint.store.cached_entries(prefix)
+        if left:
+            resource = endpoint.resource
+            remains.resources[f"{resource.resource}.{resource.group}"] = len(left)
+            for entry in left:
+                if b'"finalizers":[' in entry.tail:
+                    remains.finalizers.update(loads(b"{" + entry.tail)["metadata"].get("finalizers") or ())
+
+    async def _delete_each(self, endpoint: Endpoint, namespace: str, entries: list[Entry]) -> list[str] | None:
+        """Deletes objects, some at the same time; why it failed, each reason once. None when there was nothing."""
+        if not entries:
+            return None
+        failures: dict[str, None] = {}
+        pending = iter(entries)
+
+        async def worker() -> None:
+            for entry in pending:
+                options = DeleteOptions(propagation="Background")
+                object_name = entry.key.rpartition(b"/")[2].decode()
+                try:
+                    await self._actor.delete(endpoint, namespace, object_name, options)
+                except (StatusError, StorageError) as error:
+                    failures.setdefault(str(error))
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(AT_ONCE, len(entries))):
+                group.create_task(worker())
+        return list(failures)
+
+
+def _release(namespace: JsonObject) -> bool:
+    finalizers = (namespace.get("spec") or {}).get("finalizers") or []
+    if FINALIZER not in finalizers:
+        return False
+    namespace["spec"]["finalizers"] = [name for name in finalizers if name != FINALIZER]
+    return True
+
+
+def tell(namespace: JsonObject, remains: Remains) -> bool:
+    """Puts what remains into a namespace's conditions; whether that changes them."""
+    status = namespace.setdefault("status", {})
+    changed: bool = status.get("phase") != "Terminating"
+    status["phase"] = "Terminating"
+    conditions: list[JsonObject] = status.setdefault("conditions", [])
+    present = {condition.get("type"): condition for condition in conditions}
+    trouble = _trouble(remains)
+    for kind, well in _WELL.items():
+        reason, message = trouble.get(kind, well)
+        wanted = {"status": "True" if kind in trouble else "False", "reason": reason, "message": message}
+        condition = present.get(kind)
+        if condition is None:
+            conditions.append({"type": kind, "lastTransitionTime": now_text(), **wanted})
+        elif any(condition.get(key) != value for key, value in wanted.items()):
+            if condition.get("status") != wanted["status"]:
+                condition["lastTransitionTime"] = now_text()
+            condition.update(wanted)
+        else:
+            continue
+        changed = True
+    return changed
+
+
+def _trouble(remains: Remains) -> dict[str, tuple[str, str]]:
+    """The conditions that are not as they should be, with reason and message."""
+    found = {}
+    if remains.failures:
+        text = f"Failed to delete all resource types, {len(remains.failures)} remaining: {_joined(remains.failures)}"
+        found["NamespaceDeletionContentFailure"] = ("ContentDeletionFailed", text)
+    if remains.resources:
+        listed = _joined(f"{name} has {count} resource instances" for name, count in remains.resources.items())
+        found["NamespaceContentRemaining"] = ("SomeResourcesRemain", f"Some resources are remaining: {listed}")
+    if remains.finalizers:
+        listed = _joined(f"{name} in {count} resource instances" for name, count in remains.finalizers.items())
+        text = f"Some content in the namespace has finalizers remaining: {listed}"
+        found["NamespaceFinalizersRemaining"] = ("SomeFinalizersRemain", text)
+    return found
+
+
+def _joined(texts: Iterable[str]) -> str:
+    return ", ".join(sorted(texts))

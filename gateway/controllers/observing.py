@@ -1,0 +1,147 @@
+"""What happens to the objects of every resource, told to the controllers in order and in pieces that hold up nobody.
+
+It listens to each cache, so that nothing is polled and nothing is told twice; resources that come and go are followed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Protocol
+
+from gateway.endpoints.endpoint import Endpoint
+from gateway.endpoints.table import Endpoints
+from storage.cache import ResourceCache
+from storage.entry import Change, Entry
+
+logger = logging.getLogger(__name__)
+
+SLICE = 0.003  # seconds of work between turns of others
+
+
+class Follower(Protocol):
+    """Who is told. A resource is named by the prefix of its keys."""
+
+    def follows(self, prefix: bytes) -> bool:
+        """Whether it wants to be told of a resource."""
+        ...
+
+    def begin(self, prefix: bytes, keys: set[bytes]) -> None:
+        """All objects of a resource are told next: these. Others are gone, without a word of their deletion."""
+        ...
+
+    def state(self, prefix: bytes, entry: Entry) -> None:
+        """An object that is there."""
+        ...
+
+    def change(self, prefix: bytes, change: Change) -> None:
+        """What has happened to an object."""
+        ...
+
+
+class Observer:
+    """Tells followers the state of each resource, and what changes."""
+
+    def __init__(self, endpoints: Endpoints, followers: Sequence[Follower]) -> None:
+        self._endpoints, self._followers = endpoints, followers
+        self._caches: dict[bytes, tuple[ResourceCache, Callable[[], None]]] = {}
+        self._told: deque[tuple[ResourceCache, Change | None]] = deque()
+        self._arrived = asyncio.Event()
+        self._running = False
+        self.resources: dict[bytes, Endpoint] = {}  # by the prefix of their keys
+
+    @property
+    def idle(self) -> bool:
+        """Whether everything has been told."""
+        return not self._told
+
+    def attach(self) -> None:
+        """Follows the resources that are served now. To be called once more when they have changed."""
+        if not self._running:
+            return
+        self.resources = {}
+        for resource in self._endpoints.registry.stored():
+            endpoint = self._endpoints.of_resource(resource)
+            self.resources[endpoint.cache.spec.prefix] = endpoint
+        for prefix, endpoint in self.resources.items():
+            known = self._caches.get(prefix)
+            if known is not None and known[0] is not endpoint.cache:
+                known[1]()
+                known = None
+            if known is None:
+                cache = endpoint.cache
+                self._caches[prefix] = cache, cache.listen(partial(self._tell, cache))
+                self._tell(cache, None)
+        for prefix in self._caches.keys() - self.resources.keys():
+            cache, end = self._caches.pop(prefix)
+            end()
+            self._tell(cache, None)
+
+    async def run(self) -> None:
+        """Tells everything from the state on, until cancelled."""
+        self._running = True
+        try:
+            self.attach()
+            while True:
+                await self._arrived.wait()
+                self._arrived.clear()
+                await self._drain()
+        finally:
+            self._running = False
+            for _, end in self._caches.values():
+                end()
+            self._caches.clear()
+            self._told.clear()
+
+    def _tell(self, cache: ResourceCache, change: Change | None) -> None:
+        self._told.append((cache, change))
+        self._arrived.set()
+
+    async def _drain(self) -> None:
+        pause = time.monotonic() + SLICE
+        while self._told:
+            cache, change = self._told[0]
+            if change is None:
+                await self._tell_state(cache)
+            else:
+                self._tell_change(cache.spec.prefix, change)
+            self._told.popleft()
+            if time.monotonic() > pause:
+                await asyncio.sleep(0)
+                pause = time.monotonic() + SLICE
+
+    def _following(self, prefix: bytes) -> Iterable[Follower]:
+        return [each for each in self._followers if each.follows(prefix)]
+
+    def _tell_change(self, prefix: bytes, change: Change) -> None:
+        readable = change.readable() if change.corrupt else change
+        if readable is None:
+            return
+        for follower in self._following(prefix):
+            try:
+                follower.change(prefix, readable)
+            except Exception:
+                logger.exception("a controller could not take in a change", extra={"key": change.key.decode()})
+
+    async def _tell_state(self, cache: ResourceCache) -> None:
+        prefix = cache.spec.prefix
+        following = self._following(prefix)
+        if not following:
+            return
+        entries = [] if cache.closed else cache.slice(0, len(cache))
+        keys = {entry.key for entry in entries}
+        for follower in following:
+            follower.begin(prefix, keys)
+        pause = time.monotonic() + SLICE
+        for entry in entries:
+            readable = entry.readable
+            if readable is not None:
+                for follower in following:
+                    follower.state(prefix, readable)
+            if time.monotonic() > pause:
+                await asyncio.sleep(0)
+                pause = time.monotonic() + SLICE

@@ -1,0 +1,125 @@
+"""Whether the owners of an object exist: looked up by name and kind, and taken for absent only when etcd says so."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from enum import Enum
+
+from gateway.controllers.ownership import Owner, policy_of, uid_of
+from gateway.endpoints.endpoint import Endpoint
+from gateway.endpoints.table import Endpoints
+from gateway.jsontypes import JsonObject, loads
+from gateway.writing.deletion import FOREGROUND
+from storage.entry import Entry
+
+REMEMBERED = 4096  # absent owners; a uid never comes back
+
+
+class UnknownKind(Exception):
+    """An owner's kind is not served, at least not in that version: nobody knows whether the owner exists."""
+
+
+class ClusterScoped(Exception):
+    """An object without a namespace refers to an owner that has one: it is nobody's dependent."""
+
+
+class Presence(Enum):
+    """What is known of an owner."""
+
+    THERE = "there"
+    WAITING = "waiting"  # for its dependents, to be gone itself
+    ABSENT = "absent"
+
+
+@dataclass(slots=True)
+class Classified:
+    """An object's owner references by what is known of them."""
+
+    solid: list[Owner] = field(default_factory=list)
+    waiting: list[Owner] = field(default_factory=list)
+    absent: list[Owner] = field(default_factory=list)
+
+
+class Owners:
+    """Looks owners up."""
+
+    def __init__(self, endpoints: Endpoints) -> None:
+        self._endpoints = endpoints
+        self._absent: OrderedDict[tuple[Owner, str], None] = OrderedDict()
+
+    async def classify(self, owners: list[Owner], namespace: str) -> Classified:
+        """Raises UnknownKind, ClusterScoped, StorageError."""
+        found = Classified()
+        for owner in owners:
+            match await self.presence(owner, namespace):
+                case Presence.THERE:
+                    found.solid.append(owner)
+                case Presence.WAITING:
+                    found.waiting.append(owner)
+                case Presence.ABSENT:
+                    found.absent.append(owner)
+        return found
+
+    async def presence(self, owner: Owner, namespace: str) -> Presence:
+        """Whether the owner exists that an object in a namespace ("" for none) refers to."""
+        remembered = owner._replace(blocks=False), namespace
+        if remembered in self._absent:
+            self._absent.move_to_end(remembered)
+            return Presence.ABSENT
+        endpoint = self._endpoint(owner)
+        key = self._key(endpoint, owner, namespace)
+        entry = endpoint.cache.get(key)
+        if entry is not None and entry.readable is entry and uid_of(entry) == owner.uid:
+            return _presence(entry)
+        stored = await endpoint.store.get(key)
+        if stored is not None:
+            metadata = loads(stored.value)["metadata"]
+            if metadata.get("uid") == owner.uid:
+                return _waits(metadata)
+        self._absent[remembered] = None
+        if len(self._absent) > REMEMBERED:
+            self._absent.popitem(last=False)
+        return Presence.ABSENT
+
+    def seems_there(self, owner: Owner, namespace: str) -> bool:
+        """Whether this process has seen the owner; at once."""
+        try:
+            endpoint = self._endpoint(owner)
+            entry = endpoint.cache.get(self._key(endpoint, owner, namespace))
+        except (UnknownKind, ClusterScoped):
+            return False
+        return entry is not None and entry.readable is entry and uid_of(entry) == owner.uid
+
+    def in_other_namespace(self, owner: Owner, namespace: str) -> bool:
+        """Whether the owner exists in another namespace than the one where it is looked for."""
+        endpoint = self._endpoint(owner)
+        if not endpoint.resource.namespaced:
+            return False
+        suffix = b"/" + owner.name.encode()
+        own = endpoint.key(namespace, owner.name) if namespace else b""
+        found = (endpoint.cache.get(key) for key in endpoint.cache.all_keys() if key.endswith(suffix) and key != own)
+        return any(entry is not None and entry.readable is entry and uid_of(entry) == owner.uid for entry in found)
+
+    def _endpoint(self, owner: Owner) -> Endpoint:
+        group, _, version = owner.api_version.rpartition("/")
+        resource = self._endpoints.registry.by_kind(group, version, owner.kind)
+        if resource is None or not resource.storage_prefix:
+            raise UnknownKind(f"no matches for kind {owner.kind!r} in version {owner.api_version!r}")
+        return self._endpoints.of_resource(resource)
+
+    def _key(self, endpoint: Endpoint, owner: Owner, namespace: str) -> bytes:
+        if endpoint.resource.namespaced and not namespace:
+            raise ClusterScoped(f"{owner.kind} {owner.name} is in a namespace")
+        return endpoint.key(namespace, owner.name)
+
+
+def _presence(entry: Entry) -> Presence:
+    if b'"deletionTimestamp":"' not in entry.tail:
+        return Presence.THERE
+    return _waits(loads(b"{" + entry.tail)["metadata"])
+
+
+def _waits(metadata: JsonObject) -> Presence:
+    waits = metadata.get("deletionTimestamp") and FOREGROUND in (metadata.get("finalizers") or ())
+    return Presence.WAITING if waits and policy_of(metadata) else Presence.THERE

@@ -1,0 +1,134 @@
+"""Who owns whom, as far as garbage collection has to know it: kept up to date from what is observed.
+
+Only objects that have owners, or are being deleted with a propagation policy, are in it: for the others there is
+nothing to be done, and whether an owner exists is asked of where objects are kept.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from gateway.jsontypes import JsonObject, loads
+from gateway.writing.deletion import FOREGROUND, ORPHAN
+from storage.entry import Entry
+
+_OWNERS, _DELETED, _UID = b'"ownerReferences":[', b'"deletionTimestamp":"', b'"uid":"'
+
+
+class Owner(NamedTuple):
+    """An owner reference."""
+
+    uid: str
+    api_version: str
+    kind: str
+    name: str
+    blocks: bool = False  # blockOwnerDeletion
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An object that has owners or whose deletion waits for its dependents."""
+
+    prefix: bytes  # of its resource's keys
+    key: bytes
+    uid: str
+    owners: tuple[Owner, ...]
+    policy: str = ""  # the finalizer with which it is being deleted: ORPHAN or FOREGROUND
+    deleting: bool = False
+
+
+class Graph:
+    """Nodes by key, dependents by the uid of their owner."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[bytes, Node] = {}
+        self.waiting: dict[str, bytes] = {}  # uid -> key of those that are being deleted in the foreground
+        self._dependents: dict[str, set[bytes]] = {}
+        self._uids: dict[str, str] = {}  # one text for all that refer to an owner
+
+    def put(self, node: Node) -> Node | None:
+        """Takes in a version of an object; gives the one before."""
+        before = self.remove(node.key)
+        owners = tuple(owner._replace(uid=self._uids.setdefault(owner.uid, owner.uid)) for owner in node.owners)
+        node = Node(node.prefix, node.key, node.uid, owners, node.policy, node.deleting)
+        self.nodes[node.key] = node
+        for owner in node.owners:
+            self._dependents.setdefault(owner.uid, set()).add(node.key)
+        if node.policy == FOREGROUND:
+            self.waiting[node.uid] = node.key
+        return before
+
+    def remove(self, key: bytes) -> Node | None:
+        """Drops an object; gives what was known of it."""
+        node = self.nodes.pop(key, None)
+        if node is None:
+            return None
+        for owner in node.owners:
+            keys = self._dependents.get(owner.uid)
+            if keys is not None:
+                keys.discard(key)
+                if not keys:
+                    del self._dependents[owner.uid]
+                    self._uids.pop(owner.uid, None)
+        self.waiting.pop(node.uid, None)
+        return node
+
+    def dependents(self, uid: str) -> list[bytes]:
+        """The keys of the objects that refer to an owner."""
+        return list(self._dependents.get(uid, ()))
+
+    def blocking(self, uid: str) -> list[Node]:
+        """The dependents that keep an owner from going in the foreground."""
+        nodes = (self.nodes[key] for key in self._dependents.get(uid, ()))
+        return [node for node in nodes if any(owner.uid == uid and owner.blocks for owner in node.owners)]
+
+    def of_resource(self, prefix: bytes) -> list[Node]:
+        """All nodes of one resource."""
+        return [node for node in self.nodes.values() if node.prefix == prefix]
+
+
+def node_of(prefix: bytes, entry: Entry) -> Node | None:
+    """What the graph keeps of an object; None for nothing. Most are not even parsed."""
+    tail = entry.tail
+    if _OWNERS not in tail and _DELETED not in tail:
+        return None
+    metadata = loads(b"{" + tail)["metadata"]
+    deleting = bool(metadata.get("deletionTimestamp"))
+    policy = policy_of(metadata) if deleting else ""
+    owners = tuple(owners_of(metadata))
+    if not owners and not policy:
+        return None
+    return Node(prefix, entry.key, metadata["uid"], owners, policy, deleting)
+
+
+def owners_of(metadata: JsonObject) -> Iterable[Owner]:
+    """The owner references of an object."""
+    for reference in metadata.get("ownerReferences") or ():
+        yield owner_of(reference)
+
+
+def owner_of(reference: dict[str, Any]) -> Owner:
+    """One owner reference as it is stored."""
+    return Owner(
+        reference.get("uid", ""),
+        sys.intern(reference.get("apiVersion", "")),
+        sys.intern(reference.get("kind", "")),
+        reference.get("name", ""),
+        bool(reference.get("blockOwnerDeletion")),
+    )
+
+
+def policy_of(metadata: JsonObject) -> str:
+    """The propagation finalizer that an object has, "" for none; orphaning comes first where it has both."""
+    finalizers = metadata.get("finalizers") or ()
+    return next((name for name in (ORPHAN, FOREGROUND) if name in finalizers), "")
+
+
+def uid_of(entry: Entry) -> str:
+    """The uid of an object, without parsing it: only plain strings come before it, whose quotes are escaped."""
+    tail = entry.tail
+    start = tail.index(_UID) + len(_UID)
+    return tail[start : tail.index(b'"', start)].decode()

@@ -1,0 +1,156 @@
+"""A queue of keys to be looked at: each is in it once, and comes back when it fails.
+
+As client-go's workqueue, whose metrics it keeps under the same names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Hashable, Iterator
+from typing import Any, Generic, NamedTuple, TypeVar
+
+logger = logging.getLogger(__name__)
+
+BASE_DELAY, MAX_DELAY = 0.005, 1000.0  # seconds; doubled for each failure of a key
+BUCKETS = tuple(10.0**exponent for exponent in range(-8, 4))  # seconds
+
+K = TypeVar("K", bound=Hashable)
+
+
+class Histogram:
+    """How often something took how long, in buckets."""
+
+    __slots__ = ("counts", "total")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(BUCKETS) + 1)
+        self.total = 0.0
+
+    def observe(self, seconds: float) -> None:
+        self.total += seconds
+        self.counts[next((i for i, bound in enumerate(BUCKETS) if seconds <= bound), len(BUCKETS))] += 1
+
+
+class WorkQueue(Generic[K]):
+    """Keys in the order in which they were added. To be used on one event loop."""
+
+    def __init__(self, name: str, *, max_delay: float = MAX_DELAY) -> None:
+        self.name = name
+        self.adds = self.retries = 0
+        self.waited, self.worked = Histogram(), Histogram()
+        self._max_delay = max_delay
+        self._waiting: OrderedDict[K, float] = OrderedDict()  # key -> since when
+        self._working: dict[K, float] = {}
+        self._again: set[K] = set()  # added while they were worked on
+        self._failures: dict[K, int] = {}
+        self._timers: dict[K, asyncio.TimerHandle] = {}
+        self._arrived = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits, is worked on or comes back later."""
+        return not (self._waiting or self._working or self._timers)
+
+    def add(self, key: K) -> None:
+        """Has a key looked at: as soon as possible, and after this moment."""
+        if key in self._waiting or key in self._again:
+            return
+        self.adds += 1
+        if key in self._working:
+            self._again.add(key)
+            return
+        self._waiting[key] = time.monotonic()
+        self._arrived.set()
+
+    def add_after(self, key: K, seconds: float) -> None:
+        """Has a key looked at after a while; the earlier one of two such times counts."""
+        loop = asyncio.get_running_loop()
+        timer = self._timers.get(key)
+        if timer is not None:
+            if timer.when() <= loop.time() + seconds:
+                return
+            timer.cancel()
+        self._timers[key] = loop.call_later(seconds, self._due, key)
+
+    def add_failed(self, key: K) -> None:
+        """Has a key looked at again after a time that grows with its failures."""
+        failures = self._failures.get(key, 0)
+        self._failures[key] = failures + 1
+        self.retries += 1
+        self.add_after(key, min(BASE_DELAY * 2 ** min(failures, 30), self._max_delay))
+
+    def forget(self, key: K) -> None:
+        """A key has not failed: its failures count no more."""
+        self._failures.pop(key, None)
+
+    async def get(self) -> K:
+        """The next key; it is given to nobody else until it is `done`."""
+        while not self._waiting:
+            self._arrived.clear()
+            await self._arrived.wait()
+        key, since = self._waiting.popitem(last=False)
+        now = time.monotonic()
+        self.waited.observe(now - since)
+        self._working[key] = now
+        return key
+
+    def done(self, key: K) -> None:
+        """The work on a key has ended."""
+        self.worked.observe(time.monotonic() - self._working.pop(key))
+        if key in self._again:
+            self._again.discard(key)
+            self._waiting[key] = time.monotonic()
+            self._arrived.set()
+
+    def close(self) -> None:
+        """Ends what would come back later."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
+    def under_way(self) -> Iterator[float]:
+        """For how many seconds each key is worked on already."""
+        now = time.monotonic()
+        return (now - since for since in self._working.values())
+
+    def _due(self, key: K) -> None:
+        self._timers.pop(key, None)
+        self.add(key)
+
+
+class Work(NamedTuple):
+    """What a controller does with the keys of a queue, and how many at the same time."""
+
+    queue: WorkQueue[Any]
+    reconcile: Callable[[Any], Awaitable[None]]
+    workers: int
+
+
+async def work(queue: WorkQueue[K], reconcile: Callable[[K], Awaitable[None]], workers: int) -> None:
+    """Has `reconcile` look at each key, some at a time, until cancelled. What it raises has the key come back."""
+
+    async def worker() -> None:
+        while True:
+            key = await queue.get()
+            try:
+                await reconcile(key)
+            except Exception as error:
+                queue.add_failed(key)
+                logger.info("retrying", extra={"queue": queue.name, "key": str(key), "error": str(error)})
+            else:
+                queue.forget(key)
+            finally:
+                queue.done(key)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(workers):
+                group.create_task(worker())
+    finally:
+        queue.close()

@@ -1,0 +1,110 @@
+"""Which servers there are: each keeps a key in etcd alive, and the service `kubernetes` leads to those that do.
+
+The keys are those of kube-apiserver's lease endpoint reconciler, one an address under `masterleases`, so that ours and
+kube-apiservers on one etcd count each other. A server that stops takes itself out; one that has died is taken out by
+the others once its key has expired.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+
+from gateway.controllers.bootstrap import advertised
+from gateway.controllers.bootstrap_objects import BootstrapObject, advertised_endpoints
+from gateway.endpoints.table import Endpoints
+from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.schema.encode import encode_stored
+from storage.change import KEEP, Decision, Put, change
+from storage.errors import StorageError, StoredObject
+from storage.etcd.errors import LeaseNotFound
+
+logger = logging.getLogger(__name__)
+
+TTL = 15  # seconds that a key outlives its server
+ROUND = 5.0  # seconds between signs of life
+
+
+class Replica:
+    """This server among the others."""
+
+    def __init__(self, endpoints: Endpoints) -> None:
+        settings = endpoints.services.settings
+        self._endpoints, self._client = endpoints, endpoints.services.client
+        self.address = settings.advertise_address or advertised(settings.bind_address)
+        self._root = f"{settings.etcd_prefix}/masterleases/".encode()
+        self._objects = list(advertised_endpoints(self.address, settings.secure_port))
+        self._lease = 0
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Is there until the process stops, and looks who else is."""
+        while not stopping.is_set():
+            try:
+                await self._be_there()
+                await self.reconcile()
+            except StorageError as error:
+                logger.warning("this server could not be announced", extra={"error": str(error)})
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stopping.wait(), ROUND)
+        with contextlib.suppress(StorageError, TimeoutError):
+            async with asyncio.timeout(1.0):
+                await self._leave()
+
+    async def _be_there(self) -> None:
+        """Renews the lease of this server's key, and puts that where it is missing."""
+        leases = self._client.leases
+        if self._lease:
+            try:
+                await leases.keep_alive(self._lease)
+            except LeaseNotFound:
+                self._lease = 0
+        if not self._lease:
+            self._lease = (await leases.grant(TTL)).id
+        key = self._root + self.address.encode()
+        if await self._client.get(key) is None:
+            value = {"kind": "Endpoints", "apiVersion": "v1", "metadata": {"creationTimestamp": None}}
+            subsets = [{"addresses": [{"ip": self.address}]}]
+            await self._client.put(key, dumps({**value, "subsets": subsets}), lease=self._lease)
+
+    async def _leave(self) -> None:
+        lease, self._lease = self._lease, 0
+        if lease:
+            await self._client.leases.revoke(lease)
+            await self.reconcile()
+
+    async def reconcile(self) -> None:
+        """Has the service lead to the servers that there are. Raises StorageError."""
+        found = await self._client.prefix(self._root, keys_only=True)
+        addresses = sorted(kv.key[len(self._root) :].decode() for kv in found.kvs)
+        if addresses:  # nobody else is left to serve: what is there stays for the next start
+            for each in self._objects:
+                await self._lead_to(each, addresses)
+
+    async def _lead_to(self, wanted: BootstrapObject, addresses: list[str]) -> None:
+        resource = self._endpoints.registry.resources[wanted.group, wanted.version, wanted.resource, ""]
+        key = self._endpoints.of_resource(resource).key(wanted.namespace, wanted.name)
+
+        async def make(current: StoredObject | None) -> Decision:
+            changed = None if current is None else with_addresses(loads(current.value), addresses)
+            if changed is None:
+                return KEEP
+            return Put(encode_stored(changed, resource.kind, resource.storage_version))
+
+        await change(self._endpoints.services.store, key, make)
+
+
+def with_addresses(content: JsonObject, addresses: list[str]) -> JsonObject | None:
+    """Endpoints or an EndpointSlice that lead to exactly these addresses; None when it does already."""
+    if "addressType" in content:
+        family = [each for each in addresses if (":" in each) == (content["addressType"] == "IPv6")]
+        present = content.get("endpoints") or []
+        if [address for each in present for address in each["addresses"]] == family:
+            return None
+        meta = {**content["metadata"], "generation": content["metadata"].get("generation", 0) + 1}
+        endpoints = [{"addresses": [each], "conditions": {"ready": True}} for each in family]
+        return {**content, "metadata": meta, "endpoints": endpoints}
+    subsets = content.get("subsets") or []
+    if not subsets or [each["ip"] for each in subsets[0].get("addresses", ())] == addresses:
+        return None
+    return {**content, "subsets": [{**subsets[0], "addresses": [{"ip": each} for each in addresses]}, *subsets[1:]]}

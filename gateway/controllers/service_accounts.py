@@ -1,0 +1,104 @@
+"""Each namespace has a service account `default` and the certificates to trust (page "Managing Service Accounts")."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from gateway.controllers.keyed import Keyed, is_being_deleted
+from gateway.http.status import StatusError
+from gateway.jsontypes import JsonObject
+from storage.entry import Entry
+
+DEFAULT_ACCOUNT, ROOT_CA = "default", "kube-root-ca.crt"
+_DESCRIPTION = "kubernetes.io/description"
+_ROOT_CA_DESCRIPTION = (
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
+    "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes "
+    "clusters."
+)
+
+
+class ServiceAccounts(Keyed):
+    """Creates the account `default` where it is missing. Keys are those of namespaces."""
+
+    queue_name = "serviceaccount"
+    resources = ("namespaces", "serviceaccounts")
+
+    def seen(self, resource: str, entry: Entry) -> None:
+        if resource == "namespaces":
+            self.queue.add(entry.key)
+
+    def gone(self, resource: str, entry: Entry) -> None:
+        if resource == "serviceaccounts":
+            namespace, name = self.place(resource, entry.key)
+            if name == DEFAULT_ACCOUNT:
+                self.queue.add(self.key("namespaces", "", namespace))
+
+    async def reconcile(self, key: bytes) -> None:
+        namespace = self.cached(key)
+        if namespace is None or is_being_deleted(namespace):
+            return
+        name = namespace["metadata"]["name"]
+        if self.cached(self.key("serviceaccounts", name, DEFAULT_ACCOUNT)) is None:
+            accounts = self.actor.of("", "v1", "serviceaccounts")
+            with ending_namespace_is_fine():
+                await self.actor.create(accounts, name, {"metadata": {"name": DEFAULT_ACCOUNT}})
+
+
+class RootCertificates(Keyed):
+    """Keeps the ConfigMap kube-root-ca.crt of each namespace as it should be. Keys are those of namespaces."""
+
+    queue_name = "root_ca_cert_publisher"
+    resources = ("namespaces", "configmaps")
+
+    @cached_property
+    def data(self) -> dict[str, str]:
+        """What the ConfigMap holds; nothing where this process does not know who signs its certificate."""
+        settings = self.actor.endpoints.services.settings
+        path = settings.tls_cert_file or settings.cert_dir / "ca.crt"
+        try:
+            return {"ca.crt": path.read_text(encoding="ascii")}
+        except (OSError, UnicodeDecodeError):
+            return {}
+
+    def seen(self, resource: str, entry: Entry) -> None:
+        if resource == "namespaces":
+            self.queue.add(entry.key)
+        else:
+            self.gone(resource, entry)
+
+    def gone(self, resource: str, entry: Entry) -> None:
+        if resource == "configmaps" and entry.key.endswith(b"/" + ROOT_CA.encode()):
+            self.queue.add(self.key("namespaces", "", self.place(resource, entry.key)[0]))
+
+    async def reconcile(self, key: bytes) -> None:
+        namespace = self.cached(key)
+        if namespace is None or is_being_deleted(namespace) or not self.data:
+            return
+        name, maps = namespace["metadata"]["name"], self.actor.of("", "v1", "configmaps")
+        present = self.cached(self.key("configmaps", name, ROOT_CA))
+        if present is None:
+            meta = {"name": ROOT_CA, "annotations": {_DESCRIPTION: _ROOT_CA_DESCRIPTION}}
+            with ending_namespace_is_fine():
+                await self.actor.create(maps, name, {"metadata": meta, "data": self.data})
+        elif present.get("data") != self.data:
+            await self.actor.change(maps, name, ROOT_CA, self._restore)
+
+    def _restore(self, obj: JsonObject) -> bool:
+        obj["data"] = dict(self.data)
+        obj["metadata"].setdefault("annotations", {})[_DESCRIPTION] = _ROOT_CA_DESCRIPTION
+        return True
+
+
+class ending_namespace_is_fine:  # used as a block, as contextlib.suppress
+    """A block that may find that its namespace is being deleted, or gone: then nothing is to be done in it."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, StatusError):
+            return False
+        causes = (error.details or {}).get("causes") or ()
+        ends = any(cause.get("reason") == "NamespaceTerminating" for cause in causes)
+        return ends or (error.reason == "NotFound" and (error.details or {}).get("kind") == "namespaces")

@@ -1,0 +1,71 @@
+"""The controllers by the names that kube-controller-manager has for them, and which of them --controllers asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from gateway.config import InvalidSettings
+
+if TYPE_CHECKING:  # the command line is read before anything else is imported
+    from gateway.controllers.controller import Controller, Parts
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A controller: where it is, the service account in whose name it writes, its other name."""
+
+    place: str  # module:class, imported when it is to run
+    account: str
+    alias: str
+    default_on: bool = True
+
+    def make(self, parts: Parts) -> Controller:
+        """The controller, ready to be told what happens."""
+        module, _, name = self.place.partition(":")
+        made: Controller = getattr(import_module(f"gateway.controllers.{module}"), name)(parts.act(self.account))
+        return made
+
+
+CONTROLLERS = {
+    "garbage-collector-controller": Known("garbage:GarbageCollector", "generic-garbage-collector", "garbagecollector"),
+    "namespace-controller": Known("namespaces:Namespaces", "namespace-controller", "namespace"),
+    "serviceaccount-controller": Known(
+        "service_accounts:ServiceAccounts", "service-account-controller", "serviceaccount"
+    ),
+    "serviceaccount-token-controller": Known("token_secrets:TokenSecrets", "tokens-controller", "serviceaccount-token"),
+    "root-ca-certificate-publisher-controller": Known(
+        "service_accounts:RootCertificates", "root-ca-cert-publisher", "root-ca-cert-publisher"
+    ),
+    "ttl-after-finished-controller": Known(
+        "finished_jobs:FinishedJobs", "ttl-after-finished-controller", "ttl-after-finished"
+    ),
+    "persistentvolumeclaim-protection-controller": Known(
+        "volume_protection:ClaimProtection", "pvc-protection-controller", "pvc-protection"
+    ),
+    "persistentvolume-protection-controller": Known(
+        "volume_protection:VolumeProtection", "pv-protection-controller", "pv-protection"
+    ),
+    # a kubelet may be there that has not said so yet: only who knows that there is none asks for this one
+    "pod-garbage-collector-controller": Known("absent_nodes:AbsentNodes", "pod-garbage-collector", "podgc", False),
+}
+
+
+def wanted(names: Sequence[str]) -> list[str]:
+    """The names of the controllers to run, of --controllers; as in kube-controller-manager the first mention counts.
+
+    Raises InvalidSettings for a name that is no controller's.
+    """
+    aliases = {known.alias: name for name, known in CONTROLLERS.items()}
+    chosen: dict[str, bool] = {}
+    for text in names:
+        name = text.removeprefix("-")
+        name = aliases.get(name, name)
+        if name != "*" and name not in CONTROLLERS:
+            listed = ", ".join(CONTROLLERS)
+            raise InvalidSettings(f"--controllers: there is no {name!r} here, only {listed}")
+        chosen.setdefault(name, not text.startswith("-"))
+    on = chosen.get("*", False)
+    return [name for name, known in CONTROLLERS.items() if chosen.get(name, on and known.default_on)]

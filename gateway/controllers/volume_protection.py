@@ -1,0 +1,98 @@
+"""Volumes and claims stay while they are in use ("Persistent Volumes", "Storage Object in Use Protection")."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gateway.admission.storage_protection import FINALIZERS
+from gateway.controllers.keyed import Keyed, is_being_deleted
+from gateway.controllers.marks import with_finalizer, without_finalizer
+from gateway.jsontypes import JsonObject, loads
+from storage.entry import Entry
+
+
+class ClaimProtection(Keyed):
+    """Takes the finalizer off claims that no scheduled pod uses. Keys are those of claims."""
+
+    queue_name = "pvcprotection"
+    resources = ("persistentvolumeclaims", "pods")
+
+    def seen(self, resource: str, entry: Entry) -> None:
+        if resource == "persistentvolumeclaims":
+            self.queue.add(entry.key)
+        elif b'"deletionTimestamp":"' in entry.tail:
+            self.gone(resource, entry)
+
+    def gone(self, resource: str, entry: Entry) -> None:
+        if resource == "pods" and (b'"persistentVolumeClaim":' in entry.tail or b'"ephemeral":' in entry.tail):
+            pod = loads(b"{" + entry.tail)
+            for name in claims_of(pod):
+                self.queue.add(self.key("persistentvolumeclaims", pod["metadata"]["namespace"], name))
+
+    async def reconcile(self, key: bytes) -> None:
+        claim = self.cached(key)
+        if claim is None:
+            return
+        meta, finalizer = claim["metadata"], FINALIZERS["persistentvolumeclaims"]
+        change = _wanted_change(claim, finalizer)
+        if change is without_finalizer and await self._is_used(meta["namespace"], meta["name"]):
+            return
+        if change is not None:
+            claims = self.actor.of("", "v1", "persistentvolumeclaims")
+            await self.actor.change(
+                claims, meta["namespace"], meta["name"], lambda obj: change(obj, finalizer), uid=meta["uid"]
+            )
+
+    async def _is_used(self, namespace: str, name: str) -> bool:
+        await self.actor.endpoints.services.store.reads.fresh()
+        for entry in self.entries("pods", namespace):
+            if name.encode() in entry.tail or b'"ephemeral":' in entry.tail:
+                pod = loads(b"{" + entry.tail)
+                if (pod.get("spec") or {}).get("nodeName") and name in claims_of(pod):
+                    return True
+        return False
+
+
+class VolumeProtection(Keyed):
+    """Takes the finalizer off volumes that are not bound. Keys are those of volumes."""
+
+    queue_name = "pvprotection"
+    resources = ("persistentvolumes",)
+
+    def seen(self, resource: str, entry: Entry) -> None:
+        self.queue.add(entry.key)
+
+    async def reconcile(self, key: bytes) -> None:
+        volume = self.cached(key)
+        if volume is None:
+            return
+        meta, finalizer = volume["metadata"], FINALIZERS["persistentvolumes"]
+        change = _wanted_change(volume, finalizer)
+        if change is without_finalizer and (volume.get("status") or {}).get("phase") == "Bound":
+            return
+        if change is not None:
+            volumes = self.actor.of("", "v1", "persistentvolumes")
+            await self.actor.change(volumes, "", meta["name"], lambda obj: change(obj, finalizer), uid=meta["uid"])
+
+
+def _wanted_change(obj: JsonObject, finalizer: str) -> Callable[[JsonObject, str], bool] | None:
+    """What is to be done with a finalizer: it belongs on what stays, and off what goes unless that is in use."""
+    has = finalizer in (obj["metadata"].get("finalizers") or ())
+    if is_being_deleted(obj):
+        return without_finalizer if has else None
+    return None if has else with_finalizer
+
+
+def claims_of(pod: JsonObject) -> set[str]:
+    """The names of the claims that a pod uses, those made for it included."""
+    found = set()
+    for volume in (pod.get("spec") or {}).get("volumes") or ():
+        if "persistentVolumeClaim" in volume:
+            found.add(volume["persistentVolumeClaim"].get("claimName", ""))
+        elif "ephemeral" in volume and not _is_shut_down(pod):
+            found.add(f"{pod['metadata']['name']}-{volume.get('name', '')}")
+    return found
+
+
+def _is_shut_down(pod: JsonObject) -> bool:
+    return is_being_deleted(pod) and pod["metadata"].get("deletionGracePeriodSeconds") == 0

@@ -1,0 +1,1 @@
+"""Custom resources: from a stored CustomResourceDefinition to a model that is served as every other."""

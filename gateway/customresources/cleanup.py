@@ -1,0 +1,111 @@
+"""The end of a definition: its objects go first, by their own finalizers, then its finalizer, and with it itself."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from gateway.customresources.conditions import set_condition
+from gateway.customresources.definition import ESTABLISHED, FINALIZER, TERMINATING, is_true
+from gateway.customresources.status import USER, write_status
+from gateway.endpoints.endpoint import Endpoint
+from gateway.endpoints.table import Endpoints
+from gateway.http.status import StatusError
+from gateway.jsontypes import JsonObject
+from gateway.kinds.metadata import now_text
+from gateway.writing.deleting import delete_object
+from gateway.writing.options import DeleteOptions
+from gateway.writing.write import begin_as
+from storage.errors import StorageError
+
+log = logging.getLogger(__name__)
+
+PAUSE = 5.0  # seconds between looks at what is left
+RETRY = 1.0
+
+
+async def clean_up(endpoints: Endpoints, definition: JsonObject) -> None:
+    """Ends a definition that is marked for deletion. Safe on several replicas at once."""
+    name = definition["metadata"]["name"]
+    while not endpoints.services.stopping.is_set():
+        try:
+            await _say(endpoints, name, "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
+            if is_true(definition, ESTABLISHED):
+                await _delete_instances(endpoints, definition)
+                await _finish(endpoints, name, "InstanceDeletionCompleted", "removed all instances")
+            else:
+                await _finish(endpoints, name, "NeverEstablished", "resource was never established")
+            return
+        except (StatusError, StorageError) as error:
+            log.warning("the end of a definition is put off", extra={"definition": name, "error": str(error)})
+            await asyncio.sleep(RETRY)
+
+
+async def _delete_instances(endpoints: Endpoints, definition: JsonObject) -> None:
+    """Deletes all objects and waits until they are gone. Raises StatusError, StorageError."""
+    group, plural = definition["spec"]["group"], definition["status"]["acceptedNames"]["plural"]
+    served = endpoints.registry.preferred(group, plural)
+    if served is None:
+        return
+    endpoint = endpoints.of_resource(served)
+    asked: set[bytes] = set()
+    while len(endpoint.cache):
+        if endpoint.cache.closed:
+            endpoint = endpoints.of_resource(endpoints.registry.preferred(group, plural) or served)
+        for key in [key for key in endpoint.cache.all_keys() if key not in asked]:
+            asked.add(key)
+            await _delete(endpoint, key)
+        if not len(endpoint.cache):
+            return
+        waiter = endpoint.cache.changes()
+        try:
+            async with asyncio.timeout(PAUSE):
+                await waiter
+        except TimeoutError:
+            continue
+        finally:
+            endpoint.cache.forget(waiter)
+
+
+async def _delete(endpoint: Endpoint, key: bytes) -> None:
+    namespace, _, name = key[len(endpoint.cache.spec.prefix) :].decode().rpartition("/")
+    write = begin_as(endpoint, USER, "delete", namespace, name)
+    try:
+        await delete_object(write, DeleteOptions())
+    except StatusError as error:
+        if error.reason != "NotFound":
+            raise
+
+
+async def _say(endpoints: Endpoints, name: str, status: str, reason: str, message: str) -> None:
+    def make(present: JsonObject) -> JsonObject:
+        if not _is_ending(present):
+            return present
+        new = {**present, "status": dict(present.get("status") or {})}
+        set_condition(new, {"type": TERMINATING, "status": status, "reason": reason, "message": message}, now_text())
+        return present if new["status"] == present.get("status") else new
+
+    await write_status(endpoints, name, make)
+
+
+async def _finish(endpoints: Endpoints, name: str, reason: str, message: str) -> None:
+    """Takes the finalizer away, with the last word on it."""
+
+    def make(present: JsonObject) -> JsonObject:
+        if not _is_ending(present):
+            return present
+        meta = dict(present["metadata"])
+        meta["finalizers"] = [one for one in meta.get("finalizers") or () if one != FINALIZER]
+        if not meta["finalizers"]:
+            del meta["finalizers"]
+        new = {**present, "metadata": meta, "status": dict(present.get("status") or {})}
+        said = {"type": TERMINATING, "status": "False", "reason": reason, "message": message}
+        set_condition(new, said, now_text())
+        return new
+
+    await write_status(endpoints, name, make)
+
+
+def _is_ending(definition: JsonObject) -> bool:
+    meta = definition["metadata"]
+    return bool(meta.get("deletionTimestamp")) and FINALIZER in (meta.get("finalizers") or ())

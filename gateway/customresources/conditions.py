@@ -1,0 +1,93 @@
+"""The status of a definition: which names it has, and the conditions that tell how it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import deepcopy
+
+from gateway.customresources.definition import APPROVED, ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL, condition, is_true
+from gateway.customresources.names import Claim, claim
+from gateway.jsontypes import JsonObject
+from gateway.validation.custom_resource_definition import approval
+from gateway.validation.structural_schema import unsupported, validate_structural
+
+_APPROVAL_REASONS = {
+    "invalid": ("False", "InvalidAnnotation"),
+    "missing": ("False", "MissingAnnotation"),
+    "approved": ("True", "ApprovedAnnotation"),
+    "bypassed": ("False", "UnapprovedAnnotation"),
+}
+
+
+def settled(definition: JsonObject, others: Iterable[JsonObject], now: str) -> JsonObject:
+    """A definition with the status that it should have among `others` of its group; it is itself when it has it."""
+    new = {**definition, "status": deepcopy(definition.get("status") or {})}
+    if not definition["metadata"].get("deletionTimestamp"):
+        if definition["spec"]["names"] != new["status"].get("acceptedNames") or condition(new, NAMES_ACCEPTED) is None:
+            _name(new, claim(definition, others), now)
+        if is_true(new, NAMES_ACCEPTED) and not is_true(new, ESTABLISHED):
+            accepted = "the initial names have been accepted"
+            set_condition(new, _condition(ESTABLISHED, "True", "InitialNamesAccepted", accepted), now)
+    _structure(new, now)
+    _approval(new, now)
+    return definition if new["status"] == definition.get("status") else new
+
+
+def _condition(type_: str, status: str, reason: str, message: str) -> JsonObject:
+    return {"type": type_, "status": status, "reason": reason, "message": message}
+
+
+def set_condition(definition: JsonObject, wanted: JsonObject, now: str) -> None:
+    """Sets a condition; its time moves only when its status changes."""
+    status = definition["status"]
+    conditions = status["conditions"] = [dict(one) for one in status.get("conditions") or ()]
+    for one in conditions:
+        if one["type"] == wanted["type"]:
+            if one["status"] != wanted["status"]:
+                one["lastTransitionTime"] = now
+            one |= wanted
+            return
+    conditions.append({"type": wanted["type"], "status": wanted["status"], "lastTransitionTime": now, **wanted})
+
+
+def _name(definition: JsonObject, found: Claim, now: str) -> None:
+    definition["status"]["acceptedNames"] = {"plural": "", "kind": "", **found.accepted}
+    if found.reason:
+        set_condition(definition, _condition(NAMES_ACCEPTED, "False", found.reason, found.message), now)
+        if condition(definition, ESTABLISHED) is None:
+            refused = "not all names are accepted"
+            set_condition(definition, _condition(ESTABLISHED, "False", "NotAccepted", refused), now)
+    else:
+        set_condition(definition, _condition(NAMES_ACCEPTED, "True", "NoConflicts", "no conflicts found"), now)
+
+
+def _structure(definition: JsonObject, now: str) -> None:
+    """Definitions made before structural schemas were asked for may have others."""
+    found = _violations(definition["spec"])
+    if not found:
+        status = definition["status"]
+        left = [one for one in status.get("conditions") or () if one["type"] != NON_STRUCTURAL]
+        if len(left) != len(status.get("conditions") or ()):
+            status["conditions"] = left
+        return
+    text = found[0] if len(found) == 1 else f"[{', '.join(found)}]"
+    set_condition(definition, _condition(NON_STRUCTURAL, "True", "Violations", text), now)
+
+
+def _violations(spec: JsonObject) -> list[str]:
+    found = []
+    if spec.get("preserveUnknownFields"):
+        found.append("spec.preserveUnknownFields: Invalid value: true: must be false")
+    for i, version in enumerate(spec.get("versions") or ()):
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        if schema is not None and not unsupported(schema):
+            path = f"spec.versions[{i}].schema.openAPIV3Schema"
+            found += [str(error) for error in validate_structural(schema, path)]
+    return list(dict.fromkeys(found))
+
+
+def _approval(definition: JsonObject, now: str) -> None:
+    state, text = approval(definition)
+    if state:
+        status, reason = _APPROVAL_REASONS[state]
+        set_condition(definition, _condition(APPROVED, status, reason, text), now)

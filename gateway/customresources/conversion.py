@@ -1,0 +1,153 @@
+"""Conversion of custom objects by a webhook ("Webhook conversion")."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any
+from uuid import uuid4
+
+from gateway.defaults.structural import prune_nulls
+from gateway.jsontypes import JsonObject
+from gateway.kinds.identity import GroupVersion
+from gateway.kinds.model import ConversionFailed, ConvertAll, Version
+from gateway.patches.go_text import go_type
+from gateway.schema.decode import DecodeError, DecodeReport
+from gateway.validation.labels import validate_annotations, validate_labels
+from gateway.webhooks.client import FindService, WebhookError, call, target_of
+
+AT_ONCE = 500  # objects in one review
+_SAME = (("kind", "kind"), ("name", "name"), ("namespace", "namespace"), ("uid", "UID"))
+
+
+def webhook_of(definition: JsonObject, find_service: FindService) -> Webhook | None:
+    """What converts a definition's objects, None where they differ in nothing but their apiVersion."""
+    conversion = definition["spec"].get("conversion") or {}
+    if conversion.get("strategy") != "Webhook":
+        return None
+    webhook = conversion.get("webhook") or {}
+    known = [version for version in webhook.get("conversionReviewVersions") or () if version in ("v1", "v1beta1")]
+    return Webhook(webhook.get("clientConfig") or {}, known[0] if known else "", find_service)
+
+
+class Webhook:
+    """A definition's webhook."""
+
+    def __init__(self, config: JsonObject, review: str, find_service: FindService) -> None:
+        self._config, self._review, self._find_service = config, review, find_service
+
+    def converting(self, versions: dict[GroupVersion, Version]) -> ConvertAll:
+        """What converts objects, and leaves out of what it is given whatever its version does not know."""
+
+        async def convert(objects: Sequence[JsonObject], target: GroupVersion) -> list[JsonObject]:
+            wanted = target.api_version
+            others = [obj for obj in objects if obj["apiVersion"] != wanted]
+            made: list[JsonObject] = []
+            for start in range(0, len(others), AT_ONCE):
+                made += await self._convert(others[start : start + AT_ONCE], wanted)
+            converted = iter(made)
+            return [
+                obj if obj["apiVersion"] == wanted else _settled(versions[target], next(converted)) for obj in objects
+            ]
+
+        return convert
+
+    async def _convert(self, objects: list[JsonObject], wanted: str) -> list[JsonObject]:
+        of = _shown(objects[0]["apiVersion"], objects[0]["kind"])
+        if not self._review:
+            raise ConversionFailed("custom resource conversion webhook for no supported ConversionReview version")
+        uid = str(uuid4())
+        request = {"uid": uid, "desiredAPIVersion": wanted, "objects": objects}
+        api_version = f"apiextensions.k8s.io/{self._review}"
+        review = {"kind": "ConversionReview", "apiVersion": api_version, "request": request}
+        try:
+            answer = await call(target_of(self._config, self._find_service), review)
+            converted = _answered(answer, uid, api_version, strictly=self._review == "v1")
+        except WebhookError as error:
+            raise ConversionFailed(f"conversion webhook for {of} failed: {error}") from None
+        if len(converted) != len(objects):
+            counts = f"returned {len(converted)} objects, expected {len(objects)}"
+            raise ConversionFailed(f"conversion webhook for {of} {counts}")
+        for index, (before, after) in enumerate(zip(objects, converted, strict=True)):
+            try:
+                _check(before, after, wanted)
+                _restore(before, after)
+            except WebhookError as error:
+                what = f"returned invalid converted object at index {index}"
+                raise ConversionFailed(f"conversion webhook for {of} {what}: {error}") from None
+        return converted
+
+
+def _shown(api_version: str, kind: str) -> str:
+    return f"{api_version}, Kind={kind}"
+
+
+def _answered(answer: JsonObject, uid: str, api_version: str, *, strictly: bool) -> list[Any]:
+    """The objects of a review's response. Raises WebhookError."""
+    given = _shown(str(answer.get("apiVersion", "")), str(answer.get("kind", "")))
+    expected = _shown(api_version, "ConversionReview")
+    if strictly and given != expected:
+        raise WebhookError(f"expected webhook response of {expected}, got {given}")
+    response = answer.get("response")
+    if not isinstance(response, dict):
+        raise WebhookError("no response provided")
+    if strictly and response.get("uid") != uid:
+        raise WebhookError(f'expected response.uid="{uid}", got "{response.get("uid", "")}"')
+    result = response.get("result")
+    status = result.get("status", "") if isinstance(result, dict) else ""
+    if status != "Success":
+        message = result.get("message") if isinstance(result, dict) else ""
+        raise WebhookError(str(message or f"response.result.status was '{status}', not 'Success'"))
+    objects = response.get("convertedObjects")
+    return objects if isinstance(objects, list) else []
+
+
+def _check(before: JsonObject, after: Any, wanted: str) -> None:
+    """Raises WebhookError for an answer that is of another object."""
+    if not isinstance(after, dict):
+        raise WebhookError(f"invalid type, expected=Unstructured, got={go_type(after)}")
+    if after.get("apiVersion") != wanted:
+        raise WebhookError(f"invalid groupVersion (expected {wanted}, received {after.get('apiVersion', '')})")
+    if after.get("kind") != before["kind"]:
+        raise WebhookError(f"invalid kind (expected {before['kind']}, received {after.get('kind', '')})")
+    metadata = after.get("metadata")
+    if "metadata" not in after:
+        raise WebhookError("missing metadata in converted object")
+    if not isinstance(metadata, dict):
+        raise WebhookError(f"invalid metadata of type {go_type(metadata)} in converted object")
+    for key, name in _SAME[1:]:
+        one, other = before["metadata"].get(key, ""), metadata.get(key, "")
+        if one != other:
+            raise WebhookError(f"must have the same {name}: {one} != {other}")
+
+
+def _restore(before: JsonObject, after: JsonObject) -> None:
+    """Of the metadata only labels and annotations are the webhook's to change. Raises WebhookError."""
+    given, kept = after["metadata"], deepcopy(before["metadata"])
+    for name in ("labels", "annotations"):
+        texts = given.get(name)
+        if texts is None:
+            kept.pop(name, None)
+            continue
+        if not isinstance(texts, dict):
+            raise WebhookError(f"invalid metadata.{name} of type {go_type(texts)} in converted object")
+        for key, text in texts.items():
+            if not isinstance(text, str):
+                raise WebhookError(
+                    f"metadata.{name}[{key}] must be a string, but is {go_type(text)} in converted object"
+                )
+        if texts != (kept.get(name) or {}):
+            validate = validate_labels if name == "labels" else validate_annotations
+            if errors := validate(texts, f"metadata.{name}"):
+                raise WebhookError(str(errors[0]))
+        kept[name] = texts
+    after["metadata"] = kept
+
+
+def _settled(version: Version, obj: JsonObject) -> JsonObject:
+    try:
+        made = version.decode(obj, DecodeReport())
+    except DecodeError as error:
+        raise ConversionFailed(str(error)) from None
+    prune_nulls(version.type, made)
+    return made

@@ -1,0 +1,160 @@
+"""Keeps what a process serves in step with the definitions that are stored.
+
+Every process does it for itself, on the same stream of changes. A definition whose names are accepted is served before
+it is said to be Established, so that a client who sees that condition is served by the replica that it saw it on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gateway.customresources.cleanup import clean_up
+from gateway.customresources.conditions import settled
+from gateway.customresources.definition import ESTABLISHED, FINALIZER, TERMINATING, is_true
+from gateway.customresources.model import MakeConverter, model_of, resources_of
+from gateway.customresources.status import write_status
+from gateway.endpoints.table import Endpoints
+from gateway.http.status import StatusError
+from gateway.jsontypes import JsonObject
+from gateway.kinds.metadata import now_text
+from gateway.kinds.resource import Resource
+from storage.entry import ChangeType
+from storage.errors import StorageError
+from storage.tap import Batch, State, tap
+
+log = logging.getLogger(__name__)
+
+RETRY = 0.5  # seconds until what failed is tried again
+
+
+@dataclass(slots=True)
+class _Served:
+    """What is served of a definition, and of what it was made."""
+
+    made_of: tuple[object, ...]
+    resources: list[Resource] = field(default_factory=list)
+
+
+class Definitions:
+    """The definitions, and what is served of each."""
+
+    def __init__(self, endpoints: Endpoints, converter: MakeConverter) -> None:
+        self._endpoints, self._converter = endpoints, converter
+        self._all: dict[str, JsonObject] = {}  # by name
+        self._served: dict[str, _Served] = {}
+        self._builtin = frozenset(endpoints.registry.resources)
+        self._cleaning: dict[str, asyncio.Task[None]] = {}
+        self._retries: set[str] = set()
+        self.ready = asyncio.Event()  # set once what was stored at the start is served
+
+    def defines_group(self, group: str) -> bool:
+        """Whether a definition is of a group, served or not."""
+        return any(each["spec"].get("group") == group for each in self._all.values())
+
+    async def run(self) -> None:
+        """Follows the definitions until it is cancelled."""
+        cache = self._endpoints.of("apiextensions.k8s.io", "v1", "customresourcedefinitions").cache
+        try:
+            async for batch in tap(self._endpoints.services.store.cache, [cache]):
+                names = self._take(batch)
+                await self._follow(names)
+                self.ready.set()
+        finally:
+            for task in self._cleaning.values():
+                task.cancel()
+
+    def _take(self, batch: Batch) -> list[str]:
+        """The names of the definitions that a batch may have changed."""
+        if isinstance(batch, State):
+            before = set(self._all)
+            self._all = {
+                entry.key.rpartition(b"/")[2].decode(): entry.parsed()
+                for entries in batch.entries.values()
+                for entry in entries
+            }
+            return sorted(before | set(self._all))
+        names: dict[str, None] = {}
+        for told in batch.told:
+            name = told.change.entry.key.rpartition(b"/")[2].decode()
+            names[name] = None
+            if told.change.type is ChangeType.DELETED:
+                self._all.pop(name, None)
+            else:
+                self._all[name] = told.change.entry.parsed()
+        return list(names)
+
+    async def _follow(self, names: list[str]) -> None:
+        """Serves what is to be served, then says so; names that become free are given to those who want them."""
+        groups = {name.partition(".")[2] for name in names}
+        for name in names:
+            await self._attempt(name)
+        for name, definition in list(self._all.items()):
+            waits = definition["spec"].get("names") != (definition.get("status") or {}).get("acceptedNames")
+            if waits and name not in names and name.partition(".")[2] in groups:
+                await self._attempt(name)
+
+    async def _attempt(self, name: str) -> None:
+        try:
+            await self._settle(name)
+        except (StorageError, StatusError) as error:
+            log.warning("a definition could not be followed", extra={"definition": name, "error": str(error)})
+            self._retry(name)
+        except Exception:  # no definition may keep the others from being served
+            log.exception("a definition can't be served", extra={"definition": name})
+
+    def _retry(self, name: str) -> None:
+        if name not in self._retries:
+            self._retries.add(name)
+            asyncio.get_running_loop().call_later(RETRY, self._again, name)
+
+    def _again(self, name: str) -> None:
+        self._retries.discard(name)
+        task = asyncio.ensure_future(self._attempt(name))
+        self._cleaning[f"retry of {name}"] = task
+        task.add_done_callback(lambda done: self._cleaning.pop(f"retry of {name}", None))
+
+    async def _settle(self, name: str) -> None:
+        definition = self._all.get(name)
+        wanted = definition
+        if definition is not None:
+            wanted = settled(definition, self._others(definition), now_text())
+        await self._serve(name, wanted, 0 if definition is None or is_true(definition, ESTABLISHED) else 1)
+        if definition is None or wanted is None:
+            return
+        if wanted is not definition:
+            await write_status(self._endpoints, name, lambda at: settled(at, self._others(at), now_text()))
+        deleting = wanted["metadata"].get("deletionTimestamp")
+        if deleting and FINALIZER in (wanted["metadata"].get("finalizers") or ()) and name not in self._cleaning:
+            task = asyncio.ensure_future(clean_up(self._endpoints, wanted))
+            self._cleaning[name] = task
+            task.add_done_callback(lambda done: self._cleaning.pop(name, None))
+
+    def _others(self, definition: JsonObject) -> Iterator[JsonObject]:
+        own, group = definition["metadata"]["name"], definition["spec"].get("group")
+        return (each for name, each in self._all.items() if name != own and each["spec"].get("group") == group)
+
+    async def _serve(self, name: str, definition: JsonObject | None, later: int) -> None:
+        """Has the endpoints be what a definition says, if they are not.
+
+        Watches may start from the definition's revision, or only `later` if nobody could list its objects then.
+        """
+        before = self._served.get(name)
+        if definition is None or not is_true(definition, ESTABLISHED):
+            if before is not None:
+                del self._served[name]
+                await self._endpoints.replace(before.resources, [])
+            return
+        status, spec = definition["status"], definition["spec"]
+        made_of = (spec, status["acceptedNames"], is_true(definition, TERMINATING), definition["metadata"].get("uid"))
+        if before is not None and before.made_of == made_of:
+            return
+        since = int(definition["metadata"].get("resourceVersion") or 0) + later
+        model = model_of(definition, self._converter, since)
+        resources = [
+            each for each in resources_of(definition, model) if (*each.gvr, each.subresource) not in self._builtin
+        ]
+        await self._endpoints.replace([] if before is None else before.resources, resources)
+        self._served[name] = _Served(made_of, resources)

@@ -1,0 +1,138 @@
+"""From a definition to a model and to what is served of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from gateway.customresources.conversion import Webhook
+from gateway.customresources.definition import TERMINATING, is_true, stored_version
+from gateway.customresources.fields import field_values, selectable
+from gateway.customresources.objects import Rules
+from gateway.customresources.schema_type import object_type
+from gateway.customresources.storage_form import canonicaliser
+from gateway.defaults.structural import apply_structural_defaults, prune_nulls
+from gateway.jsontypes import JsonObject
+from gateway.kinds.identity import GroupVersion, GroupVersionKind
+from gateway.kinds.model import Model, Version
+from gateway.kinds.registry import version_priority
+from gateway.kinds.resource import Resource
+from gateway.schema.decode import DecodeError, DecodeReport
+from gateway.schema.types import Type
+
+# in the order in which discovery tells them
+VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+TERMINATING_VERBS = ("delete", "deletecollection", "get", "list", "watch")
+SUBRESOURCE_VERBS = frozenset({"get", "patch", "update"})
+SCALE = ("autoscaling", "v1", "Scale")
+
+MakeConverter = Callable[[JsonObject], Webhook | None]  # of a definition: its webhook, if it has one
+
+
+def model_of(definition: JsonObject, converter: MakeConverter, since: int = 0) -> Model:
+    """The model of a definition whose names are accepted. Nothing is compiled before it is first needed.
+
+    `since` is the revision before which no watch may start.
+    """
+    spec, names = definition["spec"], definition["status"]["acceptedNames"]
+    group = spec["group"]
+    versions = sorted(spec.get("versions") or (), key=lambda version: version_priority(version["name"]))
+    webhook = converter(definition)
+    made = {GroupVersion(group, version["name"]): _version(definition, version) for version in versions}
+    model = Model(
+        group=group,
+        plural=names["plural"],
+        kind=names["kind"],
+        list_kind=names.get("listKind", ""),
+        namespaced=spec.get("scope") == "Namespaced",
+        singular=names.get("singular", ""),
+        short_names=tuple(names.get("shortNames") or ()),
+        categories=tuple(names.get("categories") or ()),
+        storage_prefix=f"{group}/{names['plural']}",
+        storage_version=GroupVersion(group, stored_version(definition)),
+        versions=made,
+        convert_all=None if webhook is None else webhook.converting(made),
+        written_as_served=True,
+        since=since,
+        convert=partial(_convert, made),
+        canonicalise=canonicaliser(names["kind"], made),
+        field_values=field_values(versions),
+    )
+    return model
+
+
+def _convert(
+    versions: dict[GroupVersion, Version], obj: JsonObject, source: GroupVersion, target: GroupVersion
+) -> JsonObject:
+    """The conversion "None": another apiVersion, and what its schema does not know goes."""
+    if source == target:
+        return obj
+    version = versions[target]
+    try:
+        converted = version.decode({**obj, "apiVersion": target.api_version}, DecodeReport())
+    except DecodeError as error:
+        raise ValueError(str(error)) from error
+    prune_nulls(version.type, converted)
+    return converted
+
+
+def resources_of(definition: JsonObject, model: Model) -> list[Resource]:
+    """What is served of a model: each served version with its subresources, the preferred version first."""
+    shown = TERMINATING_VERBS if is_true(definition, TERMINATING) else VERBS
+    return [each for version in model.versions.values() if version.served for each in _resources(model, version, shown)]
+
+
+def _resources(model: Model, version: Version, shown: tuple[str, ...]) -> Iterator[Resource]:
+    def resource(subresource: str, kind: GroupVersionKind, verbs: frozenset[str]) -> Resource:
+        return Resource(
+            model=model,
+            group=model.group,
+            version=version.gvk.version,
+            resource=model.plural,
+            kind=kind.kind,
+            kind_group=kind.group,
+            kind_version=kind.version,
+            verbs=verbs,
+            subresource=subresource,
+            shown_verbs=() if subresource else shown,
+        )
+
+    yield resource("", version.gvk, frozenset(VERBS))
+    if "scale" in version.subresources:
+        yield resource("scale", GroupVersionKind(*SCALE), SUBRESOURCE_VERBS)
+    if "status" in version.subresources:
+        yield resource("status", version.gvk, SUBRESOURCE_VERBS)
+
+
+def _version(definition: JsonObject, version: JsonObject) -> Version:
+    spec = definition["spec"]
+    gvk = GroupVersionKind(spec["group"], version["name"], definition["status"]["acceptedNames"]["kind"])
+    schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+    preserves = bool(spec.get("preserveUnknownFields"))
+    rules = Rules(gvk, schema, version.get("subresources") or {}, terminating=is_true(definition, TERMINATING))
+    made: list[Type] = []
+
+    def make_type() -> Type:
+        if not made:
+            made.append(object_type(schema, gvk.kind, preserves=preserves))
+        return made[0]
+
+    return Version(
+        gvk=gvk,
+        make_type=make_type,
+        served=bool(version.get("served")),
+        warning=_warning(gvk, version),
+        default=lambda obj: apply_structural_defaults(make_type(), obj),
+        selectable=selectable(version),
+        columns=tuple(version.get("additionalPrinterColumns") or ()),
+        openapi=schema,
+        subresources=version.get("subresources") or {},
+        strategies=partial(Rules.strategy, rules),
+    )
+
+
+def _warning(gvk: GroupVersionKind, version: JsonObject) -> str:
+    if not version.get("deprecated"):
+        return ""
+    own: str | None = version.get("deprecationWarning")
+    return f"{gvk.api_version} {gvk.kind} is deprecated" if own is None else own

@@ -1,0 +1,207 @@
+"""The rules of a custom kind's objects: what creates and updates make of them, and what is valid.
+
+As kube-apiserver's custom resource strategies; all in the version that a request is made in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from functools import cached_property
+from typing import Any
+
+from gateway.cel.correlation import Correlation
+from gateway.cel.rules import Rules as CelRules
+from gateway.cel.rules import compile_schema
+from gateway.customresources.embedded import compile_embedded
+from gateway.customresources.finalizers import finalizer_warnings
+from gateway.customresources.keyed_lists import compile_lists
+from gateway.customresources.scale_paths import ScalePaths
+from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.identity import GroupVersionKind
+from gateway.kinds.strategy import Strategy
+from gateway.validation.field import FieldError, invalid
+from gateway.validation.objectmeta import validate_object_meta_update
+from gateway.validation.schema_values import Check, compile_values
+
+_BLOCKING = frozenset(
+    {"FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"}
+)
+_TERMINATING = "create not allowed while custom resource definition is terminating"
+_NOT_CHECKED = (
+    "some validation rules were not checked because the object was invalid; correct the existing errors to complete "
+    "validation"
+)
+
+Find = Callable[[Any, str], list[FieldError]]  # a value and its path -> what is wrong
+
+
+class Rules:
+    """The rules of one version of a kind. What they compile is compiled with the first write."""
+
+    def __init__(
+        self, gvk: GroupVersionKind, schema: JsonObject, subresources: JsonObject, *, terminating: bool
+    ) -> None:
+        self._gvk, self._schema, self._terminating = gvk, schema, terminating
+        self._has_status = "status" in subresources
+        self._scale = ScalePaths.of(subresources)
+
+    def strategy(self, subresource: str = "") -> Strategy:
+        """The strategy of the objects, or of a subresource."""
+        return self._status if subresource == "status" else self._objects
+
+    @cached_property
+    def _objects(self) -> Strategy:
+        return Strategy(
+            prepare_for_create=self._prepare_for_create,
+            prepare_for_update=self._prepare_for_update,
+            validate=self._validate,
+            validate_update=self._validate_update,
+            warnings_on_create=lambda obj, attributes: finalizer_warnings(obj, None),
+            warnings_on_update=lambda obj, old, attributes: finalizer_warnings(obj, old),
+            allow_unconditional_update=False,
+            reset_fields=(("status",),) if self._has_status else (),
+            rechecks_metadata=False,
+            standard_finalizers=False,
+            refuse_creation=_TERMINATING if self._terminating else "",
+        )
+
+    @cached_property
+    def _status(self) -> Strategy:
+        return Strategy(
+            prepare_for_update=self._prepare_status,
+            validate_update=self._validate_status,
+            warnings_on_update=lambda obj, old, attributes: finalizer_warnings(obj, old),
+            allow_unconditional_update=False,
+            reset_fields=(("metadata",), ("spec",)),
+            rechecks_metadata=False,
+            standard_finalizers=False,
+        )
+
+    # what a schema is compiled to
+
+    @cached_property
+    def _values(self) -> Check:
+        return compile_values(self._schema)
+
+    @cached_property
+    def _status_values(self) -> Check | None:
+        schema = (self._schema.get("properties") or {}).get("status")
+        return None if schema is None else compile_values(schema)
+
+    @cached_property
+    def _cel(self) -> CelRules | None:
+        return compile_schema(self._schema)
+
+    @cached_property
+    def _embedded(self) -> Find | None:
+        return compile_embedded(self._schema)
+
+    @cached_property
+    def _lists(self) -> Find | None:
+        return compile_lists(self._schema)
+
+    # preparation
+
+    def _prepare_for_create(self, obj: JsonObject, attributes: Attributes) -> None:
+        if self._has_status:
+            obj.pop("status", None)
+        obj["metadata"]["generation"] = 1
+
+    def _prepare_for_update(self, obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+        if self._has_status:
+            if "status" in old:
+                obj["status"] = deepcopy(old["status"])
+            else:
+                obj.pop("status", None)
+        if not _same_but_metadata(obj, old):
+            obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+
+    def _prepare_status(self, obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+        """Of an update of the status all else stays as it was, but for its managed fields."""
+        has_status, status = "status" in obj, obj.get("status")
+        managed = obj["metadata"].get("managedFields")
+        obj.clear()
+        obj.update(deepcopy(old))
+        obj["metadata"].pop("managedFields", None)
+        if managed is not None:
+            obj["metadata"]["managedFields"] = managed
+        obj.pop("status", None)
+        if has_status:
+            obj["status"] = status
+
+    # validation
+
+    def _validate(self, obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+        found = self._type_meta(obj)
+        if found:
+            return found
+        found += self._values(obj, "", None)
+        found += self._scale.spec_errors(obj) + self._scale.status_errors(obj)
+        found += self._parts(obj, None)
+        return found + self._rule_errors(obj, None, found, attributes)
+
+    def _validate_update(self, obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+        found = self._type_meta(obj)
+        if found:
+            return found
+        found += validate_object_meta_update(obj["metadata"], old["metadata"], built_in=False)
+        found += self._values(obj, "", Correlation(obj, old, self._schema))
+        found += self._scale.spec_errors(obj) + self._scale.status_errors(obj)
+        found += self._parts(obj, old)
+        return found + self._rule_errors(obj, old, found, attributes)
+
+    def _validate_status(self, obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+        found = self._type_meta(obj)
+        if found:
+            return found
+        found += validate_object_meta_update(obj["metadata"], old["metadata"], built_in=False)
+        if "status" in obj and self._status_values is not None:
+            was = Correlation(obj, old, self._schema).key("status")
+            found += [_in_status(error) for error in self._status_values(obj["status"], "", was)]
+        found += self._scale.status_errors(obj)
+        found += self._list_errors(obj, old)
+        return found + self._rule_errors(obj, old, found, attributes)
+
+    def _type_meta(self, obj: JsonObject) -> list[FieldError]:
+        found = []
+        for key, wanted in (("kind", self._gvk.kind), ("apiVersion", self._gvk.api_version)):
+            if obj.get(key) != wanted:
+                found.append(invalid(key, obj.get(key, ""), f"must be {wanted}"))
+        return found
+
+    def _parts(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
+        found = [] if self._embedded is None else self._embedded(obj, "")
+        return found + self._list_errors(obj, old)
+
+    def _list_errors(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
+        """Items that are there twice; none of the writer's business if some were before."""
+        lists = self._lists
+        if lists is None:
+            return []
+        found = lists(obj, "")
+        return [] if found and old is not None and lists(old, "") else found
+
+    def _rule_errors(
+        self, obj: JsonObject, old: JsonObject | None, found: Sequence[FieldError], attributes: Attributes
+    ) -> list[FieldError]:
+        rules = self._cel
+        if rules is None:
+            return []
+        if any(error.reason in _BLOCKING for error in found):
+            return [FieldError("FieldValueInvalid", "<nil>", f"Invalid value: null: {_NOT_CHECKED}")]
+        errors, warnings = rules.validate(obj, old, ratchet=old is not None)
+        attributes.warnings += warnings
+        return errors
+
+
+def _in_status(error: FieldError) -> FieldError:
+    field = "status" if error.field == "<nil>" else f"status.{error.field}"
+    return FieldError(error.reason, field, error.body)
+
+
+def _same_but_metadata(obj: JsonObject, old: JsonObject) -> bool:
+    one = {key: value for key, value in obj.items() if key != "metadata"}
+    other = {key: value for key, value in old.items() if key != "metadata"}
+    return one == other

@@ -1,0 +1,85 @@
+"""Where custom objects have what their scale subresource shows ("Scale subresource")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.jsontypes import JsonObject
+from gateway.patches.go_text import go_print, go_type
+from gateway.validation.field import FieldError, invalid
+
+MOST = 2**31 - 1
+INT64 = range(-(2**63), 2**63)
+
+
+class WrongType(ValueError):
+    """What is at a path is not of the type that it has to be."""
+
+
+def at_path(obj: JsonObject, path: tuple[str, ...], type_: type, name: str) -> Any:
+    """The value at a path, None if there is none. Raises WrongType, in unstructured's words."""
+    value: Any = obj
+    for i, step in enumerate(path):
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            raise _wrong(path[: i + 1], value, "map[string]interface{}")
+        if step not in value:
+            return None
+        value = value[step]
+    if type(value) is not type_ or (type_ is int and value not in INT64):
+        raise _wrong(path, value, name)
+    return value
+
+
+def _wrong(path: tuple[str, ...], value: Any, expected: str) -> WrongType:
+    kind = "<nil>" if value is None else go_type(value)
+    where = "".join(f".{step}" for step in path)
+    return WrongType(f"{where} accessor error: {go_print(value)} is of the type {kind}, expected {expected}")
+
+
+@dataclass(frozen=True, slots=True)
+class ScalePaths:
+    """The paths, as they are written; empty where there is no scale subresource, or no selector."""
+
+    spec: str = ""
+    status: str = ""
+    selector: str = ""
+
+    @classmethod
+    def of(cls, subresources: JsonObject) -> ScalePaths:
+        """Those of a version's subresources."""
+        scale = subresources.get("scale")
+        if scale is None:
+            return cls()
+        return cls(scale["specReplicasPath"], scale["statusReplicasPath"], scale.get("labelSelectorPath") or "")
+
+    def spec_errors(self, obj: JsonObject) -> list[FieldError]:
+        """What is wrong with the wanted number of replicas."""
+        return _number_errors(obj, self.spec) if self.spec else []
+
+    def status_errors(self, obj: JsonObject) -> list[FieldError]:
+        """What is wrong with the actual number, and with the selector."""
+        found = _number_errors(obj, self.status) if self.status else []
+        if self.selector:
+            try:
+                at_path(obj, steps(self.selector), str, "string")
+            except WrongType as error:
+                found.append(invalid(self.selector, "", str(error)))
+        return found
+
+
+def steps(path: str) -> tuple[str, ...]:
+    """The names that a written path (".spec.replicas") leads through."""
+    return tuple(path.removeprefix(".").split("."))
+
+
+def _number_errors(obj: JsonObject, path: str) -> list[FieldError]:
+    try:
+        value = at_path(obj, steps(path), int, "int64") or 0
+    except WrongType as error:
+        return [invalid(path, 0, str(error))]
+    if value < 0:
+        return [invalid(path, value, "should be a non-negative integer")]
+    return [invalid(path, value, f"should be less than or equal to {MOST}")] if value > MOST else []

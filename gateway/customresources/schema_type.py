@@ -1,0 +1,82 @@
+"""The type that a definition's structural schema describes ("Specifying a structural schema").
+
+A schema says of values what pruning, defaults, field ownership and order need to know; what values are valid is for
+`gateway.validation.schema_values`.
+"""
+
+from __future__ import annotations
+
+from gateway.jsontypes import JsonObject
+from gateway.schema.catalog import META, type_of
+from gateway.schema.types import Field, Kind, Omit, Type
+
+_STRING = Type(Kind.STRING, "string", structural=True)
+_FREE = Type(Kind.ANY, "object", structural=True, preserves=True)
+_SCALARS = {"string": Kind.STRING, "integer": Kind.INT64, "number": Kind.FLOAT, "boolean": Kind.BOOL}
+
+
+def object_type(schema: JsonObject, kind: str, *, preserves: bool = False) -> Type:
+    """The type of a kind's objects, of the schema of a version. `preserves`: whatever is unknown stays, as before v1.
+
+    What the schema says of kind, apiVersion and metadata is replaced by what holds of every object.
+    """
+    below = {**schema, "type": "object", "x-kubernetes-embedded-resource": True}
+    if preserves:
+        below["x-kubernetes-preserve-unknown-fields"] = True
+    return _struct(below, kind)
+
+
+def schema_type(schema: JsonObject) -> Type:
+    """The type of a part of a schema."""
+    if schema.get("x-kubernetes-int-or-string"):
+        return _with_facts(Type(Kind.INT_OR_STRING, "int-or-string", structural=True), schema)
+    kind = schema.get("type", "")
+    if kind == "array":
+        items = schema.get("items")
+        elem = schema_type(items) if isinstance(items, dict) else _FREE
+        made = Type(Kind.LIST, "array", elem=elem, structural=True)
+        made.list_type = schema.get("x-kubernetes-list-type") or "atomic"
+        made.list_map_keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
+        return _with_facts(made, schema)
+    if kind in _SCALARS:
+        return _with_facts(Type(_SCALARS[kind], kind, structural=True), schema)
+    if kind == "object" or schema.get("properties") or schema.get("x-kubernetes-embedded-resource"):
+        if kind == "object" and _says_nothing(schema):
+            return _with_facts(Type(Kind.ANY, "object", structural=True), schema)
+        return _struct(schema, "object")
+    return _with_facts(Type(Kind.ANY, "object", structural=True), schema)
+
+
+def _says_nothing(schema: JsonObject) -> bool:
+    """Whether all of an object's members stay, and nothing is said of any."""
+    preserves = schema.get("x-kubernetes-preserve-unknown-fields")
+    known = ("properties", "additionalProperties", "x-kubernetes-embedded-resource", "x-kubernetes-map-type")
+    return bool(preserves) and not any(schema.get(key) for key in known)
+
+
+def _struct(schema: JsonObject, name: str) -> Type:
+    additional = schema.get("additionalProperties")
+    elem: Type | None = None
+    if isinstance(additional, dict):
+        elem = schema_type(additional)
+    elif additional:
+        elem = Type(Kind.STRUCT, "object", structural=True)
+    members = {key: schema_type(below) for key, below in (schema.get("properties") or {}).items()}
+    embedded = bool(schema.get("x-kubernetes-embedded-resource"))
+    if embedded:
+        members |= {"apiVersion": _STRING, "kind": _STRING, "metadata": type_of(META + "ObjectMeta")}
+    made = Type(Kind.STRUCT, name, elem=elem, structural=True, embedded=embedded)
+    made.fields = {
+        key: Field(key, key, type_, Omit.NIL, default=type_.default, required=key in (schema.get("required") or ()))
+        for key, type_ in members.items()
+    }
+    made.atomic = schema.get("x-kubernetes-map-type") == "atomic"
+    made.lenient = not members and elem is None
+    return _with_facts(made, schema)
+
+
+def _with_facts(type_: Type, schema: JsonObject) -> Type:
+    type_.nullable = bool(schema.get("nullable"))
+    type_.preserves = bool(schema.get("x-kubernetes-preserve-unknown-fields"))
+    type_.default = schema.get("default")
+    return type_

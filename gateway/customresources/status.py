@@ -1,0 +1,40 @@
+"""Writing the status of a definition, as its controllers do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gateway.endpoints.table import Endpoints
+from gateway.http.status import StatusError
+from gateway.http.user import MASTERS_GROUP, User
+from gateway.jsontypes import JsonObject
+from gateway.writing.tracking import track_fields
+from gateway.writing.updating import update_object
+from gateway.writing.write import begin_as
+
+USER = User("system:apiserver", (MASTERS_GROUP,))
+MANAGER = "kube-apiserver"
+
+
+async def write_status(endpoints: Endpoints, name: str, make: Callable[[JsonObject], JsonObject]) -> None:
+    """Stores what `make` makes of the present definition, if there is one; nothing if that is itself.
+
+    Raises StatusError, StorageError.
+    """
+    endpoint = endpoints.of("apiextensions.k8s.io", "v1", "customresourcedefinitions", "status")
+    write = begin_as(endpoint, USER, "update", "", name, MANAGER)
+
+    def made(present: JsonObject | None) -> JsonObject:
+        assert present is not None  # else it is not found
+        new = make(present)
+        if new is present:
+            return present
+        new = {**new, "metadata": dict(new["metadata"])}
+        track_fields(write, new, present)
+        return new
+
+    try:
+        await update_object(write, made)
+    except StatusError as error:
+        if error.reason != "NotFound":
+            raise

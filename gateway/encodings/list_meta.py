@@ -1,0 +1,33 @@
+"""What a list says of itself (API Concepts, "Retrieving large results sets in chunks")."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from gateway.jsontypes import JsonObject, dumps
+
+
+class ListMeta(NamedTuple):
+    """A list's metadata: `continuation` is a continue token or "", `remaining` None where nobody can tell."""
+
+    revision: int
+    continuation: str = ""
+    remaining: int | None = None
+
+    def encode(self) -> bytes:
+        """The JSON object."""
+        out = b'{"resourceVersion":"%d"' % self.revision if self.revision else b"{"
+        if self.continuation:
+            out += (b"," if self.revision else b"") + b'"continue":' + dumps(self.continuation)
+        if self.remaining is not None:
+            out += (b"," if len(out) > 1 else b"") + b'"remainingItemCount":%d' % self.remaining
+        return out + b"}"
+
+    def as_json(self) -> JsonObject:
+        """The same, parsed."""
+        found: JsonObject = {"resourceVersion": str(self.revision)} if self.revision else {}
+        if self.continuation:
+            found["continue"] = self.continuation
+        if self.remaining is not None:
+            found["remainingItemCount"] = self.remaining
+        return found

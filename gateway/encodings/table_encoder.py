@@ -1,0 +1,95 @@
+"""Tables of one endpoint's objects ("Receiving resources as Tables"); what a row shows is worked out once for a version
+of an object, its ages when it is sent.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from gateway.encodings.encoder import Shape
+from gateway.encodings.json import EVENTS, bookmark_object
+from gateway.encodings.list_meta import ListMeta
+from gateway.encodings.table import Include, Row, TableFormat, row_of
+from gateway.jsontypes import dumps, loads
+from storage.entry import ChangeType, Entry
+
+_STEP = 256 * 1024  # bytes of JSON whose cells are made in a few milliseconds
+_ROW_SIZE = 900  # bytes that a remembered row takes, about
+_NO_HEADERS = b'"columnDefinitions":null'
+
+
+class TableEncoder:
+    """JSON tables. Only the first event of a stream has the columns' definitions."""
+
+    content_type = b"application/json"
+    step = _STEP
+    memorable = False  # ages pass
+
+    def __init__(self, shape: Shape, version: str, include: Include) -> None:
+        self._shape = shape
+        self._columns = shape.columns()
+        self._format = TableFormat(self._columns, version, include, head=shape.head)
+        form = self._columns.form
+        self._form = form if form and form != shape.api_version else ""  # the apiVersion whose fields the cells show
+        self._whole = include is Include.OBJECT
+
+    def document(self, value: bytes) -> bytes:
+        tail = value[len(self._shape.head) :].rstrip(b"\n")
+        formed = self._formed(tail)
+        return self._object(_revision(tail), row_of(self._columns, formed), formed, tail) + b"\n"
+
+    def entry(self, entry: Entry) -> bytes:
+        row, formed = self._row(entry)
+        return self._object(entry.revision, row, formed, entry.tail) + b"\n"
+
+    def items(self, entries: Sequence[Entry], first: bool) -> bytes:
+        made = [(self._row(entry), entry.tail) for entry in entries]
+        rows = [(row, tail if self._whole else formed) for (row, formed), tail in made]
+        joined, _ = self._format.rows(self._format.sorted(rows), time.time())
+        return joined if first else b"," + joined
+
+    def list(self, meta: ListMeta, groups: Sequence[bytes], count: int) -> Sequence[bytes]:
+        head = self._format.list_head(meta)
+        return (head + b"[", *groups, b"]}\n") if count else (head + self._columns.no_rows + b"}\n",)
+
+    def event(self, type_: ChangeType, entry: Entry) -> bytes:
+        row, formed = self._row(entry)
+        made = self._object(entry.revision, row, formed, entry.tail, headers=False)
+        return b"%b%b}\n" % (EVENTS[type_], made)
+
+    def bookmark(self, revision: int, initial_events_end: bool = False) -> bytes:
+        tail = bookmark_object(self._shape, revision, initial_events_end)[len(self._shape.head) :]
+        made = self._object(revision, row_of(self._columns, tail), tail, tail, headers=False)
+        return b'{"type":"BOOKMARK","object":%b}\n' % made
+
+    def error(self, status: bytes) -> bytes:
+        return b'{"type":"ERROR","object":%b}\n' % status
+
+    def opening(self, chunk: bytes) -> bytes:
+        return chunk.replace(_NO_HEADERS, b'"columnDefinitions":' + self._format.definitions, 1)
+
+    def _object(self, revision: int, row: Row, formed: bytes, tail: bytes, headers: bool = True) -> bytes:
+        return self._format.of_object(revision, row, tail if self._whole else formed, time.time(), headers)
+
+    def _row(self, entry: Entry) -> tuple[Row, bytes]:
+        """The row of an entry, and the tail that its metadata is cut from."""
+        formed = self._formed(entry.tail) if self._form else entry.tail
+        found = entry.recall(self._columns)
+        if isinstance(found, Row):
+            return found, formed
+        row = row_of(self._columns, formed)
+        entry.remember(self._columns, row, _ROW_SIZE)
+        return row, formed
+
+    def _formed(self, tail: bytes) -> bytes:
+        """A tail of the version whose fields the columns show."""
+        if not self._form:
+            return tail
+        obj = self._shape.in_version(loads(self._shape.head + tail), self._form)
+        return dumps({name: value for name, value in obj.items() if name not in ("kind", "apiVersion")})[1:]
+
+
+def _revision(tail: bytes) -> int:
+    text = loads(b"{" + tail)["metadata"].get("resourceVersion", "")
+    return int(text) if text else 0

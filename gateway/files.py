@@ -1,0 +1,91 @@
+"""Files that others read: written in one step, with the mode that they are to have."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+def replace_file(path: Path, content: bytes, mode: int = 0o600) -> None:
+    """Writes a file so that readers see the old or the new one, and nobody ever one with another mode. Raises OSError.
+
+    What is no ordinary file (a pipe, /dev/stdout) is written to; a file that cannot be replaced, as one that a
+    container has mounted alone, gets its mode before its content.
+    """
+    if path.exists() and not path.is_file():
+        path.write_bytes(content)
+        return
+    path = path.resolve()
+    temporary = _temporary(path, content, mode)
+    try:
+        temporary.replace(path)
+    except OSError as error:
+        if error.errno != errno.EBUSY:
+            raise
+        path.chmod(mode)
+        path.write_bytes(content)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def create_file(path: Path, content: bytes, mode: int = 0o600) -> bool:
+    """Writes a file in one step unless there is one: False then. Raises OSError."""
+    temporary = _temporary(path, content, mode)
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        return False
+    finally:
+        temporary.unlink(missing_ok=True)
+    return True
+
+
+def words(error: OSError, path: Path | None = None) -> str:
+    """What went wrong with a file, in a line, beginning with its path; `path` is what was asked for, if known."""
+    place = error.filename or path
+    reason = (
+        "is no directory" if isinstance(error, FileExistsError | NotADirectoryError) else error.strerror or str(error)
+    )
+    if path is not None and str(place) != str(path) and str(place).startswith(str(path.parent)):
+        place = path  # a temporary file's name says nothing
+    return f"{place}: {reason}" if place else reason
+
+
+def check_writable(path: Path) -> None:
+    """Finds out whether `replace_file` could write it, making its directory if need be. Raises OSError."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.is_file():
+        _temporary(path.resolve(), b"", 0o600).unlink()
+
+
+@contextmanager
+def exclusive(directory: Path) -> Iterator[None]:
+    """Keeps others out of the block that has the same directory. Raises OSError."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _temporary(path: Path, content: bytes, mode: int) -> Path:
+    """A file beside it; mkstemp makes it readable by its owner only."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        temporary.chmod(mode)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+    return temporary

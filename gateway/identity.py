@@ -1,0 +1,127 @@
+"""What makes servers one cluster to their clients: the CA, the key that signs tokens, and an administrator's token.
+
+They are made once and kept in --cert-dir. Replicas that don't share that directory share an etcd: with
+--identity-key-file the first of them leaves its own there, sealed with that file's secret, and the others take it over.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+from base64 import b64decode, b64encode
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from gateway.access.keys import KEY_FILE, new_key
+from gateway.certificates import Authority, keep_authority, new_authority
+from gateway.config import Settings
+from gateway.files import create_file, exclusive, replace_file
+
+TOKEN_FILE = "admin-token"
+_COST = 2**15  # of scrypt: about 0.1 s and 32 MiB for each guess of the secret
+
+
+class IdentityError(Exception):
+    """The shared identity can't be had; the message says why, in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What servers share, as text: PEM, and the token."""
+
+    ca_certificate: str
+    ca_key: str
+    service_account_key: str
+    admin_token: str
+
+
+def kept_token(directory: Path) -> str:
+    """The administrator's token that is kept in `directory`; made when there is none. Raises OSError."""
+    path = directory / TOKEN_FILE
+    directory.mkdir(parents=True, exist_ok=True)
+    create_file(path, secrets.token_urlsafe(24).encode() + b"\n")
+    return path.read_text(encoding="ascii").strip()
+
+
+def keep(directory: Path, identity: Identity) -> None:
+    """Puts an identity where certificates and keys are looked for. Raises OSError."""
+    directory.mkdir(parents=True, exist_ok=True)
+    with exclusive(directory):
+        keep_authority(directory, Authority(identity.ca_certificate.encode(), identity.ca_key.encode()))
+        replace_file(directory / KEY_FILE, identity.service_account_key.encode())
+        replace_file(directory / TOKEN_FILE, identity.admin_token.encode() + b"\n")
+
+
+def own(directory: Path) -> Identity:
+    """The identity in `directory`; what is missing of it is new, and kept nowhere. Raises OSError."""
+
+    def kept(name: str) -> str:
+        path = directory / name
+        return path.read_text(encoding="ascii") if path.is_file() else ""
+
+    certificate, key = kept("ca.crt"), kept("ca.key")
+    if not (certificate and key):
+        authority = new_authority()
+        certificate, key = authority.certificate.decode(), authority.key.decode()
+    token = kept(TOKEN_FILE).strip() or secrets.token_urlsafe(24)
+    return Identity(certificate, key, kept(KEY_FILE) or new_key().decode(), token)
+
+
+def seal(identity: Identity, secret: bytes) -> bytes:
+    """The identity as only who has the secret can read it: AES-256-GCM, with a key that scrypt makes of the secret."""
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    salt, nonce = os.urandom(16), os.urandom(12)
+    sealed = AESGCM(_key(secret, salt)).encrypt(nonce, json.dumps(asdict(identity)).encode(), None)
+    parts = {"salt": salt, "nonce": nonce, "sealed": sealed}
+    return json.dumps({"version": 1, **{name: b64encode(part).decode() for name, part in parts.items()}}).encode()
+
+
+def unseal(value: bytes, secret: bytes) -> Identity:
+    """The identity that `seal` has sealed; raises IdentityError for another secret, or what is no such value."""
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    try:
+        parts = json.loads(value)
+        salt, nonce, sealed = (b64decode(parts[name]) for name in ("salt", "nonce", "sealed"))
+        return Identity(**json.loads(AESGCM(_key(secret, salt)).decrypt(nonce, sealed, None)))
+    except InvalidTag:
+        raise IdentityError(
+            "the identity in etcd was sealed with another secret than that of --identity-key-file"
+        ) from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise IdentityError(f"the identity in etcd can't be read: {error}") from None
+
+
+def _key(secret: bytes, salt: bytes) -> bytes:
+    from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+
+    return Scrypt(salt, length=32, n=_COST, r=8, p=1).derive(secret)
+
+
+def take_shared(settings: Settings, secret: bytes) -> None:
+    """Has `--cert-dir` hold the identity that all replicas of this etcd share. Raises IdentityError and OSError.
+
+    A process of its own talks to etcd: gRPC would not survive the fork that makes workers.
+    """
+    etcd = settings.etcd()
+    question = {
+        "etcd": {name: getattr(etcd, name) for name in ("endpoints", "username", "password")}
+        | {name: str(path) if (path := getattr(etcd, name)) else "" for name in ("ca_file", "cert_file", "key_file")},
+        "key": f"{settings.etcd_prefix}/apiserver-gateway/identity",
+        "proposal": b64encode(seal(own(settings.cert_dir), secret)).decode(),
+    }
+    asked = subprocess.run(
+        [sys.executable, "-m", "gateway.identity_exchange"],
+        input=json.dumps(question).encode(),
+        capture_output=True,
+        check=False,
+    )
+    if asked.returncode:
+        said = asked.stderr.decode(errors="replace").strip().splitlines()
+        raise IdentityError(f"cannot share an identity through etcd: {said[-1] if said else asked.returncode}")
+    keep(settings.cert_dir, unseal(asked.stdout, secret))

@@ -1,0 +1,93 @@
+"""Custom kinds in OpenAPI: their schemas, under names made of their groups, versions and kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from gateway.jsontypes import JsonObject
+from gateway.kinds.resource import Resource
+from gateway.schema.catalog import META
+
+REFERENCE = "#/components/schemas/"
+_KINDS = "x-kubernetes-group-version-kind"
+_TYPE_META: JsonObject = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
+_REMOVED_FROM_VERSION_2 = ("nullable", "anyOf", "oneOf", "not", "default", "x-kubernetes-validations")
+
+
+def schema_name(resource: Resource) -> str:
+    """The name of the schema of a resource's kind: "com.example.v1.Widget", or that of the catalog."""
+    if not resource.custom:
+        return resource.type_name
+    return f"{'.'.join(reversed(resource.group.split('.')))}.{resource.version}.{resource.kind}"
+
+
+def list_name(resource: Resource) -> str:
+    """The name of the schema of its lists."""
+    if not resource.custom:
+        return f"{resource.type_name}List"
+    name = schema_name(resource).removesuffix(resource.kind)
+    return name + (resource.model.list_kind or f"{resource.kind}List")
+
+
+def custom_schemas(resources: Iterable[Resource], *, version_2: bool = False) -> JsonObject:
+    """The schemas of the custom kinds among some resources, and of their lists, by name."""
+    found: JsonObject = {}
+    for resource in resources:
+        if resource.custom and not resource.subresource:
+            found[schema_name(resource)] = _schema(resource, version_2)
+            found[list_name(resource)] = _list(resource)
+    return found
+
+
+def _schema(resource: Resource, version_2: bool) -> JsonObject:
+    version = resource.model_version
+    schema = version.openapi or {}
+    preserves = version.type.preserves
+    made: JsonObject = {"type": "object"}
+    if schema and not (version_2 and preserves):
+        made = _version_2(schema) if version_2 else dict(schema)
+        made["properties"] = {
+            **(made.get("properties") or {}),
+            **_TYPE_META,
+            "metadata": {"allOf": [{"$ref": f"{REFERENCE}{META}ObjectMeta"}]},
+        }
+    made[_KINDS] = [_kind(resource, resource.kind)]
+    if fields := [path for path in version.selectable.names if path not in ("metadata.name", "metadata.namespace")]:
+        made["x-kubernetes-selectable-fields"] = [{"fieldPath": path} for path in fields]
+    return made
+
+
+def _version_2(schema: JsonObject) -> JsonObject:
+    """What version 2 has words for, and kubectl of old takes: the rest is free."""
+    found: JsonObject = {key: value for key, value in schema.items() if key not in _REMOVED_FROM_VERSION_2}
+    if schema.get("x-kubernetes-preserve-unknown-fields") or schema.get("x-kubernetes-int-or-string"):
+        return {key: value for key, value in found.items() if key in ("description",) or key.startswith("x-")}
+    if schema.get("nullable"):
+        for key in ("type", "items", "properties", "additionalProperties"):
+            found.pop(key, None)
+    below: dict[str, Any] = found.get("properties") or {}
+    if below:
+        found["properties"] = {name: _version_2(member) for name, member in below.items()}
+    for key in ("items", "additionalProperties"):
+        if isinstance(found.get(key), dict):
+            found[key] = _version_2(found[key])
+    return found
+
+
+def _list(resource: Resource) -> JsonObject:
+    item = {"$ref": REFERENCE + schema_name(resource)}
+    return {
+        "type": "object",
+        "required": ["items"],
+        "properties": {
+            **_TYPE_META,
+            "items": {"type": "array", "items": item},
+            "metadata": {"allOf": [{"$ref": f"{REFERENCE}{META}ListMeta"}]},
+        },
+        _KINDS: [_kind(resource, resource.model.list_kind or f"{resource.kind}List")],
+    }
+
+
+def _kind(resource: Resource, kind: str) -> JsonObject:
+    return {"group": resource.group, "kind": kind, "version": resource.version}

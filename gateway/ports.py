@@ -1,0 +1,75 @@
+"""The port that is served on: one socket, or one for each of several processes (SO_REUSEPORT).
+
+The kernel lets anybody of the same user join those that share a port in that way, so that two servers told the same
+port by mistake would each get half of the connections. So nobody shares it who has not found it unused before.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """An address that is bound. Where it is shared, `held` only holds it, and each process takes `another`."""
+
+    address: str
+    port: int
+    held: socket.socket
+    shared: bool
+
+    def another(self) -> socket.socket:
+        """One more socket on the shared address. Raises OSError."""
+        return _bound(self.address, self.port, shared=True)
+
+
+@contextmanager
+def listen(address: str, port: int, shared: bool) -> Iterator[Listening]:
+    """Binds an address, with port 0 to a free port, until the block ends.
+
+    `shared` lets other processes of this server bind it too. Raises OSError, also where another server has it.
+    """
+    if not shared or not port:
+        with _bound(address, port, shared=shared) as bound:
+            yield Listening(address, bound.getsockname()[1], bound, shared)
+        return
+    with _claim(address, port):
+        _bound(address, port, shared=False).close()  # nobody listens there
+        with _bound(address, port, shared=True) as bound:
+            yield Listening(address, port, bound, True)
+
+
+def _claim(address: str, port: int) -> AbstractContextManager[object]:
+    """A name that only one process has at a time: two servers that start at once have both not listened yet.
+
+    Names in the abstract namespace belong to a network namespace, as ports do, and are gone with their sockets.
+    """
+    if sys.platform != "linux":
+        return nullcontext()
+    claim = socket.socket(socket.AF_UNIX)
+    try:
+        claim.bind(f"\0apiserver-gateway {address} {port} {os.getuid()}")
+    except OSError:
+        claim.close()
+        raise
+    return claim
+
+
+def _bound(address: str, port: int, *, shared: bool) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        bound.bind((address, port))
+    except OSError:
+        bound.close()
+        raise
+    bound.set_inheritable(True)
+    return bound

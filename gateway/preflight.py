@@ -1,0 +1,107 @@
+"""What can be found wrong with files and addresses before anything is started, each in one line."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from gateway.config import InvalidSettings, Settings
+from gateway.files import check_writable, words
+
+
+def check_files(settings: Settings) -> None:
+    """Reads the files that the settings name. Raises InvalidSettings, naming the first flag that is wrong."""
+    with _wrong("--token-auth-file", settings.token_auth_file):
+        if settings.token_auth_file:
+            from gateway.access.token_file import read_token_file
+
+            read_token_file(settings.token_auth_file)
+    if settings.tls_cert_file and settings.tls_private_key_file:
+        _check_pair("--tls-cert-file", settings.tls_cert_file, settings.tls_private_key_file, ssl.PROTOCOL_TLS_SERVER)
+    if settings.etcd_certfile and settings.etcd_keyfile:
+        _check_pair("--etcd-certfile", settings.etcd_certfile, settings.etcd_keyfile, ssl.PROTOCOL_TLS_CLIENT)
+    with _wrong("--etcd-cafile", settings.etcd_cafile):
+        if settings.etcd_cafile:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(settings.etcd_cafile)
+    with _wrong("--service-account-signing-key-file", settings.service_account_signing_key_file):
+        if settings.service_account_signing_key_file:
+            from gateway.access.keys import signing_key
+
+            try:
+                signing_key(settings)
+            except (ValueError, TypeError) as error:
+                ours = str(settings.service_account_signing_key_file) in str(error)
+                raise ValueError(str(error) if ours else "it is no private key in PEM without a password") from None
+    _check_access(settings)
+    with _wrong("--identity-key-file", settings.identity_key_file):
+        if settings.identity_key_file and len(identity_secret(settings.identity_key_file)) < 16:
+            raise ValueError("the secret must have at least 16 bytes, such as of `openssl rand -hex 32`")
+    with _wrong("--kubeconfig-out", settings.kubeconfig_out):
+        if settings.kubeconfig_out:
+            check_writable(settings.kubeconfig_out)
+
+
+def _check_access(settings: Settings) -> None:
+    for flag, path in (
+        ("--client-ca-file", settings.client_ca_file),
+        ("--requestheader-client-ca-file", settings.requestheader_client_ca_file),
+    ):
+        with _wrong(flag, path):
+            if path:
+                ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(path)
+    for path in settings.service_account_key_file:
+        with _wrong("--service-account-key-file", path):
+            from gateway.access.keys import read_keys
+
+            read_keys(path)
+
+
+def identity_secret(path: Path) -> bytes:
+    """The secret in a file, without the white space around it. Raises OSError."""
+    return path.read_bytes().strip()
+
+
+def resolved(host: str) -> str:
+    """The address of a host name, IPv4 where it has one; an address stays as it is. Raises InvalidSettings."""
+    if not host:
+        return host
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InvalidSettings(f"--advertise-address={host}: {reason}") from None
+    return str(min(found, key=lambda each: each[0] != socket.AF_INET)[4][0])
+
+
+def _check_pair(flag: str, certificate: Path, key: Path, protocol: int) -> None:
+    with _wrong(flag, certificate):
+        try:
+            ssl.SSLContext(protocol).load_cert_chain(certificate, key, password=_no_password)
+        except ssl.SSLError as error:
+            reason = f": {error.reason.replace('_', ' ').lower()}" if error.reason else ""
+            raise ValueError(f"{certificate} and {key} are no certificate with its key, in PEM{reason}") from None
+
+
+def _no_password() -> str:
+    raise ValueError("its key is encrypted; give one that is not")
+
+
+@contextmanager
+def _wrong(flag: str, path: Path | None) -> Iterator[None]:
+    """Whatever is raised in the block is said to be wrong with that flag's file."""
+    from gateway.access.token_file import InvalidTokenFile
+
+    try:
+        yield
+    except ssl.SSLError:
+        raise InvalidSettings(f"{flag}: {path} holds no certificate in PEM") from None
+    except UnicodeDecodeError as error:
+        raise InvalidSettings(f"{flag}: {path} is no UTF-8 text: byte {error.start} is not") from None
+    except OSError as error:
+        raise InvalidSettings(f"{flag}: cannot use {words(error, path)}") from None
+    except (InvalidTokenFile, ValueError) as error:
+        said = str(error)
+        raise InvalidSettings(f"{flag}: {said if str(path) in said else f'{path}: {said}'}") from None

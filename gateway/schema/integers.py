@@ -1,0 +1,31 @@
+"""Decimal integers in texts, as Go's strconv reads them: 64 bits, whatever the length of what a client sent.
+
+Python's own int() takes time that grows with the square of the length, and refuses more than 4 300 digits.
+"""
+
+from __future__ import annotations
+
+MOST, LEAST = (1 << 63) - 1, -(1 << 63)
+_DIGITS = 19  # of the greatest number of 64 bits
+
+
+def is_integer(text: str) -> bool:
+    """Whether a text is a decimal integer of any length: digits, with a sign or without."""
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    return digits.isascii() and digits.isdigit()
+
+
+def clamped(text: str) -> int:
+    """The number of an `is_integer` text; one beyond the range for what does not fit 64 bits."""
+    negative = text[:1] == "-"
+    digits = (text[1:] if text[:1] in ("+", "-") else text).lstrip("0")
+    value = 0 if not digits else int(digits) if len(digits) <= _DIGITS else MOST + 1
+    return max(-value, LEAST - 1) if negative else min(value, MOST + 1)
+
+
+def int64(text: str) -> int | None:
+    """The number, None for a text that is no integer of 64 bits."""
+    if not is_integer(text):
+        return None
+    value = clamped(text)
+    return value if LEAST <= value <= MOST else None

@@ -1,0 +1,38 @@
+"""What a request for a Table or for metadata alone has to fit: the query's includeObject, and lists against objects."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gateway.http.exchange import Request
+from gateway.http.negotiation import PARTIAL, PARTIAL_LIST, TABLE, Representation
+from gateway.http.status import StatusError, bad_request
+from gateway.kinds.resource import Resource
+from gateway.validation.field import go_quote
+from gateway.writing.body import internal_package
+
+_INCLUDED = ("", "None", "Metadata", "Object")
+
+
+def transformed(request: Request, resource: Resource, verb: str) -> Representation:
+    """The representation of a request that asks for another form; raises StatusError 400 and 406."""
+    representation = request.representation
+    transform = representation.transform
+    assert transform is not None
+    if transform.kind == TABLE:
+        include = request.parameter("includeObject") if request.query_string else ""
+        if include not in _INCLUDED:
+            shown = f"Invalid value: {go_quote(include)}: must be 'Metadata', 'Object', 'None', or empty"
+            raise bad_request(f"Unable to convert to Table as requested: includeObject: {shown}")
+        return replace(representation, transform=transform._replace(include=include or "Metadata"))
+    lists = verb in ("list", "deletecollection")
+    if transform.kind == PARTIAL and lists:
+        raise _refused(f"you requested {PARTIAL}, but the requested object is a list", resource, "List")
+    if transform.kind == PARTIAL_LIST and not lists and verb != "watch":
+        raise _refused(f"you requested {PARTIAL_LIST}, but the requested object is not a list", resource, "")
+    return representation
+
+
+def _refused(reason: str, resource: Resource, suffix: str) -> StatusError:
+    go_type = f"*{internal_package(resource.kind_group)}.{resource.kind}{suffix}"
+    return StatusError(406, "NotAcceptable", f"{reason} ({go_type})")

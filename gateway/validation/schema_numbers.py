@@ -1,0 +1,97 @@
+"""What schemas of custom resources ask of numbers, in kube-openapi's words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gateway.jsontypes import JsonObject
+from gateway.validation.field import FieldError, invalid
+
+_RANGES = {"int32": range(-(2**31), 2**31), "int64": range(-(2**63), 2**63)}
+_MOST_FLOAT32 = 3.4028234663852886e38
+
+Part = Callable[[Any, str, Any, list[FieldError]], None]
+
+
+def compile_number(schema: JsonObject) -> Part | None:
+    """What finds out what is wrong with a number; None where nothing is asked."""
+    kind, form = schema.get("type", ""), schema.get("format", "")
+    if schema.get("x-kubernetes-int-or-string"):
+        kind = form = ""
+    bounds = [_multiple(schema.get("multipleOf"), kind, form)] if schema.get("multipleOf") is not None else []
+    for key, exclusive, above in (("maximum", "exclusiveMaximum", True), ("minimum", "exclusiveMinimum", False)):
+        if schema.get(key) is not None:
+            bounds.append(_bound(schema[key], bool(schema.get(exclusive)), above, kind, form))
+    if not bounds and kind != "integer" and form != "float":
+        return None
+
+    def check(value: Any, name: str, was: Any, found: list[FieldError]) -> None:
+        if problem := _range_problem(value, kind, form, "Checked", name):
+            found.append(invalid("<nil>", "", problem))
+        for bound in bounds:
+            bound(value, name, was, found)
+
+    return check
+
+
+def _range_problem(value: float, kind: str, form: str, what: str, name: str) -> str:
+    """Whether a number is none of its type and format."""
+    if kind == "integer":
+        known = _RANGES.get(form)
+        whole = isinstance(value, int) or value.is_integer()
+        if not (whole and int(value) in (known or _RANGES["int64"])):
+            of = f"integer with format {form}" if known else "integer (default format)"
+            return f"{what} value must be of type {of} in {name}"
+    elif kind == "number" and form == "float" and abs(value) > _MOST_FLOAT32:
+        return f"{what} value must be of type number with format float in {name}"
+    return ""
+
+
+def _field(name: str) -> str:
+    return name.removeprefix(".") or "<nil>"
+
+
+def _multiple(factor: Any, kind: str, form: str) -> Part:
+    def check(value: Any, name: str, was: Any, found: list[FieldError]) -> None:
+        by = factor
+        if problem := _range_problem(factor, kind, form, "MultipleOf", name):
+            found.append(invalid("<nil>", "", problem))
+        elif isinstance(value, int):
+            by = int(factor)
+        if by <= 0:
+            message = f"factor MultipleOf declared for {name} must be positive: {number_text(by)}"
+            found.append(invalid(_field(name), by, message))
+        elif not _divides(by, value):
+            found.append(invalid(_field(name), value, f"{name} in body should be a multiple of {number_text(by)}"))
+
+    return check
+
+
+def _divides(factor: float, value: float) -> bool:
+    if isinstance(factor, int) and isinstance(value, int):
+        return value % factor == 0
+    quotient = 1 / factor * value if factor < 1 else value / factor
+    return float(quotient).is_integer()
+
+
+def _bound(limit: Any, exclusive: bool, above: bool, kind: str, form: str) -> Part:
+    words = ("less than" if above else "greater than") + ("" if exclusive else " or equal to")
+    what = "Maximum boundary" if above else "Minimum boundary"
+
+    def check(value: Any, name: str, was: Any, found: list[FieldError]) -> None:
+        bound = limit
+        if problem := _range_problem(limit, kind, form, what, name):
+            found.append(invalid("<nil>", "", problem))
+        elif isinstance(value, int):
+            bound = int(limit)
+        over = value > bound if above else value < bound
+        if over or (exclusive and value == bound):
+            found.append(invalid(_field(name), value, f"{name} in body should be {words} {number_text(bound)}"))
+
+    return check
+
+
+def number_text(value: float) -> str:
+    """A number as Go's %v prints it."""
+    return str(int(value)) if float(value).is_integer() and abs(value) < 1e21 else str(value)

@@ -1,0 +1,108 @@
+"""Waiting for etcd at start: what will not pass by itself, and is better said than waited for."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from contextlib import suppress
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from storage.errors import PermissionDenied, StorageError, Unauthenticated
+
+if TYPE_CHECKING:
+    from storage.etcd import EtcdSettings
+
+TIMEOUT = 2.0  # seconds for a connection that shows what is wrong
+ALERT = 0.3  # seconds in which etcd turns down a client without certificate, once the handshake is done
+
+
+def hopeless(error: StorageError | None) -> str:
+    """What is wrong with the settings, in a line, where etcd's answer leaves no other reading; else empty."""
+    match error:
+        case Unauthenticated():
+            return f"etcd refuses the user: {error}; see --etcd-username and --etcd-password"
+        case PermissionDenied():
+            return f"etcd's user may not read or write what is under --etcd-prefix: {error}"
+    return ""
+
+
+async def tls_trouble(settings: EtcdSettings) -> str:
+    """Why no endpoint can be talked to, if that is for TLS at each of them; else empty.
+
+    gRPC says only that it is not connected. So this shakes hands itself.
+    """
+    found = await asyncio.gather(*(_trouble(endpoint, settings) for endpoint in settings.endpoints))
+    return found[0] if all(found) else ""
+
+
+async def _trouble(endpoint: str, settings: EtcdSettings) -> str:
+    scheme, separator, _ = endpoint.partition("://")
+    if scheme == "unix" or endpoint.startswith("unix:"):
+        return ""
+    parts = urlsplit(endpoint if separator else f"//{endpoint}")
+    host, port = parts.hostname or "", parts.port or 2379
+    files = settings.ca_file, settings.cert_file, settings.key_file
+    if scheme == "https" if separator else any(files):
+        return await _secure_trouble(host, port, settings)
+    return await _plain_trouble(host, port)
+
+
+async def _secure_trouble(host: str, port: int, settings: EtcdSettings) -> str:
+    context = ssl.create_default_context(cafile=settings.ca_file)
+    if settings.cert_file and settings.key_file:
+        context.load_cert_chain(settings.cert_file, settings.key_file)
+    where = f"etcd at {host}:{port}"
+    try:
+        await _shake_hands(host, port, context)
+    except ssl.SSLCertVerificationError as error:
+        return f"the certificate of {where} is not trusted: {error.verify_message}; see --etcd-cafile"
+    except ssl.SSLError as error:
+        reason = error.reason or ""
+        if "ALERT" in reason and ("CERTIFICATE" in reason or "UNKNOWN_CA" in reason):
+            given = "refuses the client certificate" if settings.cert_file else "wants a client certificate"
+            return f"{where} {given}; see --etcd-certfile and --etcd-keyfile"
+    except OSError:
+        pass
+    if await _speaks_plainly(host, port):
+        return f"{where} does not speak TLS; name it with http:// in --etcd-servers"
+    return ""
+
+
+async def _plain_trouble(host: str, port: int) -> str:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    try:
+        await _shake_hands(host, port, context)
+    except ssl.SSLError as error:
+        if "ALERT" not in (error.reason or ""):
+            return ""
+    except OSError:
+        return ""
+    return f"etcd at {host}:{port} speaks TLS; name it with https:// in --etcd-servers"
+
+
+async def _speaks_plainly(host: str, port: int) -> bool:
+    """Whether HTTP without TLS is answered, by somebody who does not want TLS."""
+    try:
+        async with asyncio.timeout(TIMEOUT):
+            reader, writer = await asyncio.open_connection(host, port)
+            writer.write(b"GET /version HTTP/1.0\r\n\r\n")
+            answer = await reader.read(1000)
+            writer.transport.abort()
+    except OSError:
+        return False
+    return answer.startswith(b"HTTP/1.") and b"HTTPS" not in answer
+
+
+async def _shake_hands(host: str, port: int, context: ssl.SSLContext) -> None:
+    """A handshake, and the moment after it. Raises SSLError, or another OSError when there is no connection at all."""
+    async with asyncio.timeout(TIMEOUT):
+        reader, writer = await asyncio.open_connection(host, port, ssl=context)
+    try:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(ALERT):
+                await reader.read(1)
+    finally:
+        writer.transport.abort()

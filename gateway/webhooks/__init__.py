@@ -1,0 +1,1 @@
+"""Calls of webhooks that stored objects tell of."""

@@ -1,0 +1,136 @@
+"""Calling a webhook: where a client configuration leads, whom it trusts, and what comes back.
+
+A WebhookClientConfig names a URL or a service, and a CA bundle ("Contacting the webhook"). Calls are made in threads,
+for they are few and the loop must not wait for strangers' TLS.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import http.client
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from urllib.parse import urlsplit
+
+from gateway.jsontypes import JsonObject, dumps, loads
+
+MAX_ANSWER = 64 << 20  # bytes
+TIMEOUT = 30.0  # seconds
+
+FindService = Callable[[str, str], JsonObject | None]  # (namespace, name) -> the service
+
+
+class WebhookError(Exception):
+    """A webhook could not be asked, or gave no answer that can be read; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a webhook is: the address to connect to, and the name that its certificate has to be for."""
+
+    host: str
+    port: int
+    name: str
+    path: str
+    ca_bundle: str
+
+    @property
+    def url(self) -> str:
+        """As messages name it."""
+        port = "" if self.port == 443 else f":{self.port}"
+        return f"https://{self.name}{port}{self.path}"
+
+
+def target_of(config: JsonObject, find_service: FindService) -> Target:
+    """Where a client configuration leads. Raises WebhookError."""
+    bundle = config.get("caBundle") or ""
+    if url := config.get("url"):
+        parts = urlsplit(url)
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        host = parts.hostname or ""
+        return Target(host, parts.port or 443, host, path, bundle)
+    service = config.get("service") or {}
+    namespace, name, port = service.get("namespace", ""), service.get("name", ""), service.get("port") or 443
+    path = "/" + (service.get("path") or "").removeprefix("/")
+    found = find_service(namespace, name)
+    if found is None:
+        raise WebhookError(f'service "{name}" not found')
+    return Target(_address(found, port, name), port, f"{name}.{namespace}.svc", path, bundle)
+
+
+def _address(service: JsonObject, port: int, name: str) -> str:
+    spec = service.get("spec") or {}
+    if spec.get("type") == "ExternalName":
+        return str(spec.get("externalName", ""))
+    if not any(each.get("port") == port for each in spec.get("ports") or ()):
+        raise WebhookError(f'no service port {port} found for service "{name}"')
+    address = spec.get("clusterIP") or "None"
+    if address == "None":
+        raise WebhookError(f'no cluster IP for service "{name}"')
+    return str(address)
+
+
+async def call(target: Target, review: JsonObject, timeout: float = TIMEOUT) -> JsonObject:
+    """What a webhook answers to a review. Raises WebhookError."""
+    body = dumps(review)
+    try:
+        async with asyncio.timeout(timeout + 1):
+            return await asyncio.to_thread(_post, target, body, timeout)
+    except TimeoutError:
+        raise WebhookError(f'Post "{target.url}": context deadline exceeded') from None
+
+
+@lru_cache(64)
+def _trusting(bundle: str) -> ssl.SSLContext:
+    if not bundle:
+        return ssl.create_default_context()
+    pem = base64.b64decode(bundle).decode("ascii", "replace")
+    return ssl.create_default_context(cadata=pem)
+
+
+class _Connection(http.client.HTTPSConnection):
+    """A connection to an address, whose certificate is for another name."""
+
+    def __init__(self, target: Target, context: ssl.SSLContext, timeout: float) -> None:
+        super().__init__(target.host, target.port, timeout=timeout, context=context)
+        self._name, self._trust = target.name, context
+
+    def connect(self) -> None:
+        http.client.HTTPConnection.connect(self)
+        self.sock = self._trust.wrap_socket(self.sock, server_hostname=self._name)
+
+
+def _post(target: Target, body: bytes, timeout: float) -> JsonObject:
+    headers = {"Content-Type": "application/json", "Accept": "application/json", "Host": target.name}
+    try:
+        connection = _Connection(target, _trusting(target.ca_bundle), timeout)
+        try:
+            connection.request("POST", target.path, body, headers)
+            response = connection.getresponse()
+            answer = response.read(MAX_ANSWER + 1)
+        finally:
+            connection.close()
+    except ssl.SSLCertVerificationError as error:
+        problem = f"tls: failed to verify certificate: x509: {error.verify_message}"
+        raise WebhookError(f'Post "{target.url}": {problem}') from None
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise WebhookError(f'Post "{target.url}": {error}') from None
+    if len(answer) > MAX_ANSWER:
+        raise WebhookError(f'Post "{target.url}": the answer is larger than {MAX_ANSWER} bytes')
+    if response.status != 200:
+        raise WebhookError(_refusal(response.status, answer))
+    try:
+        found = loads(answer)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise WebhookError("the answer is no JSON object")
+    return found
+
+
+def _refusal(status: int, answer: bytes) -> str:
+    text = answer[:2048].decode("utf-8", "replace").strip()
+    return f"the server responded with the status code {status}" + (f" ({text})" if text else "")

@@ -1,0 +1,11 @@
+"""What keeps an etcd from running."""
+
+from __future__ import annotations
+
+
+class EmbeddedEtcdError(Exception):
+    """No etcd binary was found, or it did not start. The message says what to do, or what etcd said; it is one line."""
+
+
+class PortTaken(EmbeddedEtcdError):
+    """Somebody took the port between its choice and its use."""

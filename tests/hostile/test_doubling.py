@@ -1,0 +1,167 @@
+"""What walks a body takes time in proportion to it: twice the length takes about twice as long.
+
+Measured in CPU time, the best of several rounds; quadratic work would take four times as long.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gateway.apply.field_set import from_wire
+from gateway.apply.managed_fields import update_managed
+from gateway.http.status import invalid
+from gateway.jsontypes import JsonObject
+from gateway.kinds.metadata import drop_duplicate_owners
+from gateway.patches import json_patch, strategic_merge_patch
+from gateway.schema.body import parse_body
+from gateway.schema.catalog import type_for
+from gateway.schema.decode import DecodeError, DecodeReport, decode
+from gateway.selectors import labels
+from gateway.validation.field import FieldError
+from gateway.validation.objectmeta import validate_object_meta
+from gateway.writing.yaml_body import YamlError, parse_yaml
+
+SIZE = 3000
+FACTOR = 3.2
+ROUNDS = 5
+ENOUGH = 0.004  # seconds below which nothing can be said
+
+CONFIG_MAP, POD = type_for("", "v1", "ConfigMap"), type_for("", "v1", "Pod")
+
+
+def body(value: Any) -> Callable[[], object]:
+    data = json.dumps(value).encode()
+
+    def read() -> None:
+        parsed, _ = parse_body(data)
+        decode(POD, parsed, DecodeReport())
+
+    return read
+
+
+def with_metadata(**metadata: Any) -> Callable[[], object]:
+    obj: JsonObject = {"metadata": {"name": "a", "namespace": "default", **metadata}}
+
+    def write() -> list[FieldError]:
+        meta = dict(obj["metadata"])
+        drop_duplicate_owners(meta, [])
+        new = {**obj, "metadata": meta}
+        update_managed(new, None, CONFIG_MAP, manager="m", api_version="v1", now="2020-01-01T00:00:00Z")
+        found = validate_object_meta(meta, True)
+        invalid("", "ConfigMap", "a", found).body()
+        return found
+
+    return write
+
+
+def strategic(document: Any, patch: Any) -> Callable[[], object]:
+    return lambda: strategic_merge_patch.apply(document, patch, CONFIG_MAP)
+
+
+def owners(size: int, **more: Any) -> list[JsonObject]:
+    return [{"apiVersion": "v1", "kind": "Pod", "name": f"p{i}", "uid": f"u{i}", **more} for i in range(size)]
+
+
+def read_yaml(text: str) -> Callable[[], object]:
+    def read() -> None:
+        try:
+            parse_yaml(text.encode())
+        except YamlError as error:
+            assert "aliasing" in str(error)
+
+    return read
+
+
+def wrong(text: str) -> Callable[[], object]:
+    def read() -> None:
+        value, _ = parse_body(text.encode())
+        try:
+            decode(CONFIG_MAP, value, DecodeReport())
+        except DecodeError:
+            return
+
+    return read
+
+
+def patched(operations: list[JsonObject], document: JsonObject) -> Callable[[], object]:
+    return lambda: json_patch.apply(document, operations, CONFIG_MAP)
+
+
+CASES: dict[str, Callable[[int], Callable[[], object]]] = {
+    "containers": lambda n: body({"spec": {"containers": [{"name": f"c{i}", "image": "i"} for i in range(n)]}}),
+    "repeated keys": lambda n: wrong('{"data":{' + ",".join(['"a":"b"'] * n) + "}}"),
+    "unknown keys": lambda n: wrong("{" + ",".join(f'"k{i}":1' for i in range(n)) + "}"),
+    "repeated keys below a long one": lambda n: wrong(f'{{"a":1,"a":2,"{"k" * n * 10}":[{",".join(["{}"] * n)}]}}'),
+    "yaml list": lambda n: read_yaml("[" + "a, " * n + "]"),
+    "yaml repeated keys": lambda n: read_yaml("a: b\n" * n),
+    "yaml aliases": lambda n: read_yaml("a: &a [x, y]\nb: [" + "*a, " * n + "]"),
+    "yaml merges": lambda n: read_yaml("a: &a {x: y}\nb:\n" + "  - {<<: *a}\n" * n),
+    "yaml depth": lambda n: read_yaml("- " * n + "a"),
+    "owners": lambda n: with_metadata(ownerReferences=owners(n)),
+    "controllers": lambda n: with_metadata(ownerReferences=owners(n, controller=True)),
+    "finalizers": lambda n: with_metadata(finalizers=[f"a.b/c{i}" for i in range(n)]),
+    "bad finalizers": lambda n: with_metadata(finalizers=[""] * n),
+    "labels": lambda n: with_metadata(labels={f"a{i}": "b" for i in range(n)}),
+    "annotations": lambda n: with_metadata(annotations={f"a{i}": "b" for i in range(n)}),
+    "field set": lambda n: lambda: from_wire({f"f:a{i}": {} for i in range(n)}),
+    "merged owners": lambda n: strategic(
+        {"metadata": {"ownerReferences": owners(n)}}, {"metadata": {"ownerReferences": owners(2 * n)[n // 2 :]}}
+    ),
+    "deleted owners": lambda n: strategic(
+        {"metadata": {"ownerReferences": owners(n)}},
+        {"metadata": {"ownerReferences": [{"$patch": "delete", "uid": f"u{i}"} for i in range(n)]}},
+    ),
+    "merged finalizers": lambda n: strategic(
+        {"metadata": {"finalizers": [f"a{i}" for i in range(n)]}},
+        {"metadata": {"finalizers": [f"a{i}" for i in range(n // 2, 2 * n)]}},
+    ),
+    "deleted finalizers": lambda n: strategic(
+        {"metadata": {"finalizers": [f"a{i}" for i in range(n)]}},
+        {"metadata": {"$deleteFromPrimitiveList/finalizers": [f"a{i}" for i in range(n)]}},
+    ),
+    "ordered finalizers": lambda n: strategic(
+        {"metadata": {"finalizers": [f"a{i}" for i in range(n)]}},
+        {"metadata": {"$setElementOrder/finalizers": [f"a{i}" for i in range(n)], "finalizers": ["a1"]}},
+    ),
+    "json patch": lambda n: patched(
+        [{"op": "add", "path": f"/data/a{i}", "value": "b"} for i in range(n)], {"data": {}}
+    ),
+    "managed fields": lambda n: with_metadata(
+        managedFields=[
+            {
+                "manager": f"m{i}",
+                "operation": "Update",
+                "apiVersion": "v1",
+                "fieldsType": "FieldsV1",
+                "fieldsV1": {"f:data": {f"f:k{i}": {}}},
+            }
+            for i in range(n)
+        ],
+        labels={"a": "b"},
+    ),
+    "label selector": lambda n: lambda: labels.parse(",".join(f"a{i} in (b,c)" for i in range(n // 10))),
+}
+
+
+def cpu(work: Callable[[], object]) -> float:
+    began = time.thread_time()
+    work()
+    return time.thread_time() - began
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_twice_as_much_takes_about_twice_as_long(case: str) -> None:
+    once, twice = CASES[case](SIZE), CASES[case](2 * SIZE)
+    once()
+    ratios = []
+    for _ in range(ROUNDS):
+        short, long = cpu(once), cpu(twice)
+        if long < ENOUGH or long < FACTOR * short:
+            return
+        ratios.append(round(long / short, 1))
+    pytest.fail(f"twice as much took {ratios} times as long")

@@ -1,0 +1,1 @@
+"""Deletion and what follows from it, on real servers."""

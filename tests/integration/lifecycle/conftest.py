@@ -1,0 +1,22 @@
+"""One server for the tests of deletion, a namespace for each."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from gateway.testing import ApiServer, api_server
+from tests.integration.lifecycle.api import Api
+
+
+@pytest.fixture(scope="package")
+def server() -> Iterator[ApiServer]:
+    with api_server() as running:
+        yield running
+
+
+@pytest.fixture
+def api(server: ApiServer) -> Api:
+    return Api(server, f"t-{uuid.uuid4().hex[:8]}").begin()

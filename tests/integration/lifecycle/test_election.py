@@ -1,0 +1,95 @@
+"""The controllers run in one process, and another goes on when that ends, however it ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from gateway.testing import ApiServer, api_server
+from storage.embedded import EmbeddedEtcd
+from tests.integration.lifecycle.api import Api, until
+
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/apiserver-gateway-controllers"
+
+
+@pytest.fixture
+def servers() -> Iterator[tuple[ApiServer, ApiServer]]:
+    """Two replicas; the first one leads."""
+    with EmbeddedEtcd() as etcd, api_server(etcd_servers=etcd.endpoint) as one:
+        until(lambda: holder(Api(one, "x")))
+        with api_server(etcd_servers=etcd.endpoint) as other:
+            yield one, other
+
+
+def lease(api: Api) -> dict[str, Any]:
+    found: dict[str, Any] = api.ask("GET", LEASE).json.get("spec", {})
+    return found
+
+
+def holder(api: Api) -> str:
+    return str(lease(api).get("holderIdentity", ""))
+
+
+def test_another_goes_on_within_a_second_of_a_clean_stop(servers: tuple[ApiServer, ApiServer]) -> None:
+    one, other = servers
+    api = Api(other, "t").begin()
+    first = holder(api)
+    one.stop()
+    stopped = time.monotonic()
+    until(lambda: holder(api) not in ("", first))
+    assert time.monotonic() - stopped < 1.0
+    assert lease(api)["leaseTransitions"] == 1
+    api.create("child", [api.create("owner")])
+    api.delete("owner", "Background")
+    until(lambda: not api.names())
+
+
+def test_another_ends_a_cascade_in_which_the_leader_was_killed(servers: tuple[ApiServer, ApiServer]) -> None:
+    one, other = servers
+    api = Api(other, "t").begin()
+    owner, living = api.create("owner"), api.create("living")
+    for number in range(60):
+        api.create(f"child-{number}", [(owner, True)])
+        api.create(f"kept-{number}", [owner, living])
+    api.delete("owner", "Foreground")
+    one.kill()
+    killed = time.monotonic()
+    until(lambda: api.names() == {"living", *(f"kept-{number}" for number in range(60))})
+    assert time.monotonic() - killed < 15.0
+    left = api.ask("GET", api.path()).json["items"]
+    owners = {each["metadata"]["ownerReferences"][0]["uid"] for each in left if each["metadata"].get("ownerReferences")}
+    assert owners == {living["metadata"]["uid"]}
+
+
+def advertised(api: Api) -> list[str]:
+    """Where the service `kubernetes` leads, if Endpoints and EndpointSlice agree."""
+    subsets = api.ask("GET", "/api/v1/namespaces/default/endpoints/kubernetes").json["subsets"]
+    slices = api.ask("GET", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes").json
+    found = [each["ip"] for each in subsets[0]["addresses"]]
+    in_slice = [address for each in slices["endpoints"] for address in each["addresses"]]
+    return found if found == in_slice else []
+
+
+def test_a_server_that_stops_is_no_longer_led_to(own_etcd: EmbeddedEtcd) -> None:
+    with (
+        api_server("--advertise-address=192.0.2.1", etcd_servers=own_etcd.endpoint) as one,
+        api_server("--advertise-address=192.0.2.2", etcd_servers=own_etcd.endpoint) as other,
+    ):
+        api = Api(other, "t")
+        until(lambda: advertised(api) == ["192.0.2.1", "192.0.2.2"])
+        one.stop()
+        until(lambda: advertised(api) == ["192.0.2.2"], 2)
+
+
+def test_a_server_that_was_killed_is_soon_no_longer_led_to(own_etcd: EmbeddedEtcd) -> None:
+    with (
+        api_server("--advertise-address=192.0.2.1", etcd_servers=own_etcd.endpoint) as one,
+        api_server("--advertise-address=192.0.2.2", etcd_servers=own_etcd.endpoint) as other,
+    ):
+        api = Api(other, "t")
+        until(lambda: advertised(api) == ["192.0.2.1", "192.0.2.2"])
+        one.kill()
+        until(lambda: advertised(api) == ["192.0.2.2"], 40)

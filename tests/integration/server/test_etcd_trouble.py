@@ -1,0 +1,112 @@
+"""What a server makes of an etcd of its own that dies, and of one that is full."""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gateway.testing import ApiServer, api_server
+from storage.embedded import EmbeddedEtcd
+from storage.errors import NoSpace
+from storage.etcd import EtcdClient, EtcdSettings
+from tests.integration.server.client import ask
+
+
+def etcd_of(server: ApiServer) -> int:
+    """The process of the server's own etcd: the child of the guard that is no shell."""
+    guards = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text(encoding="ascii").split()
+    for task in Path(f"/proc/{server.pid}/task").iterdir():
+        guards += (task / "children").read_text(encoding="ascii").split()
+    for guard in guards:
+        for child in Path(f"/proc/{guard}/task/{guard}/children").read_text(encoding="ascii").split():
+            if b"--data-dir" in Path(f"/proc/{child}/cmdline").read_bytes() and _name(child) != "sh":
+                return int(child)
+    raise AssertionError("no etcd")
+
+
+def _name(pid: str) -> str:
+    return Path(f"/proc/{pid}/exe").readlink().name.replace("dash", "sh").replace("bash", "sh")
+
+
+def test_a_dead_etcd_is_replaced_and_told_of() -> None:
+    with api_server() as server:
+        body = {"metadata": {"name": "kept"}}
+        assert ask(server, "POST", "/api/v1/namespaces", body).status == 201
+        os.kill(etcd_of(server), signal.SIGKILL)
+        deadline = time.monotonic() + 20
+        while ask(server, "GET", "/readyz").status != 200 or "runs again" not in server.log_file.read_text():
+            assert time.monotonic() < deadline
+        assert ask(server, "POST", "/api/v1/namespaces", {"metadata": {"name": "new"}}).status == 201
+        assert ask(server, "GET", "/api/v1/namespaces/kept").status == 200
+        assert "the embedded etcd ended, starting it again" in server.log_file.read_text()
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_without_its_etcd_a_server_ends(tmp_path: Path, workers: str) -> None:
+    server = ApiServer(tmp_path, [f"--data-dir={tmp_path}/data", f"--workers={workers}"])
+    server.start()
+    etcd, ended = etcd_of(server), os.pidfd_open(server.pid)
+    shutil.rmtree(tmp_path / "data" / "member")
+    os.kill(etcd, signal.SIGKILL)
+    assert _readable(ended, 30), "the server is still there"
+    assert server.stop() == 1
+    assert "cannot be started again" in server.log_file.read_text().splitlines()[-1]
+
+
+def _readable(descriptor: int, timeout: float) -> bool:
+    return bool(select.select([descriptor], [], [], timeout)[0])
+
+
+POISONED = """
+import sys
+from storage.feed import Feed
+from gateway.cli import main
+
+async def take(self, batch):
+    raise ZeroDivisionError("poisoned")
+
+Feed._take = take
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_failed_feed_ends_the_server(tmp_path: Path) -> None:
+    """Else it would answer for ever from a cache that stands still."""
+    with EmbeddedEtcd() as etcd:
+        command = [sys.executable, "-c", POISONED, "serve", "--bind-address=127.0.0.1", "--secure-port=0"]
+        command += [f"--etcd-servers={etcd.endpoint}", f"--cert-dir={tmp_path}"]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines()[-1] == "apiserver-gateway: feed failed: ZeroDivisionError: poisoned"
+
+
+@pytest.fixture
+def small() -> Iterator[EmbeddedEtcd]:
+    with EmbeddedEtcd(arguments=["--quota-backend-bytes=4194304"]) as etcd:
+        yield etcd
+
+
+async def test_a_full_etcd_is_named_and_what_helps(small: EmbeddedEtcd) -> None:
+    with api_server(etcd_servers=small.endpoint) as server:
+        async with EtcdClient(EtcdSettings((small.endpoint,))) as client:
+            with pytest.raises(NoSpace):
+                for number in range(100):
+                    await client.put(f"/fill/{number}".encode(), b"x" * 1_000_000)
+        refused = ask(server, "POST", "/api/v1/namespaces", {"metadata": {"name": "new"}})
+        assert (refused.status, refused.json["code"]) == (500, 500) and "reason" not in refused.json
+        assert refused.json["message"].startswith("etcdserver: mvcc: database space exceeded: compact")
+        ready = ask(server, "GET", "/readyz")
+        assert ready.status == 500 and b"[-]etcd-readiness failed" in ready.body
+        assert b"database space exceeded: compact" in ask(server, "GET", "/readyz/etcd-readiness").body
+        assert ask(server, "GET", "/livez").status == 200
+        assert ask(server, "GET", "/api/v1/namespaces/default").status == 200
+        assert ask(server, "DELETE", "/api/v1/namespaces/default/pods").status < 500

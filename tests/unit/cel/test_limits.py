@@ -1,0 +1,92 @@
+"""Nothing that a client sends makes compiling or evaluating take without end."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gateway.cel.environment import Environment
+from gateway.cel.names import escape, unescape
+from gateway.cel.program import InstantiationError, compile_expression
+from gateway.cel.rules import compile_schema
+from gateway.cel.source import CompilationError
+
+DEEP = "expression recursion limit exceeded: 250"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["(" * 300 + "1" + ")" * 300, "1" + "+1" * 300, "a" + ".b" * 300, "[" * 300 + "]" * 300, "1" + "<1" * 300],
+    ids=["parentheses", "sums", "selections", "lists", "relations"],
+)
+def test_expressions_that_nest_too_deeply_are_refused(text: str) -> None:
+    with pytest.raises(CompilationError, match=DEEP):
+        compile_expression(text, Environment())
+
+
+def test_expressions_that_are_too_long_are_refused() -> None:
+    with pytest.raises(CompilationError, match="expression code point size exceeds limit: size: 100001, limit 100000"):
+        compile_expression("1" * 100_001, Environment())
+
+
+def test_a_long_text_that_is_no_expression_is_refused_soon() -> None:
+    start = time.perf_counter()
+    with pytest.raises(CompilationError):
+        compile_expression("a && " * 19_000 + ")", Environment())
+    assert time.perf_counter() - start < 3
+
+
+@pytest.mark.parametrize(
+    "text", [")(" * 900, "(" * 1900, "#@$" * 600, "[{" * 900, '"' * 3000, "a.b[" * 400, "!-" * 900]
+)
+def test_texts_that_are_no_expressions_are_refused_whatever_they_open(text: str) -> None:
+    with pytest.raises(CompilationError):
+        compile_expression(text, Environment())
+
+
+def test_macros_that_use_their_target_twice_cannot_make_it_grow_without_end() -> None:
+    with pytest.raises(CompilationError, match=r"optMap\(\) nests too deeply"):
+        compile_expression("optional.of(1)" + ".optMap(a, a)" * 40, Environment())
+
+
+def test_an_evaluation_that_costs_too_much_is_given_up() -> None:
+    program = compile_expression("x.all(a, x.all(b, x.all(c, a + b + c >= 0)))", _numbers())
+    outcome = program.evaluate({"x": list(range(1000))})
+    assert outcome.error == "operation cancelled: actual cost limit exceeded"
+    assert 1_000_000 < outcome.cost < 1_000_100
+
+
+def test_what_is_left_of_an_objects_budget_is_not_exceeded() -> None:
+    rule = {"rule": "self.all(x, self.all(y, x + y >= 0))"}
+    numbers = {"type": "array", "items": {"type": "integer"}, "x-kubernetes-validations": [rule]}
+    rules = compile_schema({"type": "object", "properties": {"a": numbers, "b": numbers}})
+    assert rules is not None
+    errors, _ = rules.validate({"a": [1] * 100, "b": [1] * 100}, budget=100_000)
+    assert [each.field for each in errors] == ["b"]
+    assert "running out of cost budget, no further validation rules will be run" in errors[0].body
+
+
+def _numbers() -> Environment:
+    from gateway.cel.types import INT, list_of
+
+    return Environment({"x": list_of(INT)})
+
+
+@given(st.text(alphabet="ab1.\"'()[]{}?:&|!<>=+-*/%, \n\\in`", max_size=40))
+@settings(max_examples=150, deadline=None)
+def test_any_text_is_an_expression_or_refused(text: str) -> None:
+    try:
+        program = compile_expression(text, Environment())
+    except (CompilationError, InstantiationError) as error:
+        assert str(error)
+    else:
+        program.evaluate({})
+
+
+@given(st.text(alphabet="ab_.-/0", min_size=1, max_size=12))
+def test_escaped_names_are_names_and_mean_the_property(name: str) -> None:
+    written = escape(name)
+    assert written is None or (written.isidentifier() and unescape(written) == name)

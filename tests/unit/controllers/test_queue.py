@@ -1,0 +1,81 @@
+"""The work queue: each key once, by one worker at a time, again after a failure."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from gateway.controllers.queue import WorkQueue, work
+
+
+async def test_a_key_is_there_once_however_often_it_is_added() -> None:
+    queue: WorkQueue[str] = WorkQueue("q")
+    for key in ("a", "b", "a"):
+        queue.add(key)
+    assert [await queue.get(), await queue.get()] == ["a", "b"]
+    assert len(queue) == 0
+
+
+async def test_what_is_added_while_it_is_worked_on_comes_back_afterwards() -> None:
+    queue: WorkQueue[str] = WorkQueue("q")
+    queue.add("a")
+    key = await queue.get()
+    queue.add("a")
+    assert len(queue) == 0
+    queue.done(key)
+    assert await queue.get() == "a"
+
+
+async def test_the_earlier_of_two_times_counts() -> None:
+    queue: WorkQueue[str] = WorkQueue("q")
+    queue.add_after("a", 60)
+    queue.add_after("a", 0.001)
+    queue.add_after("a", 60)
+    assert await asyncio.wait_for(queue.get(), 5) == "a"
+    queue.done("a")
+    assert queue.idle
+
+
+async def test_what_fails_comes_back_and_is_forgotten_once_it_works() -> None:
+    queue: WorkQueue[str] = WorkQueue("q")
+    attempts, worked = [], asyncio.Event()
+
+    async def reconcile(key: str) -> None:
+        attempts.append(key)
+        if len(attempts) < 4:
+            raise RuntimeError("not yet")
+        worked.set()
+
+    working = asyncio.create_task(work(queue, reconcile, 2))
+    queue.add("a")
+    await asyncio.wait_for(worked.wait(), 5)
+    working.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await working
+    assert attempts == ["a"] * 4
+    assert (queue.adds, queue.retries) == (4, 3)
+    assert sum(queue.worked.counts) == sum(queue.waited.counts) == 4
+
+
+async def test_a_key_is_never_worked_on_twice_at_the_same_time() -> None:
+    queue: WorkQueue[int] = WorkQueue("q")
+    under_way: set[int] = set()
+    seen = 0
+
+    async def reconcile(key: int) -> None:
+        nonlocal seen
+        assert key not in under_way
+        under_way.add(key)
+        queue.add(key) if seen < 100 else None
+        seen += 1
+        await asyncio.sleep(0)
+        under_way.remove(key)
+
+    working = asyncio.create_task(work(queue, reconcile, 8))
+    for key in range(4):
+        queue.add(key)
+    async with asyncio.timeout(5):
+        while seen < 104 or not queue.idle:
+            await asyncio.sleep(0)
+    working.cancel()
+    assert queue.retries == 0

@@ -1,0 +1,32 @@
+"""--controllers chooses as kube-controller-manager's flag does."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.config import InvalidSettings
+from gateway.controllers.table import CONTROLLERS, wanted
+
+ALL = [name for name, known in CONTROLLERS.items() if known.default_on]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["*"], ALL),
+        (["*", "podgc"], [*ALL, "pod-garbage-collector-controller"]),
+        (["*", "-garbagecollector"], [name for name in ALL if name != "garbage-collector-controller"]),
+        (["-namespace-controller", "*"], [name for name in ALL if name != "namespace-controller"]),
+        (["namespace", "garbagecollector"], ["garbage-collector-controller", "namespace-controller"]),
+        (["namespace", "-namespace"], ["namespace-controller"]),
+        (["-*"], []),
+        ([], []),
+    ],
+)
+def test_the_first_mention_counts_and_the_star_is_those_that_are_on(given: list[str], expected: list[str]) -> None:
+    assert wanted(given) == expected
+
+
+def test_a_name_that_is_nobodys_is_told() -> None:
+    with pytest.raises(InvalidSettings, match="deploiment"):
+        wanted(["*", "deploiment"])
