@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from uuid import uuid4
 
+from gateway.controllers.access_objects import AUTHENTICATION, access_objects, with_authentication
 from gateway.controllers.api_service_objects import api_services
 from gateway.controllers.bootstrap_objects import (
     BootstrapObject,
@@ -26,6 +27,9 @@ from gateway.kinds.resource import Resource
 from gateway.schema.encode import encode_stored
 from storage.change import KEEP, Decision, Put, change
 from storage.errors import KeyExists, StorageError, StoredObject
+
+# (what is there, what is wanted) -> what it is to become, None where it may stay
+Completed = Callable[[JsonObject, JsonObject], JsonObject | None]
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +54,10 @@ async def bootstrap(endpoints: Endpoints) -> None:
     ]
     await _create_missing(endpoints, objects)
     await _reconcile_roles(endpoints)
+    for each in access_objects(settings, now_text()):
+        await _create_missing(endpoints, [each])
+        if each.name == AUTHENTICATION:
+            await _complete(endpoints, each, with_authentication)
     own = list(advertised_endpoints(address, settings.secure_port))
     await _create_missing(endpoints, own)
     for each in own:
@@ -74,10 +82,10 @@ async def _reconcile_roles(endpoints: Endpoints) -> None:
     roles = list(default_roles())
     await _create_missing(endpoints, roles)
     for each in roles:
-        await _complete(endpoints, each)
+        await _complete(endpoints, each, completed)
 
 
-async def _complete(endpoints: Endpoints, wanted: BootstrapObject) -> None:
+async def _complete(endpoints: Endpoints, wanted: BootstrapObject, completed: Completed) -> None:
     resource = endpoints.registry.resources[wanted.group, wanted.version, wanted.resource, ""]
     key, store = _key(endpoints, wanted), endpoints.services.store
     cached = store.cached(key)
