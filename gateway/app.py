@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from starlette.types import Message, Receive, Scope, Send
 
 from gateway.config import Settings
-from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS, bootstrap, bootstrap_descriptions
+from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS, bootstrap, keep_bootstrapped
 from gateway.controllers.role_aggregation import aggregate_roles
 from gateway.controllers.running import Controllers
 from gateway.customresources.conversion import webhook_of
@@ -53,6 +53,7 @@ class App(FastAPI):
         self.settings = settings
         self.gateway: Gateway | None = None  # from start-up on
         self.failure: CannotServe | None = None  # why it never served, or ended by itself
+        self._started = asyncio.Event()
         self._handler: Handler
         self._super_call = super().__call__
         answer_strays(self)
@@ -71,6 +72,10 @@ class App(FastAPI):
         except CannotServe:
             return
 
+    def started(self) -> None:
+        """Requests are answered: what they need not wait for may begin."""
+        self._started.set()
+
     def stop(self) -> None:
         """Begins the shutdown: watches end, and so does waiting for etcd."""
         if self.gateway is not None:
@@ -87,9 +92,8 @@ class App(FastAPI):
             await _warn_of_etcd(gateway)
             _warn_of_plugins(self.settings)
             await bootstrap(gateway.endpoints)
-            gateway.controllers = Controllers(gateway.endpoints, gateway.stopping)
             tasks += _controllers(gateway)
-            tasks.append(asyncio.create_task(gateway.controllers.run(), name="controllers"))
+            tasks.append(asyncio.create_task(_control(gateway, self._started), name="controllers"))
             definitions = Definitions(gateway.endpoints, lambda each: webhook_of(each, gateway.find_service))
             tasks.append(asyncio.create_task(definitions.run(), name="definitions"))
             for task in tasks[1:]:
@@ -145,10 +149,21 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
     return [
         asyncio.create_task(Replica(gateway.endpoints).run(gateway.stopping), name="replica"),
         asyncio.create_task(compactor.run(), name="compaction"),
+        asyncio.create_task(
+            gateway.services.checker.run(settings.consistency_check_interval), name="consistency-check"
+        ),
         asyncio.create_task(repair_until(allocation, gateway.stopping), name="service-ip-repair"),
-        asyncio.create_task(bootstrap_descriptions(gateway.endpoints), name="bootstrap-descriptions"),
         asyncio.create_task(aggregate_roles(gateway.endpoints), name="role-aggregation"),
+        asyncio.create_task(keep_bootstrapped(gateway.endpoints, gateway.stopping), name="bootstrap"),
     ]
+
+
+async def _control(gateway: Gateway, started: asyncio.Event) -> None:
+    """Runs the elected controllers once requests are answered."""
+    await started.wait()
+
+    gateway.controllers = Controllers(gateway.endpoints, gateway.stopping)
+    await gateway.controllers.run()
 
 
 async def _loaded(gateway: Gateway) -> None:

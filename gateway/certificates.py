@@ -136,10 +136,21 @@ def issue(authority: Authority, names: Collection[str]) -> tuple[bytes, bytes]:
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(sign=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(ca.public_key()), critical=False)  # type: ignore[arg-type]  # as above
+        .add_extension(_key_identifier(ca), critical=False)
         .sign(ca_key, hashes.SHA256())
     )
     return _pem(certificate) + authority.certificate, _key_pem(key)
+
+
+def _key_identifier(ca: x509.Certificate) -> x509.AuthorityKeyIdentifier:
+    """What names the CA's key: its own name for it, which need not be the usual digest (RFC 5280, 4.2.1.2)."""
+    from cryptography import x509
+
+    try:
+        own = ca.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    except x509.ExtensionNotFound:
+        return x509.AuthorityKeyIdentifier.from_issuer_public_key(ca.public_key())  # type: ignore[arg-type]  # whatever a CA may sign with
+    return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(own)
 
 
 def _general_name(name: str) -> x509.GeneralName:

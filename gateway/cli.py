@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from gateway.config import InvalidSettings
@@ -21,12 +22,50 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status."""
-    parsed = _parser().parse_args(arguments)
-    if parsed.command == "etcd":
-        from gateway.etcd_install import run
+    words, separator, command = _split(sys.argv[1:] if arguments is None else arguments)
+    parser = _parser()
+    if words[:1] == ["up"] and separator:
+        parsed, flags = parser.parse_known_args(words)
+        return _up(parser, flags, command)
+    parsed = parser.parse_args([*words, *separator, *command])
+    match parsed.command:
+        case "etcd":
+            from gateway.etcd_install import run
 
-        return run(parsed.version, parsed.sha256, parsed.releases)
+            return run(parsed.version, parsed.sha256, parsed.releases)
+        case "up":
+            parser.error("up: say what to run: apiserver-gateway up [FLAGS] -- COMMAND")
+        case "envtest-assets":
+            return _envtest_assets(parsed.directory)
     return _serve(parsed)
+
+
+def _split(arguments: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+    """What is before `--`, that, and what is after it."""
+    words = list(arguments)
+    at = words.index("--") if "--" in words else len(words)
+    return words[:at], words[at : at + 1], words[at + 1 :]
+
+
+def _up(parser: argparse.ArgumentParser, flags: list[str], command: list[str]) -> int:
+    if not command:
+        parser.error("up: say what to run after the --")
+    from gateway.testing.up import up
+
+    return up(flags, command)
+
+
+def _envtest_assets(directory: str) -> int:
+    from gateway.envtest import assets
+    from storage.embedded import EmbeddedEtcdError
+    from storage.embedded.binary import cache_directory
+
+    try:
+        print(assets(Path(directory) if directory else cache_directory() / "envtest"))
+    except (EmbeddedEtcdError, OSError) as error:
+        print(f"apiserver-gateway: {error}", file=sys.stderr)
+        return 1
+    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -36,6 +75,18 @@ def _parser() -> argparse.ArgumentParser:
     add_flags(serve)
     serve.add_argument("--control-fd", type=int, help=argparse.SUPPRESS)
     serve.add_argument("--throw-away", help=argparse.SUPPRESS)  # a directory to remove with who started the server
+    commands.add_parser(
+        "up",
+        help="run a command against a throw-away server",
+        usage="%(prog)s [FLAGS OF serve] -- COMMAND [ARGUMENTS]",
+        description="Runs a command with KUBECONFIG set to that of a new server, which is gone when the command ends.",
+    )
+    envtest = commands.add_parser(
+        "envtest-assets",
+        help="make a directory for KUBEBUILDER_ASSETS",
+        description="Makes a directory with the programs that envtest starts, and prints its path.",
+    )
+    envtest.add_argument("directory", nargs="?", default="", help="the directory; one in the cache if not given")
     etcd = commands.add_parser("etcd", help="get an etcd for --embedded-etcd")
     actions = etcd.add_subparsers(dest="action", required=True, metavar="COMMAND")
     install = actions.add_parser(

@@ -41,6 +41,7 @@ class Settings:
     etcd_password: str = ""
     etcd_compaction_interval: float = 300.0
     etcd_compaction_retention: float = 300.0
+    consistency_check_interval: float = 300.0
     embedded_etcd: bool = False
     data_dir: Path | None = None
     token_auth_file: Path | None = None

@@ -180,6 +180,12 @@ FLAGS = (
     Flag("etcd-password", str, "the etcd user's password; better given as environment variable", "PASSWORD"),
     Flag("etcd-compaction-interval", _seconds, "time between compactions of etcd; 0 never compacts", "DURATION"),
     Flag("etcd-compaction-retention", _seconds, "how long etcd keeps old revisions", "DURATION"),
+    Flag(
+        "consistency-check-interval",
+        _seconds,
+        "time between comparisons of cache and etcd; 0: never",
+        "DURATION",
+    ),
     Flag("embedded-etcd", _boolean, "run an etcd of its own, for development and tests", "BOOL"),
     Flag("data-dir", Path, "where the embedded etcd keeps its data; temporary if not given", "DIR"),
     Flag("token-auth-file", Path, 'CSV of bearer tokens: token,user,uid,"group1,group2"', "FILE"),

@@ -62,6 +62,7 @@ class Handler:
     def __init__(self, gateway: Gateway, discovery: Discovery, fallback: Fallback) -> None:
         self._gateway = gateway
         self._discovery = discovery
+        self._renderings = gateway.services.renderings
         self._fallback = fallback
         self._impersonation = Impersonation(gateway.services.authorizer)
         self._builtin = builtin_groups(gateway.registry)
@@ -134,7 +135,9 @@ class Handler:
                 raise timed_out() from None
         if response.encoded or request.representation is JSON:
             return response
-        return await represented(request, response, lambda: endpoint.encoder(request.representation))
+        return await represented(
+            request, response, lambda: endpoint.encoder(request.representation), self._renderings.apart
+        )
 
     async def _discover(self, request: Request) -> Response | None:
         found = self._discovery.respond(request)

@@ -52,6 +52,12 @@ def operations(gateway: Gateway, api_paths: Callable[[], list[str]], hooks: list
     async def show_metrics() -> Response:
         return Response(metrics.exposition(gateway), headers={"content-type": metrics.CONTENT_TYPE.decode()})
 
+    async def check_consistency(request: Request) -> Response:
+        if request.method != "GET":
+            return _method_not_allowed()
+        findings = await gateway.services.checker.check()
+        return Response(orjson.dumps(findings, option=orjson.OPT_INDENT_2), media_type=_JSON)
+
     async def show_paths() -> Response:
         own = [f"/{endpoint}{tail}" for endpoint, checks in endpoints.items() for tail in ("", *_below(checks))]
         paths = sorted({*api_paths(), *own, "/apis/", "/metrics", "/openapi/v2", "/openapi/v3", "/version"})
@@ -65,6 +71,7 @@ def operations(gateway: Gateway, api_paths: Callable[[], list[str]], hooks: list
         ("/metrics", show_metrics),
         (openid.CONFIGURATION_PATH, show_issuer),
         (openid.KEYS_PATH, show_keys),
+        ("/debug/consistency", check_consistency),
     ):
         router.add_api_route(path, answer, methods=METHODS, include_in_schema=False, response_model=None)
     for endpoint, checks in endpoints.items():

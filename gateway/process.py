@@ -23,6 +23,7 @@ from gateway.config import Settings
 from gateway.http.accepting import Acceptor, Quota
 from gateway.http.limits import Heads, Limits, limits_of
 from gateway.http.protocol import Protocol
+from gateway.memory import settle_malloc
 from gateway.stopping import StopGuard
 
 __all__ = ["CannotServe", "Server", "configuration", "milliseconds_since_start", "serve"]
@@ -65,6 +66,7 @@ class Server(uvicorn.Server):
         if not self.should_exit:
             _settle_garbage_collection()
             self._ready()
+            self._app.started()
 
     def _protocol(self, limits: Limits, lost: Callable[[], None]) -> Protocol:
         state = self.server_state, self.lifespan.state
@@ -110,6 +112,7 @@ def serve(
 
     Raises CannotServe when it never came to that, or something ended on which all else depends.
     """
+    settle_malloc()
     sys.setrecursionlimit(RECURSION)
     app = App(settings)
     server = Server(app, configuration(app, context), ready, guard)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from gateway.config import Settings
-from gateway.controllers.running import Controllers
 from gateway.endpoints.services import Services
 from gateway.endpoints.table import Endpoints
 from gateway.jsontypes import JsonObject
@@ -14,6 +14,9 @@ from gateway.kinds.registry import Registry
 from storage.etcd import EtcdClient
 from storage.feed import Feed
 from storage.store import EtcdStore
+
+if TYPE_CHECKING:
+    from gateway.controllers.running import Controllers
 
 PROBE_TIMEOUT = 4.0  # seconds; a read may wait for the end of one probe and then for its own, and no read hangs over 10
 
@@ -62,7 +65,7 @@ class Gateway:
         """Begins the shutdown: watches end, whatever they are waiting for."""
         self.stopping.set()
         for cache in self.store.cache:
-            cache.wake()
+            cache.wake_all()
 
 
 def build_gateway(settings: Settings) -> Gateway:
@@ -73,6 +76,7 @@ def build_gateway(settings: Settings) -> Gateway:
     from gateway.admission.lookup import Lookup
     from gateway.kinds.builtin import builtin_registry
     from storage.cache import WatchCache
+    from storage.checking import Checker
     from storage.consistency import ConsistentReads
     from storage.reads import Reads
 
@@ -81,12 +85,7 @@ def build_gateway(settings: Settings) -> Gateway:
     cache = WatchCache(root)
     feed = Feed(client, cache)
 
-    async def probe() -> int:
-        revision = await client.revision(root, timeout=PROBE_TIMEOUT)
-        feed.notice(revision)
-        return revision
-
-    consistent = ConsistentReads(cache, probe, feed.request_progress)
+    consistent = ConsistentReads(cache, lambda: feed.probe(PROBE_TIMEOUT), feed.request_progress)
     store = EtcdStore(client, cache, Reads(client, cache, consistent), feed.acknowledged)
     policy, lookup = Policy(), Lookup(store, settings.etcd_prefix)
     services = Services(
@@ -98,6 +97,7 @@ def build_gateway(settings: Settings) -> Gateway:
         feed=feed,
         store=store,
         lookup=lookup,
+        checker=Checker(client, cache, feed.load_anew),
     )
     registry = builtin_registry()
     endpoints = Endpoints(registry, services)

@@ -26,7 +26,7 @@ from gateway.testing import api_server  # noqa: E402
 from storage.embedded import EmbeddedEtcd  # noqa: E402
 from storage.etcd import EtcdClient, EtcdSettings  # noqa: E402
 
-TOPICS = "access,lists,watches,objects,discovery,patches,apply,fields"
+TOPICS = "access,lists,watches,objects,discovery,patches,apply,fields,representations,deletion,customresources"
 EXPECTED = ROOT / ".ci" / "conformance-expected.txt"
 TOKEN = "tok"
 FLAGS = (  # those of the server that was recorded

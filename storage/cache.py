@@ -17,12 +17,9 @@ from itertools import count
 from storage.entry import MARK, METADATA, AttributesOf, Change, ChangeType, CorruptEntry, Entry, entry_of, reread_entry
 from storage.history import History
 from storage.unowned import Unowned
+from storage.waking import Interest, Waiter, Waiters
 
 log = logging.getLogger(__name__)
-
-CROWD = 50  # watchers that wait for the same resource
-PAUSE_EACH = 200e-6  # seconds between wake-ups for each of them: some times what it costs to serve one
-MAX_PAUSE = 0.05
 
 Canonicalise = Callable[[bytes], bytes]
 Listener = Callable[[Change | None], None]
@@ -62,9 +59,8 @@ class ResourceCache:
         self._keys: list[bytes] = []
         self._canonical = spec.head + METADATA
         self._listeners: tuple[Listener, ...] = ()
-        self._waiters: set[asyncio.Future[None]] = set()
-        self._woken = 0.0  # when, by the loop's clock
-        self._alarm: asyncio.TimerHandle | None = None
+        self._waiters = Waiters(spec.attributes_of)
+        self._told = 0  # the position up to which those who wait have been told
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -164,34 +160,31 @@ class ResourceCache:
         """All keys, in order; a copy."""
         return list(self._keys)
 
-    def changes(self) -> asyncio.Future[None]:
-        """A future that is done when something has changed after this call. Give it to `forget` in the end."""
-        waiter = asyncio.get_running_loop().create_future()
-        self._waiters.add(waiter)
-        return waiter
+    def changes(self, interest: Interest | None = None) -> Waiter:
+        """A future that is done when something has changed after this call. Give it to `forget` in the end.
 
-    def forget(self, waiter: asyncio.Future[None]) -> None:
+        With an interest, it is when that may be concerned. The result is the position in the history from which on to
+        look, for what comes before is of no concern; -1: from where one was.
+        """
+        return self._waiters.add(interest)
+
+    def forget(self, waiter: Waiter, interest: Interest | None = None) -> None:
         """Takes back a future of `changes`."""
-        self._waiters.discard(waiter)
+        self._waiters.remove(waiter, interest)
 
     def wake(self) -> None:
-        """Wakes those who wait for changes; the feed calls it once a batch.
+        """Wakes those who wait for changes; the feed calls it once a batch."""
+        history = self.history
+        if self._waiters.selective:
+            start = max(self._told, history.first)
+            self._waiters.tell(history.between(start, history.end), start)
+        self._told = history.end
+        self._waiters.wake()
 
-        A crowd is woken at intervals that grow with it, so that each wakes for several changes instead of one.
-        """
-        crowd = len(self._waiters)
-        if crowd < CROWD:
-            self._wake_all()
-            return
-        if self._alarm is not None:
-            return
-        loop = asyncio.get_running_loop()
-        pause = min(MAX_PAUSE, crowd * PAUSE_EACH)
-        due = self._woken + pause
-        if due <= loop.time():
-            self._wake_all()
-        else:
-            self._alarm = loop.call_at(due, self._wake_all)
+    def wake_all(self) -> None:
+        """Wakes everybody who waits, whatever for: what they wait for may never come."""
+        self._told = self.history.end
+        self._waiters.wake_all()
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Has a function told of each change as it is applied, of None once everything was loaded anew.
@@ -212,16 +205,6 @@ class ResourceCache:
                 listener(change)
             except Exception:
                 log.exception("a listener failed", extra={"prefix": self.spec.prefix.decode()})
-
-    def _wake_all(self) -> None:
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
-        self._woken = asyncio.get_running_loop().time()
-        waiters, self._waiters = self._waiters, set()
-        for waiter in waiters:
-            if not waiter.done():
-                waiter.set_result(None)
 
     def _record(self, change: Change) -> None:
         self.history.append(change)
@@ -267,7 +250,7 @@ class WatchCache:
         del self._by_segment[self._segment(resource.spec.prefix)]
         resource.closed = True
         resource.start_over()
-        resource.wake()
+        resource.wake_all()
 
     def has(self, prefix: bytes) -> bool:
         """Whether a resource is registered."""

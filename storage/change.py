@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from storage.errors import REFUSALS, Conflict, CorruptObject, KeyExists, StorageError, StoredObject
+from storage.errors import REFUSALS, Conflict, CorruptObject, KeyExists, LeaseNotFound, StorageError, StoredObject
 from storage.protocol import Store
 
 Finish = Callable[[bool], Awaitable[None]]  # told whether the write was made
@@ -14,11 +14,15 @@ Finish = Callable[[bool], Awaitable[None]]  # told whether the write was made
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Stores a value, under a lease if one is given. `finish` is awaited once it is known whether that was done."""
+    """Stores a value, under a lease if one is given. `finish` is awaited once it is known whether that was done.
+
+    `another_lease` gives one to take instead of a lease that etcd does not have any more.
+    """
 
     value: bytes
     lease: int = 0
     finish: Finish | None = None
+    another_lease: Callable[[int], Awaitable[int]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,17 +124,26 @@ async def write_once(store: Store, key: bytes, current: StoredObject | None, dec
 
 async def _write(store: Store, key: bytes, current: StoredObject | None, decision: Put | Delete) -> Changed:
     match decision:
-        case Put(value, lease):
-            if current is None:
-                outcome, revision = Outcome.CREATED, await store.create(key, value, lease)
-            else:
-                outcome, revision = Outcome.UPDATED, await store.update(key, value, current.revision, lease)
-            return Changed(outcome, current, StoredObject(key, value, revision), revision)
+        case Put(value, lease, _, another):
+            try:
+                return await _put(store, key, current, value, lease)
+            except LeaseNotFound:
+                if another is None:
+                    raise
+            return await _put(store, key, current, value, await another(lease))
         case Delete():
             if current is None:
                 return Changed(Outcome.UNCHANGED, None, None, 0)
             revision = await store.delete(key, current.revision)
             return Changed(Outcome.DELETED, current, None, revision)
+
+
+async def _put(store: Store, key: bytes, current: StoredObject | None, value: bytes, lease: int) -> Changed:
+    if current is None:
+        outcome, revision = Outcome.CREATED, await store.create(key, value, lease)
+    else:
+        outcome, revision = Outcome.UPDATED, await store.update(key, value, current.revision, lease)
+    return Changed(outcome, current, StoredObject(key, value, revision), revision)
 
 
 def _revision(stored: StoredObject | None) -> int:

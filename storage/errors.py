@@ -73,6 +73,10 @@ class TooLarge(StorageError):
     """The request is larger than etcd takes."""
 
 
+class LeaseNotFound(StorageError):
+    """The lease has expired or was revoked, or etcd was set back to before it was granted."""
+
+
 class PermissionDenied(StorageError):
     """etcd's own authorization refused the call."""
 
@@ -102,4 +106,4 @@ class Fenced(StorageError):
 
 
 # A write that was answered with one of these was certainly not made.
-REFUSALS = (KeyExists, Conflict, Fenced, TooLarge, NoSpace, PermissionDenied, Unauthenticated)
+REFUSALS = (KeyExists, Conflict, Fenced, TooLarge, NoSpace, LeaseNotFound, PermissionDenied, Unauthenticated)

@@ -2,9 +2,9 @@
 
 It starts with a load by pages at one revision and follows from there. When the stream breaks (etcd restarted, leader
 changed) it goes on after the last revision it has applied, so that nothing is lost or repeated. Only when etcd has
-compacted what came after that does it load anew and emit the difference. When etcd no longer has what was applied last
-(a backup was restored, its newest writes were lost) nothing here can be relied on: everything is dropped and loaded
-anew, and watchers have to start again.
+compacted what came after that does it load anew and emit the difference. When etcd's past turns out to be another one
+(storage/lineage.py: a backup was restored, its newest writes were lost) nothing here can be relied on: everything is
+dropped and loaded anew, and watchers have to start again.
 
 What this process writes itself is applied when etcd acknowledges it, in its turn. The stream brings it again, message
 by message, and under a load of writes it can't keep up; when something is missed of which only the stream will tell,
@@ -16,25 +16,25 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Iterator
-from operator import itemgetter
+from collections.abc import Iterator
 
 from storage.cache import ResourceCache, WatchCache
-from storage.errors import Compacted, FutureRevision, StorageError
-from storage.etcd import EtcdClient, Event, KeyValue, Watch, WatchBatch
-from storage.etcd.results import DELETE, PUT
+from storage.errors import Compacted, StorageError, Unavailable
+from storage.etcd import DELETE, EtcdClient, Event, Watch, WatchBatch
+from storage.lineage import Lineage, Rewound, check_resumed
+from storage.loading import apply_difference, load, newest, take_over
 from storage.own_writes import OwnWrites
+from storage.seeding import seed
+from storage.stall import Stall
 
 log = logging.getLogger(__name__)
 
-LOAD_PAGE = 500
 RETRY = 0.1  # seconds between attempts while etcd is away
 PART = 64  # changes applied at once: values of other writers take their time
 FAR_BEHIND = 256  # revisions
 GAP = 0.05  # seconds that acknowledgements may take to come in order
 REDUNDANT_PAUSE = 0.01  # seconds
 RESTART_INTERVAL = 0.25  # seconds between the starts of streams that fell behind
-Loaded = dict[bytes, tuple[bytes, int]]  # key -> value, mod revision
 
 
 class Feed:
@@ -43,7 +43,10 @@ class Feed:
     def __init__(self, client: EtcdClient, cache: WatchCache) -> None:
         self._client, self._cache = client, cache
         self._watch: Watch | None = None
-        self._reload = False
+        self._reload = self._began = False
+        self._resuming = True  # whether the next stream may be of an etcd with another past
+        self._lineage = Lineage()
+        self._stall = Stall(cache, self.probe, self.request_progress, lambda: self._known, client.members)
         self._last: Event | None = None  # of those applied
         self._own = OwnWrites()
         self._known = 0  # a revision that etcd has
@@ -54,18 +57,20 @@ class Feed:
         self.ready = asyncio.Event()  # set by the first load
         self.connected = False
         self.error: StorageError | None = None  # what keeps it from following, since that was interrupted
-        self.progress_trusted = False  # whether this etcd's progress notifications keep the order
+        self.progress_trusted = False  # whether the progress that the member of the stream tells keeps the order
 
     async def run(self) -> None:
         """Loads and follows, for ever."""
         while True:
             try:
-                if not self._reload and self.ready.is_set() and await self._rewound():
-                    log.error("etcd has lost revisions that it had, loading anew", extra={"had": self._cache.reached})
-                    self.ready.clear()
+                if self.ready.is_set():
+                    self._lineage.check(await self._client.head(self._cache.root), self._cache.reached)
                 if self._reload or not self.ready.is_set():
                     await self._load()
                 await self._follow()
+            except Rewound as error:
+                log.error("etcd was set back, loading anew: %s", error, extra={"had": self._cache.reached})
+                self.load_anew()
             except Compacted:
                 log.warning("feed fell behind etcd's compaction, loading anew", extra={"reached": self._cache.reached})
                 self._reload = True
@@ -74,6 +79,24 @@ class Feed:
                     log.warning("feed interrupted: %s", error)
                 self.connected, self.error = False, error
                 await asyncio.sleep(RETRY)
+
+    def load_anew(self) -> None:
+        """Has everything dropped and loaded anew: what the cache has can't be relied on."""
+        self.ready.clear()
+        self._lineage.forget()
+        if self._watch is not None:
+            self._watch.fail(Unavailable("everything is loaded anew"))
+
+    async def probe(self, timeout: float | None = None) -> int:
+        """etcd's revision now, by a linearizable read. Raises Unavailable, also when etcd has turned out set back."""
+        before = self._cache.reached
+        revision = await self._client.revision(self._cache.root, timeout=timeout)
+        if revision < before and self._cache.reached >= before:
+            if self._watch is not None:
+                self._watch.fail(Unavailable("etcd was set back"))
+            raise Unavailable(f"etcd has lost revisions that it had: it is at {revision}, after {before}")
+        self.notice(revision)
+        return revision
 
     async def request_progress(self) -> bool:
         """Asks etcd for the revision up to which the watch has seen everything; False if it can't be relied on."""
@@ -100,117 +123,68 @@ class Feed:
         self._known = max(self._known, revision)
 
     async def _load(self) -> None:
-        self.progress_trusted = await self._client.progress_notifications_correct()
-        loaded: Loaded = {}
-        revision = 0
-        async for at, kvs in self._pages():
-            revision = at
-            for kv in kvs:
-                loaded[kv.key] = (kv.value, kv.mod_revision)
+        head = await self._client.head(self._cache.root)
+        loaded, revision = await load(self._client, self._cache.root)
         anew = not self.ready.is_set()
         self._cache.unowned.start_over()
         if anew:
+            self._lineage.cluster, self._lineage.term = head.cluster, head.term
             self._cache.start_over()
-            self._take_over(loaded)
+            take_over(self._cache, loaded)
         else:
-            self._apply_difference(loaded, revision)
-        self._last = _newest(loaded)
-        self._reload = False
-        self._cache.advance(revision)
+            apply_difference(self._cache, loaded, revision)
+        self._last = newest(loaded)
+        self._reload = self._resuming = False
         for resource in self._cache:
             resource.history.start = max(resource.history.start, revision)
+        if anew and not self._began:
+            await seed(self._client, self._cache, revision)  # later there is nobody whose past would be in it
+            self._began = True
+        self._cache.advance(revision)
+        for resource in self._cache:
             if anew:
                 resource.tell(None)
-            resource.wake()
+            resource.wake_all()
         self.ready.set()
-
-    async def _pages(self) -> AsyncIterator[tuple[int, list[KeyValue]]]:
-        """Everything under the root, as of one revision."""
-        key, revision = self._cache.root, 0
-        end = key[:-1] + bytes([key[-1] + 1])
-        while True:
-            answer = await self._client.range(key, end, limit=LOAD_PAGE, revision=revision)
-            revision = revision or answer.revision
-            yield revision, answer.kvs
-            if not answer.more:
-                return
-            key = answer.kvs[-1].key + b"\0"
-
-    def _take_over(self, loaded: Loaded) -> None:
-        by_resource: dict[int, tuple[ResourceCache, list[tuple[bytes, bytes, int]]]] = {}
-        for key, (value, revision) in loaded.items():
-            resource = self._cache.of_key(key)
-            if resource is None:
-                self._cache.unowned.put(key, value, revision)
-            else:
-                by_resource.setdefault(id(resource), (resource, []))[1].append((key, value, revision))
-        for resource, items in by_resource.values():
-            resource.load(items)
-
-    def _apply_difference(self, loaded: Loaded, revision: int) -> None:
-        """Emits, in order, the changes that lead from what the cache has to what was loaded.
-
-        All at once: until the revision is reached nobody may see any of it.
-        """
-        reached, changed = self._cache.reached, []
-        for key, (value, mod) in loaded.items():
-            resource = self._cache.of_key(key)
-            if resource is None:
-                self._cache.unowned.put(key, value, mod)
-            elif mod > reached:
-                changed.append((mod, key, resource))
-        changed.sort(key=itemgetter(0, 1))
-        for mod, key, resource in changed:
-            resource.put(key, loaded[key][0], mod)
-        for resource in self._cache:
-            for key in resource.all_keys():
-                if key not in loaded:
-                    resource.remove(key, revision)
-
-    async def _rewound(self) -> bool:
-        """Whether what was applied last is not what etcd has at that revision, if it has come so far at all."""
-        reached, last = self._cache.reached, self._last
-        try:
-            if last is None:
-                await self._client.range(self._cache.root, revision=reached)
-                return False
-            kv = last.kv
-            found = (await self._client.range(kv.key, revision=reached)).kvs
-            if last.type != DELETE:
-                return not found or (found[0].mod_revision, found[0].value) != (kv.mod_revision, kv.value)
-            return bool(found) or not (await self._client.range(kv.key, revision=kv.mod_revision - 1)).kvs
-        except FutureRevision:
-            return True
-        except Compacted:
-            return False
 
     async def _follow(self) -> None:
         self._own.clear()
         self._known = self._cache.reached  # what was known before may be lost with an etcd that was set back
-        self._following = True
         try:
             while True:
-                await self._stream()
+                await self._stream(self._last if self._resuming else None)
+                self._resuming = False
         finally:
-            self._following = False
+            self._following, self._resuming = False, True
 
-    async def _stream(self) -> None:
-        """Follows one watch; returns when it has fallen so far behind that a new one is quicker."""
+    async def _stream(self, last: Event | None) -> None:
+        """Follows one watch; returns when it has fallen so far behind that a new one is quicker.
+
+        With the change that was applied `last` the watch has to tell that first. Raises Rewound, StorageError.
+        """
         root, cache = self._cache.root, self._cache
         end = root[:-1] + bytes([root[-1] + 1])
-        watch = self._client.watch(root, end, start_revision=cache.reached + 1, own_stream=True)
-        self._watch = watch
+        start = cache.reached + 1 if last is None else last.kv.mod_revision
+        watch = self._client.watch(root, end, start_revision=start, own_stream=True)
+        self._watch, self._following = watch, last is None
+        guard = asyncio.create_task(self._stall.guard(watch))
         try:
+            await watch.start()
+            self.progress_trusted = await watch.progress_correct()
             async for batch in watch:
                 self.connected, self.error = True, None
                 if batch.events:
+                    if last is not None:
+                        check_resumed(cache, last, batch.events)
+                        last, self._following = None, True
                     await self._take(batch)
-                elif batch.progress and self.progress_trusted:
+                elif batch.progress and self.progress_trusted and last is None:
                     cache.advance(batch.revision)
                 if self._known - batch.revision > FAR_BEHIND and self._should_restart(batch.revision):
                     return
         finally:
             self._watch = None
+            guard.cancel()
             await watch.cancel()
 
     async def _take(self, batch: WatchBatch) -> None:
@@ -219,7 +193,7 @@ class Feed:
             if self._known <= self._cache.reached and self._is_writing():
                 await asyncio.sleep(REDUNDANT_PAUSE)
             return
-        for part in _parts(batch.events):
+        for part in parts(batch.events, PART):
             self._apply_told(part)
             if len(part) >= PART:
                 await asyncio.sleep(0)
@@ -275,17 +249,11 @@ class Feed:
             resource.wake()
 
 
-def _newest(loaded: Loaded) -> Event | None:
-    """The last of the writes that led to what was loaded."""
-    key = max(loaded, key=lambda key: loaded[key][1], default=None)
-    return None if key is None else Event(PUT, KeyValue(key, *loaded[key], 0, 0), None)
-
-
-def _parts(events: list[Event]) -> Iterator[list[Event]]:
-    """Cuts a batch into pieces of whole revisions."""
+def parts(events: list[Event], size: int) -> Iterator[list[Event]]:
+    """Cuts a batch into pieces of whole revisions, of about `size` events."""
     start = 0
-    while len(events) - start > PART:
-        end = start + PART
+    while len(events) - start > size:
+        end = start + size
         while end < len(events) and events[end].kv.mod_revision == events[end - 1].kv.mod_revision:
             end += 1
         yield events[start:end]

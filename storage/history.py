@@ -1,4 +1,7 @@
-"""The recent changes of one resource, in revision order, bounded by count and by bytes.
+"""The recent changes of one resource, in revision order, bounded by count and by bytes, and grown by age.
+
+What is younger than `YOUNG` seconds is kept beyond the usual bounds, up to harder ones, as long as all histories of the
+process together take no more than their share of memory for it (kube-apiserver's watch cache grows by the same age).
 
 Watchers read it through a position of their own, so that a slow one costs nothing and holds up nobody: when what it
 has not read yet is dropped, `between` says so and its watch ends.
@@ -6,15 +9,32 @@ has not read yet is dropped, `between` says so and its watch ends.
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_right
 from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import islice
+from operator import attrgetter
 
 from storage.entry import Change
 
 MAX_CHANGES = 20_000
 MAX_SUPERSEDED_BYTES = 16 << 20
-MIN_CHANGES = 256  # kept whatever their size
+MIN_CHANGES = 8  # kept whatever their size
+YOUNG = 75.0  # seconds
+GROWTH = 4  # times the bounds, for what is young
+
+
+@dataclass(slots=True)
+class Share:
+    """What histories keep beyond their usual bounds, in bytes, and how much that may be."""
+
+    limit: int = 128 << 20
+    used: int = 0
+
+
+SHARE = Share()
 
 
 class Overrun(Exception):
@@ -24,12 +44,22 @@ class Overrun(Exception):
 class History:
     """Every change with a revision greater than `start`; older ones, after a reload, for those alone who follow."""
 
-    def __init__(self, start: int, max_changes: int = MAX_CHANGES, max_bytes: int = MAX_SUPERSEDED_BYTES) -> None:
+    def __init__(
+        self,
+        start: int,
+        max_changes: int = MAX_CHANGES,
+        max_bytes: int = MAX_SUPERSEDED_BYTES,
+        *,
+        share: Share = SHARE,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.start = start
         self.first = 0  # the position of the oldest change kept
         self._changes: deque[Change] = deque()
-        self._bytes = 0
+        self._times: deque[float] = deque()  # when each of them came
+        self._bytes = self._extra = 0
         self._max_changes, self._max_bytes = max_changes, max_bytes
+        self._share, self._clock = share, clock
 
     @property
     def end(self) -> int:
@@ -41,18 +71,59 @@ class History:
         self.first = self.end + 1
         self.start = self._bytes = 0
         self._changes.clear()
+        self._times.clear()
+        self._account()
 
     def append(self, change: Change) -> None:
         """Adds the newest change, dropping the oldest ones over the bounds."""
+        now = self._clock()
         self._changes.append(change)
+        self._times.append(now)
         self._bytes += _weight(change)
-        while len(self._changes) > MIN_CHANGES and (
-            self._bytes > self._max_bytes or len(self._changes) > self._max_changes
-        ):
-            dropped = self._changes.popleft()
-            self.first += 1
-            self._bytes -= _weight(dropped)
-            self.start = max(self.start, dropped.revision)
+        if self._bytes > self._max_bytes or len(self._changes) > self._max_changes or self._extra:
+            self._account()
+            while len(self._changes) > MIN_CHANGES and self._is_too_much(now):
+                self._drop()
+            self._account()
+
+    def seed(self, start: int, changes: Sequence[Change]) -> None:
+        """Fills an empty history with all changes after a revision, newest first, as far as there is room."""
+        kept: list[Change] = []
+        for change in changes:
+            self._bytes += _weight(change)
+            if self._bytes > self._max_bytes or len(kept) >= self._max_changes:
+                start = change.revision
+                self._bytes -= _weight(change)
+                break
+            kept.append(change)
+        self._changes.extend(reversed(kept))
+        self._times.extend([self._clock()] * len(kept))
+        self.start = start
+
+    def _is_too_much(self, now: float) -> bool:
+        changes = len(self._changes)
+        if self._bytes <= self._max_bytes and changes <= self._max_changes:
+            return False
+        return (
+            now - self._times[0] > YOUNG
+            or self._bytes > GROWTH * self._max_bytes
+            or changes > GROWTH * self._max_changes
+            or self._share.used > self._share.limit
+        )
+
+    def _drop(self) -> None:
+        dropped = self._changes.popleft()
+        self._times.popleft()
+        self.first += 1
+        self._bytes -= _weight(dropped)
+        self.start = max(self.start, dropped.revision)
+        if self._share.used > self._share.limit:
+            self._account()
+
+    def _account(self) -> None:
+        extra = max(0, self._bytes - self._max_bytes)
+        self._share.used += extra - self._extra
+        self._extra = extra
 
     def between(self, position: int, end: int) -> list[Change]:
         """The changes from a position on, up to `end`. Raises Overrun if some of them are gone."""
@@ -63,11 +134,20 @@ class History:
         found.reverse()
         return found
 
+    def whole(self, end: int) -> int:
+        """The first position from `end` on that does not part the changes of one revision."""
+        while self.first < end < self.end:
+            revision = self._changes[end - self.first].revision
+            if self._changes[end - self.first - 1].revision != revision:
+                break
+            end = self.first + bisect_right(self._changes, revision, lo=end - self.first, key=_revision_of)
+        return end
+
     def position_after(self, revision: int) -> int:
         """The position of the first change newer than a revision. Raises Overrun if the history starts later."""
         if revision < self.start:
             raise Overrun
-        return self.first + bisect_right(self._changes, revision, key=lambda change: change.revision)
+        return self.first + bisect_right(self._changes, revision, key=_revision_of)
 
     def undo_to(self, revision: int) -> list[Change]:
         """The changes newer than a revision, newest first. Raises Overrun if some of them are gone."""
@@ -79,6 +159,9 @@ class History:
                 break
             newer.append(change)
         return newer
+
+
+_revision_of = attrgetter("revision")
 
 
 def _weight(change: Change) -> int:

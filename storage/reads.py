@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from heapq import merge
 
 from storage.cache import ResourceCache, WatchCache
 from storage.consistency import EVENTS_WAIT, ConsistentReads
@@ -91,7 +92,8 @@ class Reads:
         if match is None and limit:
             entries = resource.slice(low, min(low + limit, high))
             return _cut(entries, self._cache.reached, high - low - len(entries), present=True)
-        return await _select(resource.slice(low, high), self._cache.reached, limit, match, resource, present=True)
+        entries = resource.slice(low, high)
+        return await _select(entries, high - low, self._cache.reached, limit, match, resource, present=True)
 
     async def page_at(
         self, resource: ResourceCache, prefix: bytes, start: bytes, limit: int, match: Match | None, revision: int
@@ -103,13 +105,16 @@ class Reads:
         """
         if revision <= self._cache.reached:
             try:
-                entries = _undone(resource, prefix, start, revision)
+                past = _undone(resource, prefix, start, revision)
             except Overrun:
                 pass
             else:
-                if entries is None:
+                if past is None:
                     return replace(await self.page(resource, prefix, start, limit, match), revision=revision)
-                return await _select(entries, revision, limit, match, resource)
+                if match is None and limit:
+                    entries = past.first(limit)
+                    return _cut(entries, revision, past.total - len(entries))
+                return await _select(past.entries(), past.total, revision, limit, match, resource)
         return await self.page_direct(resource, prefix, start, limit, match, revision)
 
     async def page_direct(
@@ -145,7 +150,8 @@ def _cut(
 
 
 async def _select(
-    entries: list[Entry],
+    entries: Iterable[Entry],
+    total: int,
     revision: int,
     limit: int,
     match: Match | None,
@@ -153,23 +159,46 @@ async def _select(
     present: bool = False,
 ) -> Page:
     """Cuts what matches to the limit. Others get their turn meanwhile: objects may have to be parsed."""
-    if match is None:
-        kept = entries[:limit] if limit else entries
-        return _cut(kept, revision, len(entries) - len(kept), present=present)
-    attributes_of, kept = resource.spec.attributes_of, []
+    attributes_of, kept = resource.spec.attributes_of, list[Entry]()
     pause = time.monotonic() + SLICE
     for index, entry in enumerate(entries):
-        if match(entry.attributes(attributes_of)):
+        if match is None or match(entry.attributes(attributes_of)):
             kept.append(entry)
             if limit and len(kept) >= limit:
-                return _cut(kept, revision, len(entries) - index - 1, present=present)
+                return _cut(kept, revision, total - index - 1, present=present)
         if not index & 63 and time.monotonic() > pause:
             await asyncio.sleep(0)
             pause = time.monotonic() + SLICE
     return Page(kept, revision, present=present)
 
 
-def _undone(resource: ResourceCache, prefix: bytes, start: bytes, revision: int) -> list[Entry] | None:
+class _Past:
+    """The entries of a range as they were before some changes; nothing of it is made before it is asked for."""
+
+    def __init__(self, resource: ResourceCache, low: int, high: int, before: dict[bytes, Entry | None]) -> None:
+        self._resource, self._low, self._high, self._before = resource, low, high, before
+        self._old = sorted((entry for entry in before.values() if entry is not None), key=_key_of)
+        self._changed = sum(resource.get(key) is not None for key in before)
+        self.total = high - low - self._changed + len(self._old)
+
+    def first(self, limit: int) -> list[Entry]:
+        """The first ones."""
+        entries = self._unchanged(min(self._high, self._low + limit + self._changed))
+        entries += self._old
+        entries.sort(key=_key_of)
+        return entries[:limit]
+
+    def entries(self) -> Iterator[Entry]:
+        """All of them, in key order."""
+        present = self._resource.slice(self._low, self._high)
+        unchanged = (entry for entry in present if entry.key not in self._before)
+        return merge(unchanged, self._old, key=_key_of)
+
+    def _unchanged(self, end: int) -> list[Entry]:
+        return [entry for entry in self._resource.slice(self._low, end) if entry.key not in self._before]
+
+
+def _undone(resource: ResourceCache, prefix: bytes, start: bytes, revision: int) -> _Past | None:
     """The entries under a prefix as they were at a revision; None when nothing has changed there since."""
     before: dict[bytes, Entry | None] = {}
     for change in resource.history.undo_to(revision):
@@ -180,10 +209,7 @@ def _undone(resource: ResourceCache, prefix: bytes, start: bytes, revision: int)
     low, high = resource.bounds(prefix)
     if start > prefix:
         low = max(low, resource.index_of(start))
-    entries = [entry for entry in resource.slice(low, high) if entry.key not in before]
-    entries.extend(entry for entry in before.values() if entry is not None)
-    entries.sort(key=_key_of)
-    return entries
+    return _Past(resource, low, high, before)
 
 
 def _key_of(entry: Entry) -> bytes:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import socket
 from collections.abc import Callable, Iterable
 from uuid import uuid4
 
+from gateway.config import Settings
 from gateway.controllers.access_objects import AUTHENTICATION, access_objects, with_authentication
 from gateway.controllers.api_service_objects import api_services
 from gateway.controllers.bootstrap_objects import (
@@ -33,6 +35,8 @@ Completed = Callable[[JsonObject, JsonObject], JsonObject | None]
 
 logger = logging.getLogger(__name__)
 
+REPAIR_EVERY = 10.0  # seconds
+
 # what health checks and /metrics call the work done here
 BOOTSTRAP_HOOKS = (
     "start-system-namespaces-controller",
@@ -47,12 +51,7 @@ async def bootstrap(endpoints: Endpoints) -> None:
     """Creates what is missing; to be called once the cache is loaded. Raises StorageError."""
     settings = endpoints.services.settings
     address = settings.advertise_address or advertised(settings.bind_address)
-    objects = [
-        *namespaces(),
-        *priority_classes(),
-        *service_network(settings.service_cluster_ip_range, settings.secure_port, now_text()),
-    ]
-    await _create_missing(endpoints, objects)
+    await _create_missing(endpoints, _needed(settings))
     await _reconcile_roles(endpoints)
     for each in access_objects(settings, now_text()):
         await _create_missing(endpoints, [each])
@@ -64,12 +63,32 @@ async def bootstrap(endpoints: Endpoints) -> None:
         await _join(endpoints, each, address)
 
 
-async def bootstrap_descriptions(endpoints: Endpoints) -> None:
-    """Creates what is missing of the objects that describe the server and that it does not need in order to serve."""
-    try:
-        await _create_missing(endpoints, [*flow_control(), *api_services(now_text())])
-    except StorageError as error:
-        logger.warning("objects that describe this server are missing, the next start makes them: %s", error)
+def _needed(settings: Settings) -> list[BootstrapObject]:
+    """What a cluster does not work without."""
+    return [
+        *namespaces(),
+        *priority_classes(),
+        *service_network(settings.service_cluster_ip_range, settings.secure_port, now_text()),
+    ]
+
+
+async def keep_bootstrapped(endpoints: Endpoints, stopping: asyncio.Event) -> None:
+    """Creates what the server does not need in order to serve, and again whatever of it all somebody deletes."""
+    settings = endpoints.services.settings
+    address = settings.advertise_address or advertised(settings.bind_address)
+    while not stopping.is_set():
+        objects = [
+            *_needed(settings),
+            *advertised_endpoints(address, settings.secure_port),
+            *flow_control(),
+            *api_services(now_text()),
+        ]
+        try:
+            await _create_missing(endpoints, objects)
+        except StorageError as error:
+            logger.warning("objects that every cluster has are missing, they are tried again: %s", error)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stopping.wait(), REPAIR_EVERY)
 
 
 async def _create_missing(endpoints: Endpoints, objects: Iterable[BootstrapObject]) -> None:

@@ -7,11 +7,13 @@ Pods go first, and nothing else until they are gone. What remains is told in the
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+import time
+from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gateway.controllers.actor import Actor
+from gateway.controllers.ownership import uid_of
 from gateway.controllers.queue import Work, WorkQueue
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.status import StatusError
@@ -24,6 +26,7 @@ from storage.errors import StorageError
 FINALIZER = "kubernetes"
 AT_ONCE = 8  # deletions at the same time: requests get their turn between them
 SETTLE = 0.02  # seconds after a deletion in a namespace until it is looked at again: others follow mostly
+LATE = 90.0  # seconds after a namespace has gone in which requests may end that were let in before
 PATIENCE = 15.0  # seconds until it is looked at again even if nothing was seen to happen
 
 # condition -> reason and message when all is well
@@ -60,6 +63,7 @@ class Namespaces:
         self._root = actor.endpoints.services.store.cache.root
         self._prefix = self._root + b"namespaces/"
         self._ending: set[bytes] = set()  # namespaces whose contents are being deleted
+        self._ended: OrderedDict[bytes, float] = OrderedDict()  # namespaces that are gone, and when they went
 
     def works(self) -> list[Work]:
         return [Work(self.queue, self.reconcile, 10)]
@@ -84,13 +88,22 @@ class Namespaces:
     def change(self, prefix: bytes, change: Change) -> None:
         if prefix == self._prefix:
             if change.type is ChangeType.DELETED:
-                self._ending.discard(change.key[len(prefix) :])
+                self._ends_now(change.key[len(prefix) :])
             elif b'"deletionTimestamp"' in change.entry.tail:
                 self._ends(change.entry)
-        elif self._ending and change.type is not ChangeType.MODIFIED:
+        elif (self._ending or self._ended) and change.type is not ChangeType.MODIFIED:
             namespace = change.key[len(prefix) :].partition(b"/")[0]
-            if namespace in self._ending:
+            late = change.type is ChangeType.ADDED and namespace in self._ended
+            if namespace in self._ending or late:
                 self.queue.add_after(namespace.decode(), SETTLE)
+
+    def _ends_now(self, name: bytes) -> None:
+        """A namespace is gone. What was let in before it began to end may still be on its way into it."""
+        self._ending.discard(name)
+        now = time.monotonic()
+        self._ended[name] = now
+        while self._ended and next(iter(self._ended.values())) < now - LATE:
+            self._ended.popitem(last=False)
 
     def _ends(self, entry: Entry) -> None:
         obj = loads(b"{" + entry.tail)
@@ -107,6 +120,8 @@ class Namespaces:
         namespaces = self._actor.of("", "v1", "namespaces")
         stored = await namespaces.store.latest(namespaces.key("", name))
         if stored is None:
+            if name.encode() in self._ended:
+                await self._clear(name)
             return
         namespace = namespaces.parse(stored.value)
         uid = namespace["metadata"]["uid"]
@@ -114,7 +129,7 @@ class Namespaces:
             return
         if FINALIZER not in (namespace.get("spec") or {}).get("finalizers", ()):
             return
-        remains = await self._empty(name)
+        remains = await self._empty(name, uid)
         await self._actor.change(
             self._actor.of("", "v1", "namespaces", "status"), name, name, lambda obj: tell(obj, remains), uid=uid
         )
@@ -125,32 +140,53 @@ class Namespaces:
             return
         await self._actor.change(self._actor.of("", "v1", "namespaces", "finalize"), name, name, _release, uid=uid)
 
-    async def _empty(self, name: str) -> Remains:
+    async def _empty(self, name: str, uid: str) -> Remains:
         """Deletes everything in a namespace: pods, and when those are gone everything else."""
         remains = Remains()
         pods = self._actor.of("", "v1", "pods")
-        await self._delete_all(pods, name, remains)
+        await self._delete_all(pods, name, uid, remains)
         if remains.resources:
             return remains
-        for resource in list(self._actor.endpoints.registry.stored()):
-            if resource.namespaced and "delete" in resource.verbs and resource.model is not pods.resource.model:
-                await self._delete_all(self._actor.endpoints.of_resource(resource), name, remains)
+        for endpoint in self._deletable():
+            if endpoint.resource.model is not pods.resource.model:
+                await self._delete_all(endpoint, name, uid, remains)
         return remains
 
-    async def _delete_all(self, endpoint: Endpoint, namespace: str, remains: Remains) -> None:
+    async def _clear(self, name: str) -> None:
+        """Deletes what has come into a namespace after its end: what is there while etcd says that it is not."""
+        late = [(each, each.store.cached_entries(each.collection(name))) for each in self._deletable()]
+        namespaces = self._actor.of("", "v1", "namespaces")
+        if await namespaces.store.get(namespaces.key("", name)) is None:
+            for endpoint, entries in late:
+                await self._delete_each(endpoint, name, entries)
+
+    def _deletable(self) -> list[Endpoint]:
+        """What can be in a namespace."""
+        endpoints = self._actor.endpoints
+        resources = [each for each in endpoints.registry.stored() if each.namespaced and "delete" in each.verbs]
+        return [endpoints.of_resource(each) for each in resources]
+
+    def _is_still(self, name: str, uid: str) -> bool:
+        """Whether it is the namespace of this uid, and no later one of its name, whose contents are in the cache."""
+        entry = self._actor.endpoints.services.store.cached_entry(self._prefix + name.encode())
+        return entry is not None and entry.readable is entry and uid_of(entry) == uid
+
+    async def _delete_all(self, endpoint: Endpoint, namespace: str, uid: str, remains: Remains) -> None:
         prefix = endpoint.collection(namespace)
         await endpoint.store.reads.fresh()
+        if not self._is_still(namespace, uid):
+            return
         failures = await self._delete_each(endpoint, namespace, endpoint.store.cached_entries(prefix))
         if failures is None:
             return
         remains.failures += failures
         await endpoint.store.reads.fresh()
-        left = endpoint.store.cached_entries(prefix)
+        left = endpoint.store.cached_entries(prefix) if self._is_still(namespace, uid) else []
         if left:
             resource = endpoint.resource
             remains.resources[f"{resource.resource}.{resource.group}"] = len(left)
             for entry in left:
-                if b'"finalizers":[' in entry.tail:
+                if entry.readable is entry and b'"finalizers":[' in entry.tail:
                     remains.finalizers.update(loads(b"{" + entry.tail)["metadata"].get("finalizers") or ())
 
     async def _delete_each(self, endpoint: Endpoint, namespace: str, entries: list[Entry]) -> list[str] | None:
@@ -162,12 +198,13 @@ class Namespaces:
 
         async def worker() -> None:
             for entry in pending:
-                options = DeleteOptions(propagation="Background")
                 object_name = entry.key.rpartition(b"/")[2].decode()
                 try:
+                    options = DeleteOptions(propagation="Background", uid=uid_of(entry))
                     await self._actor.delete(endpoint, namespace, object_name, options)
                 except (StatusError, StorageError) as error:
-                    failures.setdefault(str(error))
+                    if not isinstance(error, StatusError) or error.reason != "Conflict":
+                        failures.setdefault(str(error))
 
         async with asyncio.TaskGroup() as group:
             for _ in range(min(AT_ONCE, len(entries))):

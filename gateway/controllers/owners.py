@@ -46,7 +46,7 @@ class Owners:
 
     def __init__(self, endpoints: Endpoints) -> None:
         self._endpoints = endpoints
-        self._absent: OrderedDict[tuple[Owner, str], None] = OrderedDict()
+        self._absent: OrderedDict[tuple[Owner, str], bool] = OrderedDict()  # -> whether it is in another namespace
 
     async def classify(self, owners: list[Owner], namespace: str) -> Classified:
         """Raises UnknownKind, ClusterScoped, StorageError."""
@@ -77,7 +77,7 @@ class Owners:
             metadata = loads(stored.value)["metadata"]
             if metadata.get("uid") == owner.uid:
                 return _waits(metadata)
-        self._absent[remembered] = None
+        self._absent[remembered] = self._is_elsewhere(endpoint, owner, namespace)
         if len(self._absent) > REMEMBERED:
             self._absent.popitem(last=False)
         return Presence.ABSENT
@@ -92,8 +92,10 @@ class Owners:
         return entry is not None and entry.readable is entry and uid_of(entry) == owner.uid
 
     def in_other_namespace(self, owner: Owner, namespace: str) -> bool:
-        """Whether the owner exists in another namespace than the one where it is looked for."""
-        endpoint = self._endpoint(owner)
+        """Whether an owner that is absent from a namespace was in another one when that was found out."""
+        return self._absent.get((owner._replace(blocks=False), namespace), False)
+
+    def _is_elsewhere(self, endpoint: Endpoint, owner: Owner, namespace: str) -> bool:
         if not endpoint.resource.namespaced:
             return False
         suffix = b"/" + owner.name.encode()

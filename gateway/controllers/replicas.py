@@ -17,8 +17,7 @@ from gateway.endpoints.table import Endpoints
 from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.schema.encode import encode_stored
 from storage.change import KEEP, Decision, Put, change
-from storage.errors import StorageError, StoredObject
-from storage.etcd.errors import LeaseNotFound
+from storage.errors import LeaseNotFound, StorageError, StoredObject
 
 logger = logging.getLogger(__name__)
 

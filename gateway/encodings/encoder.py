@@ -52,6 +52,7 @@ class Encoder(Protocol):
     content_type: bytes
     step: int  # bytes of JSON that `items` works on at once, before others get their turn
     memorable: bool  # whether what `items` made stays right until the resource changes
+    streamable: bool  # whether a list's frame can be made before its items are
 
     def document(self, value: bytes) -> bytes:
         """An object of the endpoint's kind and version, given as JSON."""

@@ -20,6 +20,7 @@ class JsonEncoder:
     content_type = b"application/json"
     step = CHUNK
     memorable = True
+    streamable = True
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape

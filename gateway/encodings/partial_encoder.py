@@ -24,6 +24,7 @@ class PartialEncoder:
     content_type = b"application/json"
     step = min(_STEP, CHUNK)
     memorable = True
+    streamable = True
 
     def __init__(self, shape: Shape, version: str) -> None:
         self._shape, self._version = shape, version
@@ -67,6 +68,7 @@ class PartialProtobufEncoder:
     content_type = protobuf.MEDIA_TYPE.encode()
     step = 256 * 1024
     memorable = True
+    streamable = False  # it starts with its length
 
     def __init__(self, shape: Shape, version: str) -> None:
         self._json, self._api_version = PartialEncoder(shape, version), f"meta.k8s.io/{version}"

@@ -18,7 +18,7 @@ def _item(item: Any) -> bytes:
     return b"    " + dumps_indented(item).replace(b"\n", b"\n    ")
 
 
-def _frame(empty: bytes) -> tuple[bytes, bytes]:
+def _frame(empty: bytes, _name: bytes) -> tuple[bytes, bytes]:
     before, _, after = indent(empty).rpartition(b"[]")
     return before + b"[\n", b"\n  ]" + after
 

@@ -21,6 +21,7 @@ class ProtobufEncoder:
     content_type = protobuf.MEDIA_TYPE.encode()
     step = _STEP
     memorable = True
+    streamable = False  # it starts with its length
 
     def __init__(self, shape: Shape) -> None:
         self._shape = shape

@@ -12,7 +12,7 @@ from gateway.encodings.json import JsonEncoder
 from gateway.encodings.rendered import RenderedEncoder
 from gateway.http.negotiation import PROTOBUF, TABLE, YAML, Representation, Transform
 
-_INDENTED_STEP = 256 * 1024  # bytes of JSON that are rendered in some milliseconds
+_INDENTED_STEP = 256 * 1024
 _YAML_STEP = 4 * 1024
 
 
@@ -27,7 +27,7 @@ def encoder_for(representation: Representation, shape: Shape) -> Encoder:
     format_ = _format(representation)
     if format_ is None:
         return JsonEncoder(shape)
-    return RenderedEncoder(shape, format_, _YAML_STEP if representation.media is YAML else _INDENTED_STEP)
+    return RenderedEncoder(shape, format_, _step(representation))
 
 
 def _transforming(representation: Representation, transform: Transform, shape: Shape) -> Encoder:
@@ -48,7 +48,12 @@ def _transforming(representation: Representation, transform: Transform, shape: S
         return made
     from gateway.encodings.whole import WholeEncoder
 
-    return WholeEncoder(made, format_)
+    return WholeEncoder(made, format_, _step(representation), b"rows" if transform.kind == TABLE else b"items")
+
+
+def _step(representation: Representation) -> int:
+    """How much JSON is written anew in some milliseconds."""
+    return _YAML_STEP if representation.media is YAML else _INDENTED_STEP
 
 
 def _format(representation: Representation) -> Format | None:

@@ -21,13 +21,25 @@ class RenderedEncoder(JsonEncoder):
         """`step` is how much JSON is rendered in a few milliseconds."""
         super().__init__(shape)
         self._format, self.step = format_, step
-        self.content_type = format_.content_type
+        self.content_type, self.apart = format_.content_type, format_.apart
 
     def document(self, value: bytes) -> bytes:
         return self._format.whole(value)
 
     def entry(self, entry: Entry) -> bytes:
         return self._format.whole(self.shape.json(entry))
+
+    def json_document(self, value: bytes) -> bytes:
+        """What `document` renders."""
+        return value
+
+    def json_entry(self, entry: Entry) -> bytes:
+        """What `entry` renders."""
+        return self.shape.json(entry)
+
+    def json_items(self, entries: Sequence[Entry]) -> bytes:
+        """What `items` renders, as an array."""
+        return b"[{" + b",{".join([entry.tail for entry in entries]) + b"]"
 
     def items(self, entries: Sequence[Entry], first: bool) -> bytes:
         render, separator = self._format.item, self._format.separator
@@ -38,5 +50,5 @@ class RenderedEncoder(JsonEncoder):
         empty = list_head(self.shape, meta) + b"]}\n"
         if not count:
             return (self._format.whole(empty),)
-        before, after = self._format.frame(empty)
+        before, after = self._format.frame(empty, b"items")
         return (before, *groups, after)

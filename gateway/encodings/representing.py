@@ -1,23 +1,37 @@
-"""Answers that verbs give as JSON, in the representation that was negotiated.
+"""Answers that verbs give as JSON, in the representation that was negotiated, and objects of the cache.
 
-Reads bring theirs encoded; what is left are the objects that writes answer, and every Status.
+Big ones are rendered beside the event loop, or in another process.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
+from gateway.encodings.apart import Apart
 from gateway.encodings.encoder import Encoder
 from gateway.encodings.registry import encode_plain
+from gateway.encodings.rendered import RenderedEncoder
+from gateway.encodings.whole import WholeEncoder
+from gateway.http.beside import beside
 from gateway.http.exchange import JSON_TYPE, Request, Response
 from gateway.http.negotiation import JSON
+from storage.entry import Entry
 
 _OFFLOAD = 64 * 1024  # bytes from which the event loop does not do it itself
+_OFFLOAD_ENTRY = 8 * 1024  # the same, where that is slow
 _STATUS = b'{"kind":"Status",'
 
 
-async def represented(request: Request, response: Response, encoder: Callable[[], Encoder] | None = None) -> Response:
+async def represented_entry(encoder: Encoder, entry: Entry, apart: Apart) -> bytes:
+    """An object of the cache, as GET answers it."""
+    if entry.size > _OFFLOAD_ENTRY and isinstance(encoder, RenderedEncoder | WholeEncoder) and encoder.apart:
+        return await apart.yaml(encoder.json_entry(entry))
+    return encoder.entry(entry)
+
+
+async def represented(
+    request: Request, response: Response, encoder: Callable[[], Encoder] | None = None, apart: Apart | None = None
+) -> Response:
     """The response as the request wants it; only plain JSON is touched, and no streams.
 
     `encoder` makes that of the endpoint which answered; without one the answer is of no endpoint's kind.
@@ -34,8 +48,15 @@ async def represented(request: Request, response: Response, encoder: Callable[[]
     else:
         chosen = encoder()
         content_type = chosen.content_type
-        if len(body) < _OFFLOAD:
-            encoded = chosen.document(body)
-        else:
-            encoded = await asyncio.to_thread(chosen.document, body)
+        encoded = await _document(chosen, body, apart)
     return Response(response.status, encoded, content_type, response.headers, response.cache_control, encoded=True)
+
+
+async def _document(encoder: Encoder, body: bytes, apart: Apart | None) -> bytes:
+    slow = isinstance(encoder, RenderedEncoder | WholeEncoder) and encoder.apart
+    if len(body) <= (_OFFLOAD_ENTRY if slow else _OFFLOAD):
+        return encoder.document(body)
+    if slow and apart is not None:
+        assert isinstance(encoder, RenderedEncoder | WholeEncoder)
+        return await apart.yaml(encoder.json_document(body))
+    return await beside(lambda: encoder.document(body))

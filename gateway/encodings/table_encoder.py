@@ -25,6 +25,7 @@ class TableEncoder:
     content_type = b"application/json"
     step = _STEP
     memorable = False  # ages pass
+    streamable = True
 
     def __init__(self, shape: Shape, version: str, include: Include) -> None:
         self._shape = shape

@@ -1,4 +1,4 @@
-"""Another encoder's JSON written anew as a whole, for people: tables and metadata in YAML or indented."""
+"""Another encoder's JSON written anew, for people: tables and metadata in YAML or indented."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from gateway.encodings.encoder import Encoder
 from gateway.encodings.format import Format
 from gateway.encodings.list_meta import ListMeta
+from gateway.jsontypes import loads
 from storage.entry import ChangeType, Entry
 
 
@@ -14,11 +15,13 @@ class WholeEncoder:
     """Watch events stay as they are."""
 
     memorable = False
+    streamable = True
 
-    def __init__(self, made: Encoder, format_: Format) -> None:
-        self._made, self._format = made, format_
-        self.step = made.step
-        self.content_type = format_.content_type
+    def __init__(self, made: Encoder, format_: Format, step: int, name: bytes) -> None:
+        """`step` is how much JSON is rendered in a few milliseconds, `name` the field that a list's items are in."""
+        self._made, self._format, self._name = made, format_, name
+        self.step = min(made.step, step)
+        self.content_type, self.apart = format_.content_type, format_.apart
 
     def document(self, value: bytes) -> bytes:
         return self._format.whole(self._made.document(value))
@@ -26,11 +29,29 @@ class WholeEncoder:
     def entry(self, entry: Entry) -> bytes:
         return self._format.whole(self._made.entry(entry))
 
+    def json_document(self, value: bytes) -> bytes:
+        """What `document` renders."""
+        return self._made.document(value)
+
+    def json_entry(self, entry: Entry) -> bytes:
+        """What `entry` renders."""
+        return self._made.entry(entry)
+
+    def json_items(self, entries: Sequence[Entry]) -> bytes:
+        """What `items` renders, as an array."""
+        return b"[%b]" % self._made.items(entries, True)
+
     def items(self, entries: Sequence[Entry], first: bool) -> bytes:
-        return self._made.items(entries, first)
+        render, separator = self._format.item, self._format.separator
+        made = separator.join([render(item) for item in loads(self.json_items(entries))])
+        return made if first else separator + made
 
     def list(self, meta: ListMeta, groups: Sequence[bytes], count: int) -> Sequence[bytes]:
-        return (self._format.whole(b"".join(self._made.list(meta, groups, count))),)
+        empty = b"".join(self._made.list(meta, (), count))
+        if not count:
+            return (self._format.whole(empty),)
+        before, after = self._format.frame(empty, self._name)
+        return (before, *groups, after)
 
     def event(self, type_: ChangeType, entry: Entry) -> bytes:
         return self._made.event(type_, entry)

@@ -20,9 +20,9 @@ def _dump(value: Any) -> bytes:
     return bytes(yaml.dump(value, Dumper=dumper, allow_unicode=True, width=80, encoding="utf-8"))
 
 
-def _frame(empty: bytes) -> tuple[bytes, bytes]:
-    before, _, after = to_yaml(empty).partition(b"\nitems: []\n")
-    return before + b"\nitems:\n", after
+def _frame(empty: bytes, name: bytes) -> tuple[bytes, bytes]:
+    before, _, after = to_yaml(empty).partition(b"\n%b: []\n" % name)
+    return before + b"\n%b:\n" % name, after
 
 
-FORMAT = Format(b"application/yaml", to_yaml, lambda item: _dump([item]), _frame)
+FORMAT = Format(b"application/yaml", to_yaml, lambda item: _dump([item]), _frame, apart=True)

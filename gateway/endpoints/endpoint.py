@@ -120,7 +120,11 @@ class Endpoint:
         from gateway.kinds.columns.registry import columns_of  # tables alone need them
 
         own = self.resource.model_version.columns
-        return custom_columns(own) if own else columns_of(self.resource.kind_group, self.resource.kind)
+        return (
+            custom_columns(own)
+            if own or self.resource.custom
+            else columns_of(self.resource.kind_group, self.resource.kind)
+        )
 
     def _converted(self, obj: JsonObject, api_version: str) -> JsonObject:
         return self.resource.model.convert(obj, GroupVersion.parse(obj["apiVersion"]), GroupVersion.parse(api_version))

@@ -32,3 +32,9 @@ class Expiry:
             self._until = time.monotonic() + SHARED_SECONDS
         self._objects += 1
         return self._id
+
+    async def another(self, lost: int) -> int:
+        """The lease for an object whose lease `lost` is gone, as after etcd was set back. Raises StorageError."""
+        if self._id == lost:
+            self._until = 0.0
+        return await self.lease()

@@ -10,6 +10,8 @@ from gateway.access.authorization import Authorizer
 from gateway.access.rbac.policy import Policy
 from gateway.admission.lookup import Lookup
 from gateway.config import Settings
+from gateway.encodings.renderings import Renderings
+from storage.checking import Checker
 from storage.etcd import EtcdClient
 from storage.feed import Feed
 from storage.store import EtcdStore
@@ -27,4 +29,6 @@ class Services:
     feed: Feed
     store: EtcdStore
     lookup: Lookup
+    checker: Checker
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    renderings: Renderings = field(default_factory=Renderings)

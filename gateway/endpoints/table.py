@@ -83,7 +83,7 @@ class Endpoints:
             self._endpoints.pop(key).retired = True
         cache = self._caches.get(resource.storage_prefix)
         if cache is not None:
-            cache.wake()
+            cache.wake_all()
 
     def _let_go(self, prefixes: set[str]) -> None:
         """Ends the caches that no served resource needs any more."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import struct
 import zlib
 from collections.abc import AsyncIterator, Sequence
 
+from gateway.http.beside import beside
 from gateway.http.exchange import Request, Response
 
 THRESHOLD = 128 * 1024  # bytes from which compression pays
 LEVEL = 1
+AT_ONCE = 8 << 20  # bytes; more is packed while it is sent
 REMEMBERED = 64 * 1024  # bytes from which a chunk is remembered
 HOT_BYTES = 64 << 20  # what remembering may take
 _SEEN = 1024
@@ -22,13 +23,40 @@ async def compressed(request: Request, response: Response) -> Response:
     """The response with its body gzipped, outside the event loop, where the client accepts that and it is big."""
     body = response.body
     if isinstance(body, AsyncIterator):
-        return response
+        if not response.finite or not accepts_gzip(request.headers[b"accept-encoding"]):
+            return response
+        return _gzipped(response, _streamed(body))
     chunks = (body,) if isinstance(body, bytes) else body
-    if sum(map(len, chunks)) <= THRESHOLD or not accepts_gzip(request.headers[b"accept-encoding"]):
+    size = sum(map(len, chunks))
+    if size <= THRESHOLD or not accepts_gzip(request.headers[b"accept-encoding"]):
         return response
-    packed = await asyncio.to_thread(gzip, chunks)
+    if size > AT_ONCE:
+        return _gzipped(response, _streamed(_each(chunks)))
+    return _gzipped(response, await beside(lambda: gzip(chunks)))
+
+
+def _gzipped(response: Response, packed: Sequence[bytes] | AsyncIterator[bytes]) -> Response:
     headers = [*response.headers, (b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
     return Response(response.status, packed, response.content_type, headers, response.cache_control)
+
+
+async def _each(chunks: Sequence[bytes]) -> AsyncIterator[bytes]:
+    for chunk in chunks:
+        yield chunk
+
+
+async def _streamed(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The chunks as one gzip stream, each packed when its turn comes, so that none of it piles up."""
+    checksum = size = 0
+    yield _HEADER
+    async for chunk in chunks:
+        checksum, size, packed = await beside(lambda: _next(chunk, checksum, size))  # noqa: B023 - it is awaited
+        yield packed
+    yield _LAST_BLOCK + struct.pack("<LL", checksum, size & 0xFFFFFFFF)
+
+
+def _next(chunk: bytes, checksum: int, size: int) -> tuple[int, int, bytes]:
+    return zlib.crc32(chunk, checksum), size + len(chunk), _packed(chunk)
 
 
 def accepts_gzip(accept_encoding: bytes) -> bool:

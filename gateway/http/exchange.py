@@ -168,3 +168,4 @@ class Response:
     headers: list[Header] = field(default_factory=list)
     cache_control: bytes = b"no-cache, private"
     encoded: bool = False
+    finite: bool = False  # of a stream: it ends by itself, as what is made while it is sent

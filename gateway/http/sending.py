@@ -8,12 +8,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from typing import Any
 
 from gateway.http.exchange import Header, Request, Response
+from gateway.http.turns import next_turn
 from gateway.http.warnings import warning_headers
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 NO_CACHE = b"no-cache, private"
-PIECE = 1 << 20  # bytes of a list of chunks that go out in one message
+PIECE = 256 * 1024  # bytes of a big answer that go out in one message
 
 
 def audit_id(headers: Mapping[bytes, bytes]) -> bytes:
@@ -45,11 +46,12 @@ async def send_response(request: Request, response: Response, send: Send) -> Non
         await send({"type": "http.response.body", "body": body})
     elif isinstance(body, AsyncIterator):
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
-        await _stream(body, request, send)
+        await _stream(_cut(body) if response.finite else body, request, send)
     else:
         headers.append((b"content-length", b"%d" % sum(map(len, body))))
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
         for piece in pieces(body):
+            await next_turn()
             await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
 
@@ -69,6 +71,14 @@ def pieces(chunks: Sequence[bytes]) -> Iterator[bytes]:
             size += len(chunk)
     if pending:
         yield b"".join(pending)
+
+
+async def _cut(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """What is made while it is sent, in pieces that take turns with what else is big."""
+    async for chunk in chunks:
+        for piece in pieces((chunk,)):
+            await next_turn()
+            yield piece
 
 
 async def _stream(chunks: AsyncIterator[bytes], request: Request, send: Send) -> None:

@@ -122,6 +122,10 @@ def service_unavailable(message: str, retry_after: int = 1) -> StatusError:
     return _retry_later(503, "ServiceUnavailable", message, retry_after)
 
 
+def too_many_requests(message: str, retry_after: int = 1) -> StatusError:
+    return _retry_later(429, "TooManyRequests", message, retry_after)
+
+
 def server_timeout(message: str, retry_after: int = 1) -> StatusError:
     return _retry_later(504, "Timeout", message, retry_after)
 

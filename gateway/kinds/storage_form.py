@@ -73,6 +73,10 @@ def _parsed(value: bytes, kind: str, storage_version: str) -> tuple[Type, str, J
         raw: JsonObject = loads(value)
         if not isinstance(raw, dict):
             raise ValueError("the stored value is no JSON object")
+        if raw.get("apiVersion") == "apiextensions.k8s.io/v1beta1" and raw.get("kind") == "CustomResourceDefinition":
+            from gateway.kinds.conversions.definitions import definition_to_v1  # few definitions are others'
+
+            raw = definition_to_v1(raw)
         version, stored_kind = raw.get("apiVersion", storage_version), raw.get("kind", kind)
     version = _SAME_AS.get((str(version), stored_kind), str(version))
     group, _, number = version.rpartition("/")

@@ -34,6 +34,7 @@ def exposition(gateway: Gateway) -> bytes:
         ),
         *_objects(gateway),
         *workqueues.lines(gateway.controllers.queues() if gateway.controllers else ()),
+        *_checks(gateway),
     ]
     return "\n".join(lines).encode() + b"\n"
 
@@ -47,6 +48,19 @@ def _objects(gateway: Gateway) -> list[str]:
     lines = [f"# HELP {name} Objects in the watch cache, by kind.", f"# TYPE {name} gauge"]
     for served, cache in gateway.endpoints.caches():
         lines.append(f'{name}{{group="{served.group}",resource="{served.resource}"}} {len(cache)}')
+    return lines
+
+
+def _checks(gateway: Gateway) -> list[str]:
+    name = "apiserver_storage_consistency_checks_total"
+    lines = [f"# HELP {name} Comparisons of the watch cache with etcd, by what they found.", f"# TYPE {name} counter"]
+    counts = gateway.services.checker.counts
+    for served, cache in gateway.endpoints.caches():
+        for status in ("success", "failure", "error"):
+            count = counts[cache.spec.prefix, status]
+            if count:
+                labels = f'group="{served.group}",resource="{served.resource}",status="{status}"'
+                lines.append(f"{name}{{{labels}}} {count}")
     return lines
 
 

@@ -30,6 +30,7 @@ class ListOptions:
     send_initial_events: bool | None = None
     match: Match | None = None
     name: str = ""  # the one name that the selection is pinned to
+    exact_field: tuple[str, str] | None = None  # a field and the one value that is selected
 
 
 def parse_int(text: str, bits: int = 64) -> int:
@@ -118,6 +119,7 @@ def _select(options: ListOptions, request: Request, selectable: Selectable) -> N
             raise bad_request("fieldSelector metadata.name doesn't match requested name")
         options.name = request.info.name
         terms = [*terms, fields.Term("metadata.name", options.name, True)]
+    options.exact_field = fields.exact_value(terms)
     by_field = fields.matcher(terms)
     options.match = _combined(by_label, by_field)
 

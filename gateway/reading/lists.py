@@ -1,36 +1,67 @@
-"""A page of a collection as a list object: its items are encoded in steps, and kept for others where that pays."""
+"""A page of a collection as a list object: its items are encoded in steps, and kept for others where that pays.
+
+What is too big to be kept is encoded while it is sent, as fast as the client reads.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 
 from gateway.encodings.encoder import Encoder
 from gateway.encodings.list_meta import ListMeta
+from gateway.encodings.rendered import RenderedEncoder
+from gateway.encodings.renderings import Joined, Place, Renderings
 from gateway.encodings.whole import WholeEncoder
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request, Response
+from gateway.http.turns import next_turn
 from gateway.reading.list_options import ListOptions
 from storage import continuation
 from storage.entry import Entry
 from storage.reads import Page
 
 MEMORABLE = 128  # items from which it pays to keep them joined
+MANY = 1000  # items; going through more takes noticeably long
 MEMOS = 4  # answers kept a resource until its next change
 SMALL = 64 * 1024  # bytes up to which an answer is one piece
+MEDIUM = 1 << 20  # bytes up to which an answer is made as a whole in any case
+PIECE = 64 * 1024  # bytes that are sent at once of what is made while it is sent
+APART = 16 * 1024  # bytes of JSON from which another process is worth its while
+_APART_STEP = 64 * 1024
 
 
 async def answer_page(
     endpoint: Endpoint, request: Request, page: Page, prefix: bytes, options: ListOptions
 ) -> Response:
-    """The list object for a page that `read_page` gave."""
-    encoder = endpoint.encoder(request.representation)
-    query = (encoder, prefix, options.label_selector, options.field_selector, options.limit)
-    groups = await _joined(endpoint, encoder, page, query)
-    body = await offloaded_list(encoder, _meta(page, prefix, options), groups, len(page.entries))
-    if sum(map(len, body)) <= SMALL:
-        return Response(200, b"".join(body), encoder.content_type, encoded=True)
-    return Response(200, body, encoder.content_type, encoded=True)
+    """The list object for a page that `read_page` gave. Raises StatusError 429."""
+    encoder, renderings = endpoint.encoder(request.representation), endpoint.services.renderings
+    meta, entries = _meta(page, prefix, options), page.entries
+    if endpoint.versions.converts:
+        entries = list(await endpoint.versions.all(entries))
+    query: tuple[object, ...] | None = None
+    if _is_memorable(endpoint, encoder, page):
+        query = (encoder, prefix, options.label_selector, options.field_selector, options.limit, entries[0].key)
+        found = endpoint.cache.memo.get(query)
+        if isinstance(found, Joined) and found.entries == len(entries):
+            renderings.use(found)
+            return _whole(encoder, meta, await _groups_of(found), found)
+    if len(entries) > MANY:
+        await next_turn()
+    size = sum([len(entry.tail) for entry in entries])
+    if size > MEDIUM and encoder.streamable and (query is None or not renderings.fits(size)):
+        body = _streamed(renderings.place(), renderings, encoder, meta, entries)
+        return Response(200, body, encoder.content_type, encoded=True, finite=True)
+    if query is None and size <= MEDIUM:
+        return _whole(encoder, meta, await _join(renderings, encoder, entries), None, len(entries))
+    joined = renderings.join(size, len(entries))
+    joined.groups = asyncio.ensure_future(_join(renderings, encoder, entries))
+    if query is not None:
+        memo = endpoint.cache.memo
+        if len(memo) >= MEMOS:
+            memo.clear()
+        renderings.keep(joined, memo, query)
+    return _whole(encoder, meta, await _groups_of(joined), joined)
 
 
 def _meta(page: Page, prefix: bytes, options: ListOptions) -> ListMeta:
@@ -41,47 +72,67 @@ def _meta(page: Page, prefix: bytes, options: ListOptions) -> ListMeta:
     return ListMeta(page.revision, token, page.remaining if options.match is None else None)
 
 
-async def offloaded_list(encoder: Encoder, meta: ListMeta, groups: list[bytes], count: int) -> Sequence[bytes]:
-    """The list's body; made beside the event loop where it is written anew as a whole."""
-    if isinstance(encoder, WholeEncoder) and sum(map(len, groups)) > SMALL:
-        return await asyncio.to_thread(encoder.list, meta, groups, count)
-    return encoder.list(meta, groups, count)
+def _is_memorable(endpoint: Endpoint, encoder: Encoder, page: Page) -> bool:
+    """Whether the items, joined, are right for others who ask until the resource changes."""
+    many = encoder.memorable and len(page.entries) >= MEMORABLE
+    return many and page.present and page.revision >= endpoint.cache.changed
 
 
-async def _joined(endpoint: Endpoint, encoder: Encoder, page: Page, query: tuple[object, ...]) -> list[bytes]:
-    """The items' bytes in pieces; of many items they are kept for others until the resource changes."""
-    entries = page.entries
-    if endpoint.versions.converts:
-        entries = list(await endpoint.versions.all(entries))
-    memorable = encoder.memorable and len(entries) >= MEMORABLE
-    if not memorable or not page.present or page.revision < endpoint.cache.changed:
-        return await _join(encoder, entries)
-    memo, key = endpoint.cache.memo, (*query, entries[0].key)
-    found = memo.get(key)
-    if not isinstance(found, _Remembered) or found.entries != len(entries):
-        if len(memo) >= MEMOS:
-            memo.clear()
-        found = memo[key] = _Remembered(asyncio.ensure_future(_join(encoder, entries)), len(entries))
-    return found.groups.result() if found.groups.done() else await asyncio.shield(found.groups)
+class _Body(list[bytes]):
+    """An answer's pieces, with what they are counted by."""
+
+    __slots__ = ("joined",)
+    joined: Joined | None
 
 
-class _Remembered:
-    __slots__ = ("entries", "groups")
+def _whole(
+    encoder: Encoder, meta: ListMeta, groups: Sequence[bytes], joined: Joined | None, count: int = 0
+) -> Response:
+    """The answer of all groups; `joined` stays counted until it is sent."""
+    body = _Body(encoder.list(meta, groups, joined.entries if joined else count))
+    body.joined = joined
+    if sum(map(len, body)) <= SMALL:
+        return Response(200, b"".join(body), encoder.content_type, encoded=True)
+    return Response(200, body, encoder.content_type, encoded=True)
 
-    def __init__(self, groups: asyncio.Future[list[bytes]], entries: int) -> None:
-        self.groups, self.entries = groups, entries
+
+async def _groups_of(joined: Joined) -> list[bytes]:
+    groups = joined.groups
+    return groups.result() if groups.done() else await asyncio.shield(groups)
 
 
-async def _join(encoder: Encoder, entries: list[Entry]) -> list[bytes]:
+async def _streamed(
+    place: Place, renderings: Renderings, encoder: Encoder, meta: ListMeta, entries: Sequence[Entry]
+) -> AsyncIterator[bytes]:
+    """A list's body, made as it is asked for; it has its place until it ends or is given up."""
+    before, after = encoder.list(meta, (), len(entries))
+    pending, size = [before], len(before)
+    async for group in _groups(renderings, encoder, entries):
+        pending.append(group)
+        size += len(group)
+        if size >= PIECE:
+            yield b"".join(pending)
+            pending, size = [], 0
+    yield b"".join([*pending, after])
+    del place
+
+
+async def _join(renderings: Renderings, encoder: Encoder, entries: Sequence[Entry]) -> list[bytes]:
+    return [group async for group in _groups(renderings, encoder, entries)]
+
+
+async def _groups(renderings: Renderings, encoder: Encoder, entries: Sequence[Entry]) -> AsyncIterator[bytes]:
     """Encodes the items step by step; others get their turn after each."""
-    groups: list[bytes] = []
-    start, size, step = 0, 0, encoder.step
+    apart = isinstance(encoder, RenderedEncoder | WholeEncoder) and encoder.apart
+    start, size, step = 0, 0, _APART_STEP if apart else encoder.step
     for index, entry in enumerate(entries):
         size += entry.size
-        if size >= step:
-            groups.append(encoder.items(entries[start : index + 1], first=not groups))
+        if size >= step or index + 1 == len(entries):
+            part = entries[start : index + 1] if start or index + 1 < len(entries) else entries
+            if apart and size > APART:
+                assert isinstance(encoder, RenderedEncoder | WholeEncoder)
+                yield await renderings.apart.yaml(encoder.json_items(part))
+            else:
+                await next_turn()
+                yield encoder.items(part, first=not start)
             start, size = index + 1, 0
-            await asyncio.sleep(0)
-    if start < len(entries):
-        groups.append(encoder.items(entries[start:] if start else entries, first=not groups))
-    return groups

@@ -11,14 +11,15 @@ from collections.abc import AsyncIterator
 
 from gateway.endpoints.endpoint import Endpoint
 from gateway.reading.view import PART, View, versions_in
-from storage.entry import Change, ChangeType, CorruptEntry
-from storage.errors import Compacted, StorageError, Unavailable
-from storage.etcd import Event, WatchBatch
-from storage.etcd.results import DELETE
-from storage.feed import RETRY
+from storage.entry import Entry
+from storage.errors import StorageError, Unavailable
+from storage.etcd import KeyValue, WatchBatch
+from storage.feed import RETRY, parts
 from storage.reads import TooLargeRevision
+from storage.seeding import change_of
 
 ASK_AGAIN = 0.25  # seconds after which etcd is asked anew how far it has come; twice as many each time
+MAX_ASK = 10.0
 
 
 class EtcdHistory:
@@ -29,6 +30,7 @@ class EtcdHistory:
         self.over = False  # whether the deadline has passed or the server stops
         self._endpoint, self._view, self._deadline = endpoint, view, deadline
         self._ask = ASK_AGAIN
+        self._trusted = False  # whether the progress that the source's member tells can be relied on
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """The events until `revision` is in the cache's history, or until it is `over`. Raises Compacted."""
@@ -48,20 +50,21 @@ class EtcdHistory:
         )
         step: asyncio.Future[WatchBatch] | None = None
         try:
+            await source.start()
+            self._trusted, self._ask = await source.progress_correct(), ASK_AGAIN
             while not self.over:
                 if step is None:
                     step = asyncio.ensure_future(anext(source))
                 if not await self._done(step):
                     await source.request_progress()
                     continue
-                batch, step = step.result(), None
+                batch, step, self._ask = step.result(), None, ASK_AGAIN
                 if batch.events:
-                    for start in range(0, len(batch.events), PART):
-                        part = batch.events[start : start + PART]
-                        changes = [_change(self._endpoint, event) for event in part]
+                    for part in parts(batch.events, PART):
+                        changes = [change_of(event, self._entry) for event in part]
                         await self._endpoint.versions.all(versions_in(changes))
                         yield self._view.encode(changes)
-                elif not self._endpoint.services.feed.progress_trusted:
+                elif not self._trusted:
                     continue
                 self.revision = batch.revision
                 if await self._met():
@@ -71,11 +74,14 @@ class EtcdHistory:
                 step.cancel()
             await source.cancel()
 
+    def _entry(self, kv: KeyValue) -> Entry:
+        return self._endpoint.cache.entry(kv.key, kv.value, kv.mod_revision)
+
     async def _done(self, step: asyncio.Future[WatchBatch]) -> bool:
         """Waits for a batch; False when etcd is to be asked for progress, or it is over."""
         seconds = max(0.0, self._deadline - time.monotonic())
-        if self._endpoint.services.feed.progress_trusted:
-            seconds, self._ask = min(seconds, self._ask), self._ask * 2
+        if self._trusted:
+            seconds, self._ask = min(seconds, self._ask), min(self._ask * 2, MAX_ASK)
         stop = asyncio.ensure_future(self._endpoint.services.stopping.wait())
         try:
             await asyncio.wait((step, stop), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -102,20 +108,3 @@ class EtcdHistory:
             self.over = time.monotonic() >= self._deadline
         else:
             self.over = True
-
-
-def _change(endpoint: Endpoint, event: Event) -> Change:
-    """Raises Compacted when the object's previous version is gone, without which nobody can tell what has changed."""
-    cache, kv, before = endpoint.cache, event.kv, event.prev_kv
-    if event.type != DELETE and kv.version == 1:
-        entry = cache.entry(kv.key, kv.value, kv.mod_revision)
-        return Change(ChangeType.ADDED, kv.mod_revision, entry, None, isinstance(entry, CorruptEntry))
-    if before is None:
-        raise Compacted(kv.mod_revision, kv.mod_revision)
-    previous = cache.entry(before.key, before.value, before.mod_revision)
-    if event.type == DELETE:
-        corrupt = isinstance(previous, CorruptEntry)
-        return Change(ChangeType.DELETED, kv.mod_revision, previous.at(kv.mod_revision), previous, corrupt)
-    entry = cache.entry(kv.key, kv.value, kv.mod_revision)
-    corrupt = isinstance(entry, CorruptEntry) or isinstance(previous, CorruptEntry)
-    return Change(ChangeType.MODIFIED, kv.mod_revision, entry, previous, corrupt)

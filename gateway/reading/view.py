@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from storage.cache import ResourceCache
 from storage.entry import Change, ChangeType, Entry
 from storage.reads import Match
+from storage.waking import Interest
 
 MEMO = 64
 MEMO_BYTES = 2 << 20
 PART = 256  # changes that are made into events at once
+PART_BYTES = 512 * 1024  # the same, of objects
 
 
 class View:
@@ -28,6 +30,7 @@ class View:
         "_memo",
         "_remembered",
         "_resource",
+        "interest",
         "prefix",
     )
 
@@ -38,41 +41,47 @@ class View:
         match: Match | None,
         encode: Callable[[ChangeType, Entry], bytes],
         convert: Callable[[Entry], Entry] | None = None,
+        interest: Interest | None = None,
     ) -> None:
-        """`encode` gives the event of an object, as `convert` has made it where there are several versions."""
-        self._convert = convert
+        """`encode` gives the event of an object, as `convert` has made it where there are several versions; only
+        changes that concern the interest are selected.
+        """
+        self._convert, self.interest = convert, interest
         self._resource, self.prefix, self._match, self._encode = resource, prefix, match, encode
         self._attributes_of = resource.spec.attributes_of
-        self._memo: dict[tuple[int, int], bytes] = {}
+        self._memo: dict[tuple[int, int], tuple[bytes, int]] = {}
         self._remembered = 0  # bytes
 
     def chunk(self, position: int) -> tuple[bytes, int]:
         """The next events from a position of the history on, as sent, and the position after them. Raises Overrun.
 
-        Those who are behind go by the same steps, so that they share what is made for the first of them.
+        Those who are behind go by the same steps, so that they share what is made for the first of them. All changes
+        of one revision come together: a client that resumes names the last revision it has seen.
         """
         history = self._resource.history
         end = self._step(position)
         span = (position, end)
         found = self._memo.get(span)
         if found is None:
-            found = self.encode(history.between(position, end))
-            self._remember(span, found)
-        return found, end
+            changes = _some(history.between(position, end))
+            found = self.encode(changes), position + len(changes)
+            self._remember(span, *found)
+        return found
 
     def _step(self, position: int) -> int:
-        return min(self._resource.history.end, position - position % PART + PART)
+        history = self._resource.history
+        return history.whole(min(history.end, position - position % PART + PART))
 
     def next(self, position: int) -> list[Entry]:
         """The versions of objects that the next events from a position on are made of. Raises Overrun."""
         return versions_in(self._resource.history.between(position, self._step(position)))
 
-    def _remember(self, span: tuple[int, int], chunk: bytes) -> None:
+    def _remember(self, span: tuple[int, int], chunk: bytes, reached: int) -> None:
         self._remembered += len(chunk)
         if len(self._memo) >= MEMO or self._remembered > MEMO_BYTES:
             self._memo.clear()
             self._remembered = len(chunk)
-        self._memo[span] = chunk
+        self._memo[span] = chunk, reached
 
     def encode(self, changes: Iterable[Change]) -> bytes:
         """The events that some changes make for this view, one a line."""
@@ -125,3 +134,23 @@ def versions_in(changes: Iterable[Change]) -> list[Entry]:
         if change.previous is not None:
             found.append(change.previous)
     return found
+
+
+def _some(changes: list[Change]) -> list[Change]:
+    """The first changes: those of `PART_BYTES`, and what goes beyond up to the end of a revision."""
+    size = revision = 0
+    for index, change in enumerate(changes):
+        if size >= PART_BYTES and change.revision != revision:
+            return changes[:index]
+        size, revision = size + change.entry.size, change.revision
+    return changes
+
+
+def parts(entries: Sequence[Entry], step: int) -> Iterator[Sequence[Entry]]:
+    """Entries in parts of at most `PART`, and of `step` bytes but for the last of each."""
+    start = size = 0
+    for index, entry in enumerate(entries, 1):
+        size += entry.size
+        if size >= step or index - start == PART or index == len(entries):
+            yield entries[start:index]
+            start, size = index, 0

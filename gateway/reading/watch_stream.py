@@ -17,14 +17,16 @@ from gateway.encodings.encoder import Encoder
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.failures import as_status
 from gateway.http.status import StatusError, expired, service_unavailable
+from gateway.http.turns import next_turn
 from gateway.jsontypes import dumps
 from gateway.reading.list_options import ListOptions
 from gateway.reading.older_history import EtcdHistory
 from gateway.reading.too_large import too_large
-from gateway.reading.view import PART, View
+from gateway.reading.view import View, parts
 from storage.errors import Compacted, CorruptObject, StorageError
-from storage.history import Overrun
+from storage.history import History, Overrun
 from storage.reads import Page, TooLargeRevision
+from storage.waking import Waiter
 
 MIN_TIMEOUT = 1800  # seconds; a watch without timeoutSeconds lasts between this and twice as long
 BOOKMARK_INTERVAL = 60.0
@@ -114,15 +116,13 @@ class WatchStream:
     async def _initial(self, page: Page) -> AsyncIterator[bytes]:
         """Synthetic ADDED events for a state, and the annotated bookmark."""
         match, attributes_of = self.options.match, self.endpoint.cache.spec.attributes_of
-        entries = page.entries
-        for start in range(0, len(entries), PART):
-            part = entries[start : start + PART]
+        for part in parts(page.entries, self.encoder.step):
+            await next_turn()
             if match is not None:
                 part = [entry for entry in part if match(entry.attributes(attributes_of))]
             if part:
                 await self.endpoint.versions.all(part)
                 yield self.view.initial(part)
-            await asyncio.sleep(0)
         if self.options.send_initial_events and self.options.allow_bookmarks:
             yield self.encoder.bookmark(page.revision, initial_events_end=True)
 
@@ -150,14 +150,14 @@ class WatchStream:
 
     async def _changed(self, seconds: float) -> None:
         """Waits for a change, some seconds at most."""
-        cache = self.endpoint.cache
-        waiter = cache.changes()
-        timer = asyncio.get_running_loop().call_later(seconds, _expire, waiter)
+        cache, interest = self.endpoint.cache, self.view.interest
+        waiter = cache.changes(interest)
+        timer = asyncio.get_running_loop().call_later(seconds, _expire, waiter, interest and cache.history)
         try:
-            await waiter
+            self.position = max(self.position, await waiter)
         finally:
             timer.cancel()
-            cache.forget(waiter)
+            cache.forget(waiter, interest)
 
     def _schedule_bookmark(self, now: float) -> None:
         last = self.deadline - BOOKMARK_BEFORE_END
@@ -183,7 +183,13 @@ class WatchStream:
             revision = older.revision
 
     async def _reached(self, revision: int) -> bool:
-        """Waits for a future revision; False when the time is over or the server stops."""
+        """Waits for what etcd has and the cache has not; False when the time is over or the server stops.
+
+        Raises Compacted for a revision that etcd does not have: it was lost with an etcd that was set back since, and
+        what gets that number next is something else.
+        """
+        if await self.endpoint.services.feed.probe() < revision:
+            raise Compacted(0, revision)
         await self.endpoint.services.feed.request_progress()
         reach = self.endpoint.store.cache.reach(revision)
         stop = asyncio.ensure_future(self.endpoint.services.stopping.wait())
@@ -196,6 +202,7 @@ class WatchStream:
             stop.cancel()
 
 
-def _expire(waiter: asyncio.Future[None]) -> None:
+def _expire(waiter: Waiter, history: History | None) -> None:
+    """Ends the waiting: who waits with an interest would have been told of anything up to now."""
     if not waiter.done():
-        waiter.set_result(None)
+        waiter.set_result(-1 if history is None else history.end)

@@ -31,10 +31,11 @@ def reader(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
 
 def settled(value: Any, marks: list[None]) -> Any:
     """JSON that nothing is said of, with numbers as Go writes them."""
-    if type(value) is float and value.is_integer() and abs(value) < 1e21:
-        return int(value)
+    if type(value) is float:
+        return _whole(value) if value.is_integer() and abs(value) < _WRITTEN_OUT else value
     if type(value) is int and not -(2**63) <= value < 2**63:
-        return _as_float(value)
+        rounded = float(value) if abs(value) < 1 << 1023 else float("inf")
+        return _whole(rounded) if abs(rounded) < _WRITTEN_OUT else rounded
     if isinstance(value, dict):
         return {key: settled(item, marks) for key, item in value.items()}
     if type(value) is list:
@@ -42,14 +43,12 @@ def settled(value: Any, marks: list[None]) -> Any:
     return value
 
 
-_MOST = 2**64  # integers from here on can't be written as such
+_WRITTEN_OUT = 1e21  # Go writes greater numbers with an exponent
 
 
-def _as_float(value: int) -> int | float:
-    """An integer beyond 64 bits is a float to Go, which writes as few digits as tell it from others."""
-    rounded = float(value) if abs(value) < 1 << 1023 else float("inf")
-    digits = int(Decimal(repr(rounded))) if abs(rounded) < 1e21 else 0
-    return digits if 0 < digits < _MOST else rounded
+def _whole(value: float) -> int:
+    """A whole number as Go writes it: as few digits as tell the float from others, and zeros."""
+    return int(Decimal(repr(value)))
 
 
 def _bare(value: Any, marks: list[None]) -> Any:

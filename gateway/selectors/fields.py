@@ -108,3 +108,9 @@ def matcher(terms: list[Term]) -> FieldMatcher | None:
 def exact_name(terms: list[Term]) -> str | None:
     """The one name that `metadata.name=X` asks for."""
     return next((term.value for term in terms if term.field == "metadata.name" and term.equal), None)
+
+
+def exact_value(terms: list[Term]) -> tuple[str, str] | None:
+    """A field of which one value that is not empty is selected, and that; not the namespace, which says little."""
+    exact = (term for term in terms if term.equal and term.value and term.field != "metadata.namespace")
+    return next(((term.field, term.value) for term in exact), None)

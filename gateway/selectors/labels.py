@@ -204,6 +204,14 @@ def parse(text: str) -> Matcher | None:
     return lambda labels: all(matches(labels) for matches in matchers)
 
 
+def exact_value(text: str) -> tuple[str, str] | None:
+    """A label of which a selector selects one value that is not empty, and that. Raises SelectorError."""
+    for requirement in _Parser(text).parse() if text else ():
+        if requirement.operator == "in" and len(requirement.values) == 1 and "" not in requirement.values:
+            return requirement.key, next(iter(requirement.values))
+    return None
+
+
 def _many(requirements: list[Requirement]) -> Matcher:
     """A predicate that takes time by an object's labels, not by the number of requirements."""
     needed = frozenset(requirement.key for requirement in requirements if requirement.operator in _NEEDS_KEY)

@@ -71,6 +71,7 @@ class ApiServer:
                 stdout=log,
                 stderr=log,
                 pass_fds=[theirs.fileno()],
+                env={**os.environ, "PYTHONPATH": _path()},
                 start_new_session=True,
             )
         self._control.settimeout(timeout)
@@ -88,7 +89,7 @@ class ApiServer:
     def _command(self, control: int) -> list[str]:
         token = (f"--admin-token={self.token}",) if self.token else ()
         return [
-            *(sys.executable, "-m", "gateway", "serve"),
+            *(sys.executable, "-P", "-m", "gateway", "serve"),  # whatever packages the caller's directory has
             *self._etcd,
             "--bind-address=127.0.0.1",
             f"--secure-port={self.port}",
@@ -123,6 +124,12 @@ class ApiServer:
         if control is not None:
             control.close()
         return status
+
+
+def _path() -> str:
+    """PYTHONPATH with this package first, so that no package of the caller's takes the place of one of ours."""
+    ours = str(Path(__file__).resolve().parents[2])
+    return os.pathsep.join(filter(None, (ours, os.environ.get("PYTHONPATH", ""))))
 
 
 @contextlib.contextmanager

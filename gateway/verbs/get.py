@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from gateway.encodings.representing import represented_entry
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request, Response
+from gateway.http.negotiation import JSON
 from gateway.reading.objects import read_entry
 
 
@@ -13,4 +15,8 @@ async def get(endpoint: Endpoint, request: Request) -> Response:
     """
     entry = await read_entry(endpoint, request)
     encoder = endpoint.encoder(request.representation)
-    return Response(200, encoder.entry(entry), encoder.content_type, encoded=True)
+    if request.representation is JSON:
+        body = encoder.entry(entry)
+    else:
+        body = await represented_entry(encoder, entry, endpoint.services.renderings.apart)
+    return Response(200, body, encoder.content_type, encoded=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request, Response
+from gateway.http.turns import next_turn
 from gateway.reading.list_options import list_options
-from gateway.reading.lists import answer_page
+from gateway.reading.lists import MANY, answer_page
 from gateway.reading.pages import read_page
 
 
@@ -13,5 +14,7 @@ async def list_(endpoint: Endpoint, request: Request) -> Response:
     """Answers a list of the objects' bytes. Raises StatusError 400, 410, 422 and 504."""
     options = list_options(request, endpoint.selectable, watch=False)
     prefix = endpoint.collection(request.info.namespace)
+    if len(endpoint.cache) > MANY:
+        await next_turn()
     page = await read_page(endpoint.store.reads, endpoint, prefix, options)
     return await answer_page(endpoint, request, page, prefix, options)

@@ -8,6 +8,7 @@ from gateway.encodings.encoder import Encoder
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request, Response
 from gateway.http.negotiation import PARTIAL_LIST
+from gateway.reading.interests import interest_of
 from gateway.reading.list_options import ListOptions, list_options, parse_resource_version
 from gateway.reading.view import View
 from gateway.reading.watch_stream import WatchStream
@@ -41,5 +42,7 @@ def _view(endpoint: Endpoint, encoder: Encoder, request: Request, options: ListO
     view = endpoint.views.get(key)
     convert = endpoint.versions.of if endpoint.versions.converts else None
     if not isinstance(view, View):
-        view = endpoint.views[key] = View(endpoint.cache, prefix, options.match, encoder.event, convert)
+        interest = interest_of(endpoint, prefix, options)
+        view = View(endpoint.cache, prefix, options.match, encoder.event, convert, interest)
+        endpoint.views[key] = view
     return view

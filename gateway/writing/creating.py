@@ -11,8 +11,8 @@ from gateway.validation.objectmeta import validate_object_meta
 from gateway.writing.allocating import Allocating
 from gateway.writing.conflicts import already_there
 from gateway.writing.offload import offloaded
-from gateway.writing.write import Write, Written, encoded, invalid, lease_of, mutate, validate
-from storage.change import Put, write_once
+from gateway.writing.write import Write, Written, encoded, invalid, mutate, put, validate
+from storage.change import write_once
 from storage.errors import KeyExists
 
 GENERATED_NAME_ATTEMPTS = 8
@@ -57,9 +57,9 @@ async def _store_new(write: Write, obj: JsonObject) -> Written:
         key = write.endpoint.key(write.attributes.namespace, meta["name"])
         if write.options.dry_run:
             return await _as_if_stored(write, key, value, obj)
-        put = allocating.decided(Put(value, await lease_of(write), allocating.finish))
+        decision = allocating.decided(await put(write, value, allocating.finish))
     try:
-        revision = (await write_once(write.store, key, None, put)).revision
+        revision = (await write_once(write.store, key, None, decision)).revision
     except KeyExists as error:
         raise already_there(write, obj, error.current) from None
     return Written(value, revision, created=True)

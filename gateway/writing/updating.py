@@ -18,8 +18,8 @@ from gateway.writing.conflicts import check_uid, check_version
 from gateway.writing.creating import admit_new, prepare_new
 from gateway.writing.deletion import finalized
 from gateway.writing.offload import offloaded
-from gateway.writing.write import Write, Written, encoded, invalid, lease_of, mutate, validate
-from storage.change import KEEP, Changed, Decision, Delete, Finish, Outcome, Put, change
+from gateway.writing.write import Write, Written, encoded, invalid, mutate, put, validate
+from storage.change import KEEP, Changed, Decision, Delete, Finish, Outcome, change
 from storage.errors import StoredObject
 
 # Makes the new object (served version, managed fields set) of the present one (with its resourceVersion), None if none
@@ -103,7 +103,7 @@ class _Update:
             return KEEP
         value = await encoded(write, obj)
         self._shown = Written(value, current.revision, link=link if dry_run else "")
-        return KEEP if dry_run else Put(value, await lease_of(write), finish)
+        return KEEP if dry_run else await put(write, value, finish)
 
     async def _create(self) -> Decision:
         """An update or apply of what does not exist: a create where that is allowed, else StatusError 404."""
@@ -126,7 +126,7 @@ class _Update:
                 self._shown = replace(shown, given=given, link=link)
                 return KEEP
             self._shown = shown
-            return allocating.decided(Put(value, await lease_of(write), allocating.finish))
+            return allocating.decided(await put(write, value, allocating.finish))
 
 
 def _then_released(write: Write, old: JsonObject, finish: Finish | None) -> Finish | None:

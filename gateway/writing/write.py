@@ -23,6 +23,7 @@ from gateway.kinds.resource import Resource
 from gateway.validation.field import FieldError
 from gateway.writing.offload import offloaded
 from gateway.writing.options import WriteOptions, manager_of
+from storage.change import Finish, Put
 from storage.protocol import Store
 
 
@@ -144,7 +145,9 @@ async def encoded(write: Write, obj: JsonObject) -> bytes:
     return await endpoint.as_stored(obj, lambda stored: offloaded(write.size, lambda: endpoint.encode(stored)))
 
 
-async def lease_of(write: Write) -> int:
-    """The lease that the object lives under, 0 for those that stay."""
+async def put(write: Write, value: bytes, finish: Finish | None) -> Put:
+    """The decision to store a value, under a lease if the object is one that goes by itself."""
     expiry = write.endpoint.expiry
-    return 0 if expiry is None else await expiry.lease()
+    if expiry is None:
+        return Put(value, 0, finish)
+    return Put(value, await expiry.lease(), finish, expiry.another)

@@ -8,8 +8,8 @@ os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 # What fails comes as an exception; gRPC's own lines on standard error say it again, many times a second.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
+from storage.errors import LeaseNotFound
 from storage.etcd.client import EtcdClient
-from storage.etcd.errors import LeaseNotFound
 from storage.etcd.kv import KV, prefix_end
 from storage.etcd.lease import Leases
 from storage.etcd.results import (
@@ -17,6 +17,7 @@ from storage.etcd.results import (
     PUT,
     DeleteResult,
     Event,
+    Head,
     KeyValue,
     LeaseGrant,
     MemberStatus,
@@ -38,6 +39,7 @@ __all__ = [
     "EtcdClient",
     "EtcdSettings",
     "Event",
+    "Head",
     "KeyValue",
     "LeaseGrant",
     "LeaseNotFound",

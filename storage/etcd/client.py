@@ -10,7 +10,6 @@ from storage.etcd.lease import Leases
 from storage.etcd.maintenance import Maintenance
 from storage.etcd.settings import EtcdSettings
 from storage.etcd.watch import Watches
-from storage.versions import progress_notifications_correct
 
 
 class EtcdClient:
@@ -23,14 +22,16 @@ class EtcdClient:
         self.leases = Leases(self._endpoints)
         self.maintenance = Maintenance(self._endpoints)
         self.range, self.prefix, self.get, self.revision = self.kv.range, self.kv.prefix, self.kv.get, self.kv.revision
+        self.head = self.kv.head
         self.create, self.update, self.delete_if = self.kv.create, self.kv.update, self.kv.delete_if
         self.put, self.delete, self.txn, self.compact = self.kv.put, self.kv.delete, self.kv.txn, self.kv.compact
         self.watch = self._watches.watch
         self.status = self.maintenance.status
 
-    async def progress_notifications_correct(self) -> bool:
-        """Whether the member in use is of a version whose requested watch progress can be relied on."""
-        return progress_notifications_correct((await self.status()).version)
+    @property
+    def members(self) -> int:
+        """The number of endpoints."""
+        return self._endpoints.count
 
     async def close(self) -> None:
         """End watches and calls, with Unavailable for whoever waits for them, and disconnect."""

@@ -28,6 +28,7 @@ _OPTIONS: list[tuple[str, Any]] = [
     ("grpc.min_reconnect_backoff_ms", 5_000),
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 5_000),
+    ("grpc.http2.ping_timeout_ms", 5_000),  # the same; without it a minute is waited for the answer to a ping
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.enable_http_proxy", 0),
     ("grpc.enable_retries", 0),
@@ -87,8 +88,8 @@ class Endpoints:
         seconds = self.timeout if timeout is None else timeout
         deadline = asyncio.get_running_loop().time() + seconds
         endpoint, metadata = self.current, self.login.metadata
-        if repeatable and len(self._all) > 1:
-            seconds /= 2
+        if len(self._all) > 1:
+            seconds /= 2  # the rest is for another member, or for the answer that this one does not give
         try:
             if metadata is None:
                 metadata = await self.logged_in(endpoint, seconds)
@@ -96,6 +97,24 @@ class Endpoints:
         except AioRpcError as error:
             call = _Call(method, request, deadline, repeatable, revision)
             return await self._recover(call, endpoint, metadata, error)
+        except asyncio.CancelledError:
+            self._raise_if_closed()
+            raise
+
+    @property
+    def count(self) -> int:
+        """The number of endpoints."""
+        return len(self._all)
+
+    async def call_at(
+        self, endpoint: Endpoint, method: Method[Request, Response], request: Request, timeout: float
+    ) -> Response:
+        """The answer of one endpoint, asked once. Raises StorageError."""
+        try:
+            metadata = self.login.metadata or await self.logged_in(endpoint, timeout)
+            return await method(endpoint)(request, timeout=timeout, metadata=metadata)
+        except AioRpcError as error:
+            raise translate(error) from error
         except asyncio.CancelledError:
             self._raise_if_closed()
             raise

@@ -12,6 +12,7 @@ from storage.errors import (
     Compacted,
     DeadlineExceeded,
     FutureRevision,
+    LeaseNotFound,
     NoSpace,
     PermissionDenied,
     StorageError,
@@ -19,11 +20,6 @@ from storage.errors import (
     Unauthenticated,
     Unavailable,
 )
-
-
-class LeaseNotFound(StorageError):
-    """The lease has expired or was revoked."""
-
 
 _BY_DETAILS: dict[str, type[StorageError]] = {
     "etcdserver: mvcc: required revision has been compacted": Compacted,

@@ -8,7 +8,7 @@ from operator import attrgetter
 
 from storage.etcd.endpoints import Endpoints, Method
 from storage.etcd.generated import kv_pb2, rpc_pb2
-from storage.etcd.results import DeleteResult, KeyValue, PutResult, RangeResult, SwapResult, TxnResult
+from storage.etcd.results import DeleteResult, Head, KeyValue, PutResult, RangeResult, SwapResult, TxnResult
 
 _EQUAL, _MOD = rpc_pb2.Compare.EQUAL, rpc_pb2.Compare.MOD
 
@@ -104,11 +104,19 @@ class KV:
 
         `key` only has to be one that the user may read: nothing but its presence is looked up.
         """
+        answer = await self._call(_RANGE, self._probe(key), timeout=timeout, repeatable=True)
+        return answer.header.revision
+
+    async def head(self, key: bytes = b"\0", *, timeout: float | None = None) -> Head:
+        """As `revision`, with the cluster whose it is."""
+        header = (await self._call(_RANGE, self._probe(key), timeout=timeout, repeatable=True)).header
+        return Head(header.cluster_id, header.raft_term, header.revision)
+
+    def _probe(self, key: bytes) -> rpc_pb2.RangeRequest:
         probe = self._probes.get(key)
         if probe is None:
             probe = self._probes[key] = rpc_pb2.RangeRequest(key=key, count_only=True)
-        answer = await self._call(_RANGE, probe, timeout=timeout, repeatable=True)
-        return answer.header.revision
+        return probe
 
     async def put(
         self, key: bytes, value: bytes, *, lease: int = 0, prev_kv: bool = False, timeout: float | None = None

@@ -7,9 +7,9 @@ from operator import attrgetter
 
 from grpc.aio import AioRpcError
 
-from storage.errors import DeadlineExceeded
+from storage.errors import DeadlineExceeded, LeaseNotFound
 from storage.etcd.endpoints import Endpoints, Method
-from storage.etcd.errors import LeaseNotFound, translate
+from storage.etcd.errors import translate
 from storage.etcd.generated import rpc_pb2
 from storage.etcd.results import LeaseGrant
 

@@ -88,6 +88,15 @@ class SwapResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Head:
+    """Where a cluster is: its id, its raft term, the revision of its store."""
+
+    cluster: int
+    term: int
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
 class LeaseGrant:
     id: int
     ttl: int

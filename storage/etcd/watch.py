@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from operator import attrgetter
 from types import TracebackType
 from typing import Final
 
@@ -17,14 +18,18 @@ from storage.errors import (
     Unauthenticated,
     Unavailable,
 )
-from storage.etcd.endpoints import Endpoints
+from storage.etcd.endpoints import Endpoints, Method
 from storage.etcd.errors import translate
 from storage.etcd.generated import rpc_pb2
 from storage.etcd.results import WatchBatch
 from storage.etcd.watch_stream import WatchStream
+from storage.versions import progress_notifications_correct
 
 BUFFERED_EVENTS: Final = 4096
 HELD_BATCHES: Final = 16
+ANSWER: Final = 1.5  # seconds in which a member that works answers
+
+_STATUS: Method[rpc_pb2.StatusRequest, rpc_pb2.StatusResponse] = attrgetter("maintenance.Status")
 
 
 class Watches:
@@ -130,6 +135,8 @@ class Watch:
 
     async def _add_to_stream(self) -> int:
         timeout = self._watches.endpoints.timeout
+        if self._watches.endpoints.count > 1:
+            timeout = min(timeout, ANSWER)
         stream = self._stream = await self._watches.stream(self._own_stream, timeout)
         self._error = None
         self._created = asyncio.get_running_loop().create_future()
@@ -148,6 +155,29 @@ class Watch:
             raise
         finally:
             self._created = None
+
+    async def progress_correct(self) -> bool:
+        """Whether the member that the watch is of tells no progress before the changes that it vouches for.
+
+        False too when the member does not say what version it is.
+        """
+        stream, endpoints = self._stream, self._watches.endpoints
+        if stream is None:
+            return False
+        try:
+            answer = await endpoints.call_at(stream.endpoint, _STATUS, rpc_pb2.StatusRequest(), ANSWER)
+        except StorageError:
+            return False
+        return progress_notifications_correct(answer.version)
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the member that the watch is of is no longer the one in use."""
+        return self._stream is not None and self._stream.endpoint is not self._watches.endpoints.current
+
+    def fail(self, error: Unavailable) -> None:
+        """End the iteration with an error, and leave the member. The watch is still to be cancelled."""
+        self.failed(error)
 
     async def request_progress(self) -> None:
         """Have etcd say how far this watch has come; a batch of progress follows once all of it has been delivered.
@@ -212,7 +242,7 @@ class Watch:
         if batch.events:
             self._request.start_revision = batch.revision + 1
             self._buffered += len(batch.events)
-            if self._buffered > BUFFERED_EVENTS:
+            if self._buffered > BUFFERED_EVENTS and not self._own_stream:
                 self._leave_stream()
         self._pace()
         self._wake()
@@ -220,7 +250,7 @@ class Watch:
     def _pace(self) -> None:
         """Has a stream of its own wait while many batches do."""
         if self._own_stream and self._stream is not None:
-            if len(self._batches) > HELD_BATCHES:
+            if len(self._batches) > HELD_BATCHES or self._buffered > BUFFERED_EVENTS:
                 self._stream.hold(True)
             elif len(self._batches) <= HELD_BATCHES // 2:
                 self._stream.hold(False)

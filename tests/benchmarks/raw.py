@@ -18,7 +18,8 @@ from typing import Any
 import uvicorn
 
 from gateway.certificates import server_context
-from gateway.process import BACKLOG, KEEP_ALIVE
+from gateway.http.accepting import BACKLOG
+from gateway.process import KEEP_ALIVE
 
 PIECE = 1 << 20
 Message = MutableMapping[str, Any]

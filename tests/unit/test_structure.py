@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 # From the lowest on; a module belongs to the longest prefix. What stands on one line may import from each other.
 ROOMS = (
     ("storage",),
-    ("gateway.jsontypes", "gateway.memo", "gateway.version"),
+    ("gateway.jsontypes", "gateway.memo", "gateway.memory", "gateway.version"),
     ("gateway.schema",),
     ("gateway.defaults",),
     ("gateway.validation",),

@@ -31,7 +31,7 @@ def namespaced(server: ApiServer) -> Client:
 
 
 def test_a_stopped_server_ends_its_watches_cleanly(etcd: EmbeddedEtcd) -> None:
-    """Those that follow, those that wait for a future version, and those that are served from etcd's history."""
+    """Those that follow, and those that are served from etcd's history."""
     with api_server("--controllers=-*", etcd_servers=etcd.endpoint) as server:
         client = namespaced(server)
         start = client.put("a")
@@ -41,17 +41,17 @@ def test_a_stopped_server_ends_its_watches_cleanly(etcd: EmbeddedEtcd) -> None:
         with ExitStack() as stack:
             watches = [
                 stack.enter_context(client.watch(query))
-                for query in ("", f"resourceVersion={start}", f"resourceVersion={start + 10**6}", "resourceVersion=0")
+                for query in ("", f"resourceVersion={start}", "resourceVersion=0")
             ]
             assert watches[1].seen(1)[0][:2] == ("ADDED", "b")
-            assert watches[3].seen(2)[0][:2] == ("ADDED", "a")
+            assert watches[2].seen(2)[0][:2] == ("ADDED", "a")
             began = time.monotonic()
             with ThreadPoolExecutor() as pool:
                 rests = [pool.submit(watch.rest) for watch in watches]
                 assert server.stop() == 0
                 assert time.monotonic() - began < END
             found = [{name for _, name, _ in rest.result()} for rest in rests]
-            assert found == [{"a", "b"}, set(), set(), set()]
+            assert found == [{"a", "b"}, set(), set()]
 
 
 def test_a_server_can_be_stopped_while_etcd_is_away(etcd: EmbeddedEtcd) -> None:

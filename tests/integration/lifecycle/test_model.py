@@ -55,12 +55,13 @@ class Model:
             del self.things[name]
 
     def settle(self) -> None:
-        """Applies the rules until none applies any more."""
+        """Applies the rules until none applies any more: owners go on waiting until all dependents were looked at."""
         while self._step():
             pass
 
     def _step(self) -> bool:
-        return any(self._collect(name) or self._end(name) for name in list(self.things))
+        names = list(self.things)
+        return any(self._collect(name) for name in names) or any(self._end(name) for name in names)
 
     def _end(self, name: str) -> bool:
         """Lets an object go that waits for its dependents."""

@@ -94,3 +94,11 @@ def test_token_secrets_are_filled_and_go_with_their_account(api: Api) -> None:
     assert uid == account["metadata"]["uid"]
     api.delete("robot", resource="serviceaccounts")
     until(lambda: not api.names("secrets"))
+
+
+def test_what_every_cluster_has_comes_back_when_it_is_deleted(api: Api) -> None:
+    path = "/api/v1/namespaces/default/services/kubernetes"
+    assert api.ask("DELETE", path).status == 200
+    until(lambda: api.ask("GET", path).status == 200, 20)
+    assert api.ask("DELETE", "/api/v1/namespaces/kube-node-lease").status == 200
+    until(lambda: api.ask("GET", "/api/v1/namespaces/kube-node-lease").json["status"] == {"phase": "Active"}, 20)

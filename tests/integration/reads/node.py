@@ -25,7 +25,8 @@ class Node:
         self.cache = WatchCache(root)
         self.pods = self.cache.register(replace(SPEC, prefix=root + b"pods/"))
         self.feed = Feed(client, self.cache)
-        consistent = ConsistentReads(self.cache, lambda: client.revision(root), self.progress)
+        self.began = -1  # the position in the history at the first start
+        consistent = ConsistentReads(self.cache, self.feed.probe, self.progress)
         self.reads = Reads(client, self.cache, consistent)
 
     async def progress(self) -> bool:
@@ -45,9 +46,10 @@ class Node:
         async with asyncio.timeout(PATIENCE):
             await self.cache.reach(revision)
 
-    def changes(self, since: int = 0) -> list[tuple[str, str, int]]:
-        """(type, name, revision) of what the history has from a position on."""
+    def changes(self, since: int | None = None) -> list[tuple[str, str, int]]:
+        """(type, name, revision) of what the history has from a position on, or since the first start."""
         history = self.pods.history
+        since = self.began if since is None else since
         return [
             (each.type.name, each.key.rpartition(b"/")[2].decode(), each.revision)
             for each in history.between(since, history.end)
@@ -60,6 +62,8 @@ class Node:
         try:
             async with asyncio.timeout(PATIENCE):
                 await self.feed.ready.wait()
+            if self.began < 0:
+                self.began = self.pods.history.end
             yield self
         finally:
             task.cancel()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from storage import consistency, feed
+from storage import consistency, loading
 from storage.embedded import EmbeddedEtcd
 from storage.etcd import EtcdClient
 from storage.etcd.operations import delete, put
@@ -26,7 +26,7 @@ def node(etcd_client: EtcdClient, prefix: bytes) -> Node:
 
 
 async def test_what_is_there_is_loaded_by_pages_as_of_one_revision(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feed, "LOAD_PAGE", 3)
+    monkeypatch.setattr(loading, "LOAD_PAGE", 3)
     for number in range(10):
         last = await node.put(f"p{number}")
     await node.client.put(node.root + b"nobodys/key", b"not JSON")
@@ -168,8 +168,8 @@ async def test_a_read_is_answered_by_etcd_when_the_feed_cannot_catch_up(
 ) -> None:
     monkeypatch.setattr(consistency, "EVENTS_WAIT", 0.02)
     async with node.running():
-        node.feed.progress_trusted = False
         await node.reaches(await node.put("a", "1"))
+        node.feed.progress_trusted = False
         revision = await outside(node)
         assert not await node.reads.fresh()
         assert not await node.reads.not_older_than(revision)
@@ -182,8 +182,8 @@ async def test_a_read_is_answered_by_etcd_when_the_feed_cannot_catch_up(
 
 async def test_progress_brings_the_feed_to_a_revision_from_elsewhere(node: Node) -> None:
     async with node.running():
-        node.feed.progress_trusted = True
         await node.reaches(await node.put("a"))
+        node.feed.progress_trusted = True
         revision = await outside(node)
         assert await node.reads.not_older_than(revision)
         await outside(node)

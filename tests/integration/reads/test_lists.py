@@ -121,6 +121,8 @@ def test_what_etcd_remembers_is_answered_after_a_restart_and_what_it_forgot_is_g
     assert names(other.list(f"limit=1&continue={token}")) == ["b"]
     on_etcd(replicas.etcd.endpoint, lambda client: client.compact(last))
     assert names(one.list(f"resourceVersion={old}&{EXACT}")) == ["a", "b", "c"], "it is in the history of this replica"
+    restarted(replicas.other)
+    other.close()
     gone = other.list(f"resourceVersion={old}&{EXACT}")
     assert (gone.status, gone.json["reason"]) == (410, "Expired")
     gone = other.list(f"limit=1&continue={token}")

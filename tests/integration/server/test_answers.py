@@ -125,3 +125,13 @@ def test_who_has_a_document_is_told_so_without_a_body(server: ApiServer, path: s
     etag = ask(server, "GET", path, headers={"Accept": accept}).headers["etag"]
     again = ask(server, "GET", path, headers={"Accept": accept, "If-None-Match": etag})
     assert (again.status, again.body, again.headers.get("content-type")) == (304, b"", None)
+
+
+def test_the_cache_is_compared_with_etcd_when_somebody_asks(server: ApiServer) -> None:
+    found = {each["prefix"]: each for each in ask(server, "GET", "/debug/consistency").json}
+    assert {each["status"] for each in found.values()} == {"success"} and len(found) > 40
+    assert found["/registry/namespaces/"]["cached"] == found["/registry/namespaces/"]["stored"]
+    metrics = ask(server, "GET", "/metrics").body.decode()
+    counted = 'apiserver_storage_consistency_checks_total{group="",resource="namespaces",status="success"} 1'
+    assert counted in metrics
+    assert ask(server, "GET", "/debug/consistency", token=None).status in (401, 403)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
-from gateway.certificates import ensure_certificates
+from gateway.certificates import Authority, ensure_certificates, issue
 from gateway.identity import IdentityError, keep, kept_token, own, seal, unseal
 
 
@@ -64,3 +67,20 @@ def test_an_identity_is_sealed(tmp_path: Path) -> None:
     for value, secret in ((sealed, b"another"), (b"{}", b"a secret"), (b"x", b"a secret"), (b"[]", b"a secret")):
         with pytest.raises(IdentityError):
             unseal(value, secret)
+
+
+def test_a_certificate_names_its_ca_as_the_ca_does_itself(tmp_path: Path) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "an authority")])
+    own = x509.SubjectKeyIdentifier(b"not the usual digest")
+    now = datetime.now(UTC)
+    ca = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now, now + timedelta(1))
+        .add_extension(own, critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    certificate, _ = issue(Authority(ca.public_bytes(pem), private), ["127.0.0.1"])
+    made = x509.load_pem_x509_certificate(certificate)
+    assert made.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value.key_identifier == own.digest

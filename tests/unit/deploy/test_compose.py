@@ -2,53 +2,67 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
+from compose_spec import PyCompose
 
 from gateway.flags import FLAGS
 
 ROOT = Path(__file__).resolve().parents[3]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 DOCKERFILE = (ROOT / "deploy" / "Dockerfile").read_text()
-GATEWAY, ETCD = COMPOSE["services"]["gateway"], COMPOSE["services"]["etcd"]
+SERVICES: dict[str, Any] = COMPOSE["services"]
+GATEWAY = SERVICES["gateway"]
 
 
-def test_only_keys_of_the_compose_specification() -> None:
-    assert set(COMPOSE) == {"name", "services", "volumes"}
-    known = {
-        *("build", "command", "depends_on", "healthcheck", "image", "ports", "restart", "stop_grace_period", "volumes"),
-    }
-    for service in COMPOSE["services"].values():
-        assert set(service) <= known
-        assert ("image" in service) != ("build" in service)
+def test_the_file_is_of_the_compose_specification() -> None:
+    assert set(PyCompose.from_json(json.dumps(COMPOSE)).service_names()) == set(SERVICES)
+    for name, service in SERVICES.items():
+        misspelt = {**COMPOSE, "services": {name: {**service, "depend_on": {}}}}
+        with pytest.raises(ValueError):
+            PyCompose.from_json(json.dumps(misspelt))
         assert all(isinstance(word, str) for word in service["command"])
 
 
-def test_named_volumes_are_declared() -> None:
-    for service in COMPOSE["services"].values():
-        for volume in service["volumes"]:
+def test_what_services_refer_to_is_there() -> None:
+    for name, service in SERVICES.items():
+        for volume in service.get("volumes", ()):
             assert volume.partition(":")[0] in COMPOSE["volumes"]
+        for config in service.get("configs", ()):
+            assert (ROOT / COMPOSE["configs"][config["source"]]["file"]).is_file()
+        for other in service.get("depends_on", ()):
+            # what is started with a service is not left out by its profiles
+            assert set(SERVICES[other].get("profiles", ())) <= set(service.get("profiles", ())), name
 
 
-def test_health_checks() -> None:
+def test_services_that_stay_are_checked_and_restarted_and_their_logs_bounded() -> None:
     duration = re.compile(r"\d+(ms|s|m)").fullmatch
-    for service in COMPOSE["services"].values():
+    for service in SERVICES.values():
+        if "tools" in service.get("profiles", ()):
+            assert service["restart"] == "no"
+            continue
         check = service["healthcheck"]
         assert check["test"][0] == "CMD"
-        assert duration(check["interval"])
-        assert duration(check["timeout"])
-        assert isinstance(check["retries"], int)
-    assert GATEWAY["depends_on"] == {"etcd": {"condition": "service_healthy"}}
+        assert all(duration(check[key]) for key in ("interval", "timeout", "start_period", "start_interval"))
+        assert service["restart"] == "unless-stopped"
+        assert service["logging"]["options"] == {"max-size": "10m", "max-file": "3"}
+        assert service["read_only"] and service["cap_drop"] == ["ALL"]
+        assert service["stop_grace_period"] == "30s"  # more than --shutdown-timeout
 
 
-def test_the_gateway_is_given_flags_that_exist() -> None:
-    assert GATEWAY["command"][0] == "serve"
-    flags = dict(word.removeprefix("--").split("=", 1) for word in GATEWAY["command"][1:])
+@pytest.mark.parametrize("name", ["gateway", "gateway-0", "gateway-1"])
+def test_a_gateway_is_given_flags_that_exist(name: str) -> None:
+    command = SERVICES[name]["command"]
+    assert command[0] == "serve"
+    flags = dict(word.removeprefix("--").split("=", 1) for word in command[1:])
     assert set(flags) <= {flag.name for flag in FLAGS}
-    assert flags["etcd-servers"] in " ".join(ETCD["command"])
+    advertised = [word.partition("=")[2] for it in SERVICES[name]["depends_on"] for word in SERVICES[it]["command"]]
+    assert set(flags["etcd-servers"].split(",")) <= set(advertised)
 
 
 def test_what_is_written_lies_in_the_volume() -> None:
@@ -71,6 +85,7 @@ def test_the_build_finds_its_dockerfile_and_sources() -> None:
 
 
 def test_the_image_runs_as_nobody_in_particular() -> None:
-    assert re.search(r"^USER (?!0|root)\d+$", DOCKERFILE, re.M)
+    assert re.search(r"^USER (?!0|root)\d+:\d+$", DOCKERFILE, re.M)
     assert 'ENTRYPOINT ["/opt/gateway/bin/apiserver-gateway"]' in DOCKERFILE
     assert GATEWAY["healthcheck"]["test"][1] == "/opt/gateway/bin/python"
+    assert json.dumps(GATEWAY["healthcheck"]["test"][1:]) in DOCKERFILE  # the image's own check is the same

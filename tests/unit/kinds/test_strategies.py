@@ -70,7 +70,7 @@ def test_pods_get_time_when_a_kubelet_runs_them(pod: dict[str, object], asked: i
 
 
 def test_a_namespace_is_emptied_before_it_goes() -> None:
-    assert those("termination", None).keys() == {"namespaces"}
+    assert those("termination", None).keys() == {"namespaces", "customresourcedefinitions.apiextensions.k8s.io"}
     assert those("in_its_own_namespace", False).keys() == {"namespaces"}
     termination = STRATEGIES["namespaces"].termination
     assert termination is not None

@@ -91,8 +91,13 @@ def test_properties_and_additional_properties_stand_side_by_side() -> None:
 
 def test_json_types_are_for_validation_to_judge() -> None:
     type_ = struct({"s": STRING, "n": NUMBER, "o": struct({"a": STRING}), "l": items(NUMBER), "i": INT_OR_STRING})
-    value = {"s": 1, "n": "x", "o": [1], "l": {"a": 1}, "i": True}
+    value = {"s": 1, "n": "x", "o": [1], "l": "a", "i": True}
     assert read(type_, value) == (value, [])
+    value = {"s": {"a": 1}, "o": [{"a": 1}, 2], "l": {"a": 1}}
+    assert read(type_, value) == (
+        {"s": {}, "o": [{}, 2], "l": {}},
+        ['unknown field "l.a"', 'unknown field "o[0].a"', 'unknown field "s.a"'],
+    )
 
 
 def test_an_embedded_resource_has_metadata_like_any_object() -> None:
@@ -211,12 +216,20 @@ TYPES = st.builds(
 OBJECTS = st.dictionaries(NAMES, JSON, max_size=3)
 
 
+def bare(value: Any) -> Any:
+    """What is left of a value for which the schema does not provide."""
+    if isinstance(value, list):
+        return [bare(item) for item in value]
+    return {} if isinstance(value, dict) else value
+
+
 def pruned(type_: Type, value: Any) -> Any:
     """Pruning as the documentation tells it, by walking type and value together."""
     if type_.kind is Kind.LIST and isinstance(value, list) and type_.elem:
         return [pruned(type_.elem, item) for item in value]
     if type_.kind is not Kind.STRUCT or not isinstance(value, dict):
-        return value
+        stays = type_.kind is Kind.ANY or (type_.kind is not Kind.LIST and type_.preserves)
+        return value if stays else bare(value)
     found = {}
     for name, member in value.items():
         known = type_.fields[name].type if name in type_.fields else type_.elem

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.entry import Change, ChangeType, Entry
-from storage.history import MIN_CHANGES, History, Overrun
+from storage.history import GROWTH, MIN_CHANGES, YOUNG, History, Overrun, Share
 
 
 def change(revision: int, size: int = 0) -> Change:
@@ -16,7 +18,8 @@ def change(revision: int, size: int = 0) -> Change:
 
 
 def filled(revisions: range, max_changes: int = 20_000, max_bytes: int = 1 << 30, size: int = 0) -> History:
-    history = History(revisions.start - 1, max_changes, max_bytes)
+    ticks = count(0, 1000)
+    history = History(revisions.start - 1, max_changes, max_bytes, clock=lambda: next(ticks))
     for revision in revisions:
         history.append(change(revision, size))
     return history
@@ -82,3 +85,37 @@ def test_a_position_gives_exactly_what_is_newer(count: int, kept: int, data: st.
     assert revisions_of(history.between(position, history.end)) == list(range(revision + 1, count + 1))
     assert revisions_of(history.between(position, end)) == list(range(revision + 1, revision + 1 + end - position))
     assert revisions_of(history.undo_to(revision)) == list(range(count, revision, -1))
+
+
+def test_what_is_young_is_kept_beyond_the_bounds_up_to_harder_ones() -> None:
+    now, share = 0.0, Share(limit=10_000)
+    history = History(0, max_changes=10, share=share, clock=lambda: now)
+    for revision in range(1, 31):
+        history.append(change(revision))
+    assert history.end - history.first == 30
+    for revision in range(31, 60):
+        history.append(change(revision))
+    assert history.end - history.first == GROWTH * 10
+    now = YOUNG + 1
+    history.append(change(60))
+    assert history.end - history.first == 10
+
+
+def test_histories_share_what_they_may_take_beyond_their_bounds() -> None:
+    share = Share(limit=20_000)
+    one, other = (History(0, max_bytes=10_000, share=share, clock=lambda: 0.0) for _ in range(2))
+    for revision in range(1, 26):
+        one.append(change(revision, 1000))
+    assert (one.end - one.first, share.used) == (25, 20_000)
+    for revision in range(1, 26):
+        other.append(change(revision, 1000))
+    assert share.used <= share.limit and other.end - other.first == 8
+    one.start_over()
+    assert share.used == other._extra
+
+
+def test_a_revision_is_not_parted() -> None:
+    history = History(9)
+    for revision in (10, 10, 10, 12, 12):
+        history.append(change(revision))
+    assert [history.whole(end) for end in range(6)] == [0, 3, 3, 3, 5, 5]

@@ -32,6 +32,14 @@ class Stream:
     def tell(self, *events: Event) -> None:
         self.messages.put_nowait(WatchBatch(events[-1].kv.mod_revision, list(events), False))
 
+    is_elsewhere = False
+
+    async def start(self) -> int:
+        return 1
+
+    async def progress_correct(self) -> bool:
+        return True
+
     async def __aiter__(self) -> AsyncIterator[WatchBatch]:
         while True:
             yield await self.messages.get()
@@ -42,6 +50,8 @@ class Stream:
 
 class Client:
     """An etcd whose registry is empty at revision 1."""
+
+    members = 1
 
     def __init__(self) -> None:
         self.streams: list[tuple[int, Stream]] = []

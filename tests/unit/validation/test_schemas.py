@@ -30,11 +30,17 @@ SCHEMA: JsonObject = {
     ("changes", "errors"),
     [
         ({}, []),
-        ({"size": 2.0, "port": "http", "ratio": 3}, []),
+        ({"size": 2.0, "port": "http", "ratio": 1.5}, []),
         ({"color": None}, ['color: Unsupported value: null: supported values: "red", "green"']),
         ({"size": 0}, ["size: Invalid value: 0: size in body should be greater than or equal to 1"]),
         ({"size": 10}, ["size: Invalid value: 10: size in body should be less than 10"]),
-        ({"size": 1.5}, ['size: Invalid value: "number": size in body must be of type integer: "number"']),
+        (
+            {"size": 1.5},
+            [
+                'size: Invalid value: "number": size in body must be of type integer: "number"',
+                '<nil>: Invalid value: "": Checked value must be of type integer (default format) in size',
+            ],
+        ),
         ({"size": None}, ['size: Invalid value: "null": size in body must be of type integer: "null"']),
         ({"ratio": 0.7}, ["ratio: Invalid value: 0.7: ratio in body should be a multiple of 0.5"]),
         ({"color": "blue"}, ['color: Unsupported value: "blue": supported values: "red", "green"']),

@@ -1,0 +1,148 @@
+{{- define "gateway.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "gateway.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- else if contains (include "gateway.name" .) .Release.Name -}}
+{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "gateway.name" .) | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "gateway.labels" -}}
+app.kubernetes.io/name: {{ include "gateway.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{/* Selects the pods of one component: (list $ "gateway") */}}
+{{- define "gateway.selector" -}}
+{{- $root := index . 0 -}}
+app.kubernetes.io/name: {{ include "gateway.name" $root }}
+app.kubernetes.io/instance: {{ $root.Release.Name }}
+app.kubernetes.io/component: {{ index . 1 }}
+{{- end -}}
+
+{{- define "gateway.image" -}}
+{{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}
+{{- end -}}
+
+{{- define "gateway.etcdImage" -}}
+{{ .Values.etcd.image.repository }}:{{ .Values.etcd.image.tag }}
+{{- end -}}
+
+{{/* All that the restricted Pod Security level asks of a pod, and of a container */}}
+{{- define "gateway.podSecurity" -}}
+automountServiceAccountToken: false
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 65532
+  runAsGroup: 65532
+  fsGroup: 65532
+  fsGroupChangePolicy: OnRootMismatch
+  seccompProfile: {type: RuntimeDefault}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets: {{ toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- end -}}
+
+{{- define "gateway.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end -}}
+
+{{/* Where pods of one component go: (list $ "gateway") */}}
+{{- define "gateway.placement" -}}
+{{- $root := index . 0 -}}
+{{- if ne $root.Values.podAntiAffinity "none" }}
+affinity:
+  podAntiAffinity:
+    {{- if eq $root.Values.podAntiAffinity "hard" }}
+    requiredDuringSchedulingIgnoredDuringExecution:
+      - topologyKey: kubernetes.io/hostname
+        labelSelector:
+          matchLabels: {{ include "gateway.selector" . | nindent 12 }}
+    {{- else }}
+    preferredDuringSchedulingIgnoredDuringExecution:
+      - weight: 100
+        podAffinityTerm:
+          topologyKey: kubernetes.io/hostname
+          labelSelector:
+            matchLabels: {{ include "gateway.selector" . | nindent 14 }}
+    {{- end }}
+{{- end }}
+{{- if $root.Values.topologySpread }}
+topologySpreadConstraints:
+  - maxSkew: 1
+    topologyKey: topology.kubernetes.io/zone
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels: {{ include "gateway.selector" . | nindent 8 }}
+{{- end }}
+{{- end -}}
+
+{{/* Host names of the Service, and those that are given, separated by commas */}}
+{{- define "gateway.hosts" -}}
+{{- $name := include "gateway.fullname" . -}}
+{{- $own := list $name (printf "%s.%s" $name .Release.Namespace) (printf "%s.%s.svc" $name .Release.Namespace) (printf "%s.%s.svc.cluster.local" $name .Release.Namespace) -}}
+{{- $more := list -}}
+{{- if .Values.ingress.enabled -}}{{- $more = append $more .Values.ingress.host -}}{{- end -}}
+{{- if .Values.tlsRoute.enabled -}}{{- $more = concat $more .Values.tlsRoute.hostnames -}}{{- end -}}
+{{- with .Values.admin.server -}}{{- $more = append $more (regexReplaceAll ":[0-9]+$" (urlParse .).host "") -}}{{- end -}}
+{{- concat $own $more .Values.certificates.names | uniq | join "," -}}
+{{- end -}}
+
+{{- define "gateway.server" -}}
+{{- default (printf "https://%s.%s.svc:%v" (include "gateway.fullname" .) .Release.Namespace .Values.service.port) .Values.admin.server -}}
+{{- end -}}
+
+{{/* The Secret with the serving certificate, where it is not generated */}}
+{{- define "gateway.tlsSecret" -}}
+{{- if eq .Values.certificates.mode "certManager" -}}
+{{- printf "%s-tls" (include "gateway.fullname" .) -}}
+{{- else -}}
+{{- .Values.certificates.secretName -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "gateway.etcdName" -}}
+{{ include "gateway.fullname" . }}-etcd
+{{- end -}}
+
+{{/* The Secret with which gateways show themselves to etcd; empty without TLS */}}
+{{- define "gateway.etcdTLSSecret" -}}
+{{- if eq .Values.etcd.mode "bundled" -}}
+{{- printf "%s-client" (include "gateway.etcdName" .) -}}
+{{- else -}}
+{{- .Values.etcd.external.tlsSecretName -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "gateway.etcdEndpoints" -}}
+{{- if eq .Values.etcd.mode "bundled" -}}
+{{- $endpoints := list -}}
+{{- $name := include "gateway.etcdName" . -}}
+{{- range until (int .Values.etcd.replicaCount) -}}
+{{- $endpoints = append $endpoints (printf "https://%s-%d.%s.%s.svc:2379" $name . $name $.Release.Namespace) -}}
+{{- end -}}
+{{- join "," $endpoints -}}
+{{- else -}}
+{{- join "," .Values.etcd.external.endpoints -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What etcdctl in a pod of a CronJob is told */}}
+{{- define "gateway.etcdctlEnv" -}}
+- {name: ETCDCTL_CACERT, value: /etc/etcd/tls/ca.crt}
+- {name: ETCDCTL_CERT, value: /etc/etcd/tls/tls.crt}
+- {name: ETCDCTL_KEY, value: /etc/etcd/tls/tls.key}
+{{- end -}}

@@ -1,0 +1,68 @@
+"""Rendering in another process, for formats that keep Python's lock for long."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+
+from gateway.encodings.yaml_process import LENGTH
+
+IDLE = 30.0  # seconds after which a process that nobody needs ends
+
+
+class RenderingFailed(Exception):
+    """The process ended with a piece of work, which it may have had too little memory for."""
+
+
+class Apart:
+    """One process that renders YAML, started when it is needed; those who want something wait for their turn."""
+
+    def __init__(self) -> None:
+        self._process: asyncio.subprocess.Process | None = None
+        self._turn: asyncio.Lock | None = None
+        self._idle: asyncio.TimerHandle | None = None
+
+    async def yaml(self, source: bytes) -> bytes:
+        """JSON as YAML. Raises RenderingFailed."""
+        if self._turn is None:
+            self._turn = asyncio.Lock()
+        async with self._turn:
+            work = asyncio.ensure_future(self._exchange(source))
+            try:
+                return await asyncio.shield(work)
+            except asyncio.CancelledError:
+                await asyncio.wait([work])  # what was begun has to be read to its end
+                raise
+
+    async def _exchange(self, source: bytes) -> bytes:
+        if self._idle is not None:
+            self._idle.cancel()
+        try:
+            process = self._process or await self._start()
+            assert process.stdin is not None and process.stdout is not None
+            process.stdin.write(len(source).to_bytes(LENGTH, "big"))
+            process.stdin.write(source)
+            await process.stdin.drain()
+            length = int.from_bytes(await process.stdout.readexactly(LENGTH), "big")
+            made = await process.stdout.readexactly(length)
+        except (OSError, EOFError) as error:
+            self._end()
+            raise RenderingFailed("the process that renders YAML ended") from error
+        self._idle = asyncio.get_running_loop().call_later(IDLE, self._end)
+        return made
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        command = (sys.executable, "-m", "gateway.encodings.yaml_process")
+        pipe = asyncio.subprocess.PIPE
+        self._process = await asyncio.create_subprocess_exec(
+            *command, stdin=pipe, stdout=pipe, env=environment, limit=1 << 20
+        )
+        return self._process
+
+    def _end(self) -> None:
+        """Closing its input ends it; it is reaped by the loop."""
+        process, self._process = self._process, None
+        if process is not None and process.stdin is not None:
+            process.stdin.close()

@@ -1,0 +1,30 @@
+"""Renders JSON as YAML for the process that started it: a length in 8 bytes and so much JSON in, the same of YAML out.
+
+YAML takes some hundred times as long as JSON, and Python's lock with it. Ends when its standard input does.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+from gateway.encodings.yaml import to_yaml
+
+LENGTH = 8
+RECURSION = 20_000  # the dumper goes several calls deep for each level
+
+
+def main() -> None:
+    """Renders until there is nothing more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.setrecursionlimit(RECURSION)
+    source, sink = sys.stdin.buffer, sys.stdout.buffer
+    while length := source.read(LENGTH):
+        made = to_yaml(source.read(int.from_bytes(length, "big")))
+        sink.write(len(made).to_bytes(LENGTH, "big"))
+        sink.write(made)
+        sink.flush()
+
+
+if __name__ == "__main__":
+    main()

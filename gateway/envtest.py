@@ -1,0 +1,35 @@
+"""The directory for KUBEBUILDER_ASSETS: Go's envtest, and what is made like it, start the programs that are in it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sys
+from pathlib import Path
+
+
+def assets(directory: Path) -> Path:
+    """Makes a directory with `etcd`, `kube-apiserver` and, where one is on PATH, `kubectl`, and returns it.
+
+    Raises storage.embedded.EmbeddedEtcdError without an etcd, and OSError.
+    """
+    from storage.embedded import find_binary
+
+    directory.mkdir(parents=True, exist_ok=True)
+    root = Path(__file__).resolve().parents[1]
+    script = directory / "kube-apiserver"
+    unfinished = directory / f"kube-apiserver.{os.getpid()}"
+    unfinished.write_text(
+        "#!/bin/sh\n"
+        f"export PYTHONPATH='{root}'${{PYTHONPATH:+:$PYTHONPATH}}\n"
+        f"exec '{sys.executable}' -P -m gateway.kube_apiserver \"$@\"\n"
+    )
+    unfinished.chmod(unfinished.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+    unfinished.replace(script)
+    for name, found in (("etcd", str(find_binary())), ("kubectl", shutil.which("kubectl") or "")):
+        link = directory / f"{name}.{os.getpid()}"
+        if found and not (directory / name).exists():
+            link.symlink_to(found)
+            link.replace(directory / name)
+    return directory

@@ -1,0 +1,29 @@
+"""Threads for what big answers take, a pool of their own: nothing else waits for compression and rendering."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_MOST = 4
+
+
+async def beside(work: Callable[[], T]) -> T:
+    """What `work` returns or raises."""
+    return await asyncio.get_running_loop().run_in_executor(_pool(), work)
+
+
+def submit(work: Callable[[], object]) -> None:
+    """Has `work` done some time; it may raise nothing."""
+    _pool().submit(work)
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max(1, min(_MOST, (os.cpu_count() or 2) - 1)), thread_name_prefix="rendering")

@@ -1,0 +1,114 @@
+"""Whether the cache is what etcd is: a digest of each resource's keys and revisions, of both as of one revision.
+
+kube-apiserver compares its watch caches with etcd in the same way (its consistency checker).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from storage.cache import ResourceCache, WatchCache
+from storage.errors import Compacted, StorageError
+from storage.etcd import EtcdClient
+
+log = logging.getLogger(__name__)
+
+PAGE = 2000  # keys asked of etcd at once
+SLICE = 0.005  # seconds that a digest is worked on before others get their turn
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a check found of one resource. `status` is success, failure (they differ) or error (etcd did not tell)."""
+
+    prefix: str
+    status: str
+    revision: int
+    cached: str
+    stored: str
+
+
+class Checker:
+    """Checks the caches of one process, when it is asked and in intervals; has everything loaded anew on a mismatch.
+
+    `counts` tells how often a prefix was found in which status.
+    """
+
+    def __init__(self, client: EtcdClient, cache: WatchCache, load_anew: Callable[[], None]) -> None:
+        self._client, self._cache, self._load_anew = client, cache, load_anew
+        self.counts: Counter[tuple[bytes, str]] = Counter()
+        self._running = asyncio.Lock()
+
+    async def run(self, interval: float) -> None:
+        """Checks every `interval` seconds, for ever; never if it is 0."""
+        while interval > 0:
+            await asyncio.sleep(interval)
+            await self.check()
+
+    async def check(self) -> list[Finding]:
+        """Compares all resources, one after the other; one check at a time."""
+        async with self._running:
+            findings = [await self._checked(resource) for resource in list(self._cache)]
+            for finding in findings:
+                self.counts[finding.prefix.encode(), finding.status] += 1
+            if any(finding.status == "failure" for finding in findings):
+                self._load_anew()
+            return findings
+
+    async def _checked(self, resource: ResourceCache) -> Finding:
+        generation, revision = resource.generation, self._cache.reached
+        prefix = resource.spec.prefix.decode()
+        entries = resource.slice(0, len(resource))
+        cached = await _digest(_Digest(), ((entry.key, entry.revision) for entry in entries))
+        try:
+            stored = await self._stored(resource.spec.prefix, revision)
+        except (Compacted, StorageError) as error:
+            log.warning("consistency could not be checked: %s", error, extra={"prefix": prefix})
+            return Finding(prefix, "error", revision, cached.text, "")
+        if cached.text == stored.text or resource.closed or resource.generation != generation:
+            return Finding(prefix, "success", revision, cached.text, stored.text)
+        log.error(
+            "the watch cache differs from etcd, loading anew",
+            extra={"prefix": prefix, "revision": revision, "cached": cached.count, "stored": stored.count},
+        )
+        return Finding(prefix, "failure", revision, cached.text, stored.text)
+
+    async def _stored(self, prefix: bytes, revision: int) -> _Digest:
+        digest, key, end = _Digest(), prefix, prefix[:-1] + bytes([prefix[-1] + 1])
+        while True:
+            answer = await self._client.range(key, end, limit=PAGE, revision=revision, keys_only=True)
+            await _digest(digest, ((kv.key, kv.mod_revision) for kv in answer.kvs))
+            if not answer.more:
+                return digest
+            key = answer.kvs[-1].key + b"\0"
+
+
+class _Digest:
+    """Of keys with their revisions, in the order of the keys."""
+
+    def __init__(self) -> None:
+        self._hash, self.count = blake2b(digest_size=16), 0
+
+    def add(self, key: bytes, revision: int) -> None:
+        self._hash.update(b"%d %b %d\n" % (len(key), key, revision))
+        self.count += 1
+
+    @property
+    def text(self) -> str:
+        return self._hash.hexdigest()
+
+
+async def _digest(digest: _Digest, items: Iterable[tuple[bytes, int]]) -> _Digest:
+    pause = time.monotonic() + SLICE
+    for index, (key, revision) in enumerate(items):
+        digest.add(key, revision)
+        if not index & 63 and time.monotonic() > pause:
+            await asyncio.sleep(0)
+            pause = time.monotonic() + SLICE
+    return digest

@@ -1,0 +1,132 @@
+"""The history that a cache starts with: what etcd still has of the last minutes before the load.
+
+So those who watched a server that is started anew go on where they were, without a stream of etcd's history for each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+
+from storage.cache import ResourceCache, WatchCache
+from storage.entry import Change, ChangeType, CorruptEntry, Entry
+from storage.errors import Compacted, StorageError
+from storage.etcd import DELETE, EtcdClient, Event, KeyValue
+
+REVISIONS = 10_000
+BYTES = 64 << 20  # of the events that are kept until they are made into changes
+WAIT = 2.0  # seconds that etcd may take to tell
+WORK = 1.0  # seconds that making changes may take
+SLICE = 0.005  # seconds of it before others get their turn
+
+EntryOf = Callable[[KeyValue], Entry]
+
+
+def change_of(event: Event, entry_of: EntryOf) -> Change:
+    """The change that an event with its previous value tells of.
+
+    Raises Compacted when that value is gone, without which nobody can tell what has changed.
+    """
+    kv, before = event.kv, event.prev_kv
+    if event.type != DELETE and kv.version == 1:
+        entry = entry_of(kv)
+        return Change(ChangeType.ADDED, kv.mod_revision, entry, None, isinstance(entry, CorruptEntry))
+    if before is None:
+        raise Compacted(kv.mod_revision, kv.mod_revision)
+    previous = entry_of(before)
+    if event.type == DELETE:
+        corrupt = isinstance(previous, CorruptEntry)
+        return Change(ChangeType.DELETED, kv.mod_revision, previous.at(kv.mod_revision), previous, corrupt)
+    entry = entry_of(kv)
+    corrupt = isinstance(entry, CorruptEntry) or isinstance(previous, CorruptEntry)
+    return Change(ChangeType.MODIFIED, kv.mod_revision, entry, previous, corrupt)
+
+
+async def seed(client: EtcdClient, cache: WatchCache, revision: int) -> None:
+    """Fills the empty histories of caches that were loaded at a revision. What etcd does not tell is left out."""
+    try:
+        async with asyncio.timeout(WAIT):
+            start, events = await _events(client, cache.root, revision)
+    except (StorageError, TimeoutError):
+        return
+    start, found = await _changes(cache, start, events)
+    for resource in cache:
+        resource.history.seed(start, found.get(resource, []))
+
+
+async def _events(client: EtcdClient, root: bytes, revision: int) -> tuple[int, deque[Event]]:
+    """The events up to a revision, and that after which these are all. Raises StorageError."""
+    start = max(0, revision - REVISIONS)
+    try:
+        return await _told(client, root, start, revision)
+    except Compacted as error:
+        return await _told(client, root, error.compact_revision, revision)
+
+
+async def _told(client: EtcdClient, root: bytes, start: int, revision: int) -> tuple[int, deque[Event]]:
+    events: deque[Event] = deque()
+    size = 0
+    end = root[:-1] + bytes([root[-1] + 1])
+    watch = client.watch(root, end, start_revision=start + 1, prev_kv=True, own_stream=True)
+    try:
+        await watch.start()
+        if not await watch.progress_correct():
+            return revision, deque()
+        await watch.request_progress()
+        async for batch in watch:
+            for event in batch.events:
+                if event.kv.mod_revision <= revision:
+                    events.append(event)
+                    size += _size(event)
+            while size > BYTES:
+                start, size = events[0].kv.mod_revision, size - _size(events.popleft())
+            if batch.revision >= revision:
+                break
+            await watch.request_progress()
+        return start, events
+    finally:
+        await watch.cancel()
+
+
+def _size(event: Event) -> int:
+    return len(event.kv.value) + (len(event.prev_kv.value) if event.prev_kv else 0)
+
+
+async def _changes(
+    cache: WatchCache, start: int, events: deque[Event]
+) -> tuple[int, dict[ResourceCache, list[Change]]]:
+    """Changes by resource, newest first, and the revision after which these are all: time is bounded."""
+    found: dict[ResourceCache, list[Change]] = {}
+    made: dict[tuple[bytes, int], Entry] = {}
+    pause, deadline = time.monotonic() + SLICE, time.monotonic() + WORK
+    for event in reversed(events):
+        resource = cache.of_key(event.kv.key)
+        if resource is None:
+            continue
+        if time.monotonic() > pause:
+            await asyncio.sleep(0)
+            pause = time.monotonic() + SLICE
+            if pause > deadline:
+                return event.kv.mod_revision, found
+        try:
+            change = change_of(event, _remembering(resource, made))
+        except Compacted:
+            return event.kv.mod_revision, found
+        found.setdefault(resource, []).append(change)
+    return start, found
+
+
+def _remembering(resource: ResourceCache, made: dict[tuple[bytes, int], Entry]) -> EntryOf:
+    """Makes each version once: it is what a change leads to, and what the next one comes from."""
+
+    def entry_of(kv: KeyValue) -> Entry:
+        at = kv.key, kv.mod_revision
+        found = made.pop(at, None) or resource.get(kv.key)
+        if found is None or found.revision != kv.mod_revision:
+            found = resource.entry(kv.key, kv.value, kv.mod_revision)
+        made[at] = found
+        return found
+
+    return entry_of

@@ -1,0 +1,150 @@
+"""The chart deploy/helm/apiserver-gateway: what it renders is valid, and it is installed onto the gateway itself."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from base64 import b64decode
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.clients.command import Helm, Kubectl
+
+ROOT = Path(__file__).parents[2]
+CHART = str(ROOT / "deploy" / "helm" / "apiserver-gateway")
+NAME = "api-apiserver-gateway"
+GROUPS = {"v1", "apps", "batch", "networking.k8s.io", "policy"}  # what the gateway serves of what the chart makes
+
+EXTERNAL = {"mode": "external", "external": {"endpoints": ["https://etcd.example.org:2379"]}}
+MATRIX: dict[str, dict[str, Any]] = {
+    "defaults": {},
+    "one of each": {"replicaCount": 1, "etcd": {"replicaCount": 1}, "podDisruptionBudget": {"enabled": False}},
+    "etcd of others": {"etcd": EXTERNAL},
+    "etcd of others with TLS and a user": {
+        "etcd": {**EXTERNAL, "external": {**EXTERNAL["external"], "tlsSecretName": "tls", "userSecretName": "user"}},
+    },
+    "given certificates": {"certificates": {"mode": "secret", "secretName": "given", "signingKeySecretName": "key"}},
+    "cert-manager": {
+        "certificates": {"mode": "certManager", "issuerRef": {"name": "ca"}, "names": ["api.example.org", "10.1.2.3"]},
+    },
+    "from outside": {
+        "service": {"type": "LoadBalancer", "nodePort": 30443, "loadBalancerSourceRanges": ["10.0.0.0/8"]},
+        "ingress": {"enabled": True, "host": "api.example.org", "className": "nginx"},
+        "tlsRoute": {"enabled": True, "parentRefs": [{"name": "edge"}], "hostnames": ["api.example.org"]},
+        "admin": {"server": "https://api.example.org:8443", "token": "given"},
+    },
+    "all that is off by default": {
+        "networkPolicy": {"enabled": True, "from": [{"podSelector": {}}]},
+        "monitoring": {"serviceMonitor": {"enabled": True}, "rules": {"enabled": True, "labels": {"a": "b"}}},
+        "etcd": {"snapshots": {"enabled": True, "className": "slow"}},
+        "podAntiAffinity": "hard",
+        "workers": 2,
+        "env": [{"name": "A", "value": "b"}],
+        "flags": {"allow-privileged": False, "etcd-compaction-interval": "1m", "min-body-rate": 0},
+        "nodeSelector": {"disk": "ssd"},
+        "tolerations": [{"key": "control-plane", "operator": "Exists"}],
+        "imagePullSecrets": [{"name": "registry"}],
+        "priorityClassName": "system-cluster-critical",
+        "podAnnotations": {"note": "x"},
+    },
+    "neither spread nor waiting": {"podAntiAffinity": "none", "topologySpread": False, "preStopSeconds": 0},
+}
+INVALID = {
+    "an unknown value": {"replicas": 3},
+    "an even number of members": {"etcd": {"replicaCount": 2}},
+    "an etcd of nobody": {"etcd": {"mode": "external"}},
+    "certificates of nobody": {"certificates": {"mode": "secret"}},
+    "an ingress without a host": {"ingress": {"enabled": True}},
+    "a port that is none": {"service": {"port": 70000}},
+    "a server without TLS": {"admin": {"server": "http://api.example.org"}},
+}
+
+
+def rendered(helm: Helm, values: dict[str, Any]) -> list[dict[str, Any]]:
+    """The objects that the chart makes of the values."""
+    return [each for each in yaml.safe_load_all(helm("template", "api", CHART, "-f", "-", given=values)) if each]
+
+
+def pods(objects: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The spec of each pod that the objects are, or make."""
+    for each in objects:
+        match each["kind"]:
+            case "Pod":
+                yield each["spec"]
+            case "Deployment" | "StatefulSet":
+                yield each["spec"]["template"]["spec"]
+            case "CronJob":
+                yield each["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+
+
+def test_readme_and_schema_are_those_of_the_values() -> None:
+    subprocess.run([sys.executable, str(ROOT / "hack" / "chart.py"), "--check"], check=True)
+
+
+@pytest.mark.parametrize("values", MATRIX.values(), ids=MATRIX)
+def test_what_is_rendered_is_valid(helm: Helm, kubectl: Kubectl, values: dict[str, Any]) -> None:
+    helm("lint", "--strict", CHART, "-f", "-", given=values)
+    objects = rendered(helm, values)
+    built_in = [each for each in objects if each["apiVersion"].partition("/")[0] in GROUPS]
+    items = {"apiVersion": "v1", "kind": "List", "items": built_in}
+    kubectl("create", "--dry-run=server", "--validate=strict", "-f", "-", given=items)
+    for pod in pods(objects):
+        assert_restricted(pod)
+
+
+def assert_restricted(pod: dict[str, Any]) -> None:
+    """The rules of the Pod Security level `restricted`, a read-only root, no token, bounded memory."""
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    for volume in pod["volumes"]:
+        assert set(volume) - {"name"} <= {"emptyDir", "secret", "configMap", "persistentVolumeClaim"}
+    for container in [*pod.get("initContainers", ()), *pod["containers"]]:
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        assert container["resources"]["limits"]["memory"]
+
+
+@pytest.mark.parametrize("values", INVALID.values(), ids=INVALID)
+def test_values_that_cannot_work_are_refused(helm: Helm, values: dict[str, Any]) -> None:
+    outcome = helm.run("template", "api", CHART, "-f", "-", given=values)
+    assert outcome.returncode and "values don't meet the specifications of the schema" in outcome.stderr
+
+
+def test_a_release_keeps_its_identity(helm: Helm, kubectl: Kubectl) -> None:
+    notes = helm("install", "api", CHART)
+    assert f"get secret {NAME}-kubeconfig" in notes
+    made = kubectl.get("secrets")["items"]
+    assert {each["metadata"]["name"] for each in made} >= {f"{NAME}-{it}" for it in ("identity", "kubeconfig")}
+    helm("upgrade", "api", CHART, "--set", "replicaCount=3")
+    assert kubectl.get("deployment", NAME)["spec"]["replicas"] == 3
+    assert _identities(kubectl) == {
+        each["metadata"]["name"]: each["data"] for each in made if each["type"] != "helm.sh/release.v1"
+    }
+    helm("rollback", "api", "1")
+    assert kubectl.get("deployment", NAME)["spec"]["replicas"] == 2
+    (release,) = json.loads(helm("list", "-o", "json"))
+    assert (release["revision"], release["status"]) == ("3", "deployed")
+    helm("uninstall", "api")
+    assert kubectl.names("deployments,statefulsets,services,secrets,configmaps,cronjobs,poddisruptionbudgets") == []
+
+
+def test_the_kubeconfig_trusts_the_ca(helm: Helm) -> None:
+    secrets = {each["metadata"]["name"]: each for each in rendered(helm, {}) if each["kind"] == "Secret"}
+    identity = secrets[f"{NAME}-identity"]["data"]
+    kubeconfig = yaml.safe_load(secrets[f"{NAME}-kubeconfig"]["stringData"]["kubeconfig"])
+    assert kubeconfig["clusters"][0]["cluster"]["certificate-authority-data"] == identity["ca.crt"]
+    assert kubeconfig["users"][0]["user"]["token"] == b64decode(identity["admin-token"]).decode()
+
+
+def _identities(kubectl: Kubectl) -> dict[str, Any]:
+    secrets = kubectl.get("secrets")["items"]
+    return {each["metadata"]["name"]: each["data"] for each in secrets if each["type"] != "helm.sh/release.v1"}

@@ -1,0 +1,167 @@
+"""Operators of custom resources: one made with kopf, and a controller made with lightkube."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import kopf
+import pytest
+from lightkube import ApiError, Client, KubeConfig
+from lightkube.core.resource import GlobalResource, NamespacedResource
+from lightkube.generic_resource import create_namespaced_resource
+from lightkube.models.meta_v1 import ObjectMeta
+from lightkube.resources.apiextensions_v1 import CustomResourceDefinition
+from lightkube.resources.core_v1 import ConfigMap, Namespace
+from lightkube.types import PatchType
+
+from gateway.testing import ApiServer
+
+PATIENCE = 30
+Resource = type[NamespacedResource] | type[GlobalResource]
+
+
+def definition(group: str) -> CustomResourceDefinition:
+    spec = {"type": "object", "required": ["size"], "properties": {"size": {"type": "integer", "minimum": 0}}}
+    status = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    schema = {"type": "object", "properties": {"spec": spec, "status": status}}
+    return CustomResourceDefinition.from_dict(
+        {
+            "metadata": {"name": f"ponds.{group}"},
+            "spec": {
+                "group": group,
+                "scope": "Namespaced",
+                "names": {"plural": "ponds", "kind": "Pond"},
+                "versions": [
+                    {
+                        "name": "v1",
+                        "served": True,
+                        "storage": True,
+                        "subresources": {"status": {}},
+                        "schema": {"openAPIV3Schema": schema},
+                    }
+                ],
+            },
+        }
+    )
+
+
+@pytest.fixture
+def client(server: ApiServer, namespace: str) -> Client:
+    """A client in a namespace of its own, where Ponds are defined."""
+    made = Client(KubeConfig.from_file(str(server.kubeconfig)), namespace=namespace, field_manager="tests")
+    made.create(Namespace(metadata=ObjectMeta(name=namespace)))
+    return made
+
+
+@pytest.fixture
+def ponds(client: Client, namespace: str) -> Any:
+    """The resource of Ponds, established."""
+    group = f"{namespace}.example.com"
+    client.create(definition(group))
+    client.wait(CustomResourceDefinition, f"ponds.{group}", for_conditions=["Established"])
+    return create_namespaced_resource(group, "v1", "Pond", "ponds")
+
+
+def reached(client: Client, ponds: Any, name: str, holds: Callable[[Any], Any]) -> Any:
+    """The first state of an object that holds; the watch ends in time."""
+    for _, found in client.watch(ponds, fields={"metadata.name": name}, server_timeout=PATIENCE):
+        if holds(found):
+            return found
+    pytest.fail("it never came to that")
+
+
+@pytest.fixture
+def operator(server: ApiServer, ponds: Any, namespace: str) -> Iterator[None]:
+    """A kopf operator, in a thread, that tells in the status how many fish a pond has."""
+    registry, settings = kopf.OperatorRegistry(), kopf.OperatorSettings()
+    settings.posting.enabled = False
+    settings.process.ultimate_exiting_timeout = None  # it must not end this process
+    place = (f"{namespace}.example.com", "v1", "ponds")
+
+    @kopf.on.login(registry=registry)
+    def login(**_: Any) -> kopf.ConnectionInfo:
+        return kopf.ConnectionInfo(server=server.url, ca_path=str(server.ca_file), token=server.token)
+
+    @kopf.on.create(*place, registry=registry)
+    @kopf.on.update(*place, registry=registry, field="spec.size")
+    def stock(spec: kopf.Spec, patch: kopf.Patch, **_: Any) -> None:
+        patch.status["fish"] = spec["size"] * 2
+
+    @kopf.on.delete(*place, registry=registry)
+    def drain(**_: Any) -> None:
+        """Has kopf put a finalizer on ponds."""
+
+    ready, stop = threading.Event(), threading.Event()
+
+    def run() -> None:
+        asyncio.run(
+            kopf.operator(
+                registry=registry,
+                settings=settings,
+                namespaces=[namespace],
+                standalone=True,
+                ready_flag=ready,
+                stop_flag=stop,
+            )
+        )
+
+    thread = threading.Thread(target=run, name="operator")
+    thread.start()
+    assert ready.wait(PATIENCE)
+    yield
+    stop.set()
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+
+
+@pytest.mark.usefixtures("operator")
+def test_a_kopf_operator_reconciles_custom_objects(client: Client, ponds: Any) -> None:
+    client.create(ponds(metadata=ObjectMeta(name="p"), spec={"size": 2}))
+    found = reached(client, ponds, "p", lambda pond: (pond.status or {}).get("fish") == 4)
+    assert found.metadata.generation == 1
+    assert found.metadata.finalizers
+    client.patch(ponds, "p", {"spec": {"size": 3}}, patch_type=PatchType.MERGE)
+    assert reached(client, ponds, "p", lambda pond: (pond.status or {}).get("fish") == 6).metadata.generation == 2
+    with pytest.raises(ApiError, match="should be greater than or equal to 0"):
+        client.patch(ponds, "p", {"spec": {"size": -1}}, patch_type=PatchType.MERGE)
+    watching = client.watch(ponds, server_timeout=PATIENCE)
+    client.delete(ponds, "p")
+    assert any(event == "DELETED" for event, _ in watching)  # once the operator has taken its finalizer off
+
+
+def test_a_lightkube_controller_reconciles_custom_objects(client: Client, ponds: Any) -> None:
+    """Level-triggered: a config map is applied for each pond, a finalizer guards it, the status tells of it."""
+
+    def reconcile(pond: Any) -> bool:
+        meta = pond.metadata
+        if meta.deletionTimestamp:
+            client.delete(ConfigMap, meta.name)
+            client.patch(ponds, meta.name, {"metadata": {"finalizers": None}}, patch_type=PatchType.MERGE)
+            return True
+        if not meta.finalizers:
+            guard = {"metadata": {"finalizers": ["example.com/pond"]}}
+            client.patch(ponds, meta.name, guard, patch_type=PatchType.MERGE)
+            return False
+        client.apply(ConfigMap(metadata=ObjectMeta(name=meta.name), data={"size": str(pond.spec["size"])}))
+        if (pond.status or {}).get("observedGeneration") != meta.generation:
+            seen = {"status": {"observedGeneration": meta.generation}}
+            client.patch(ponds.Status, meta.name, seen, patch_type=PatchType.MERGE)
+        return False
+
+    client.create(ponds(metadata=ObjectMeta(name="q"), spec={"size": 1}))
+    steps = iter(["grow", "delete"])
+    for _, pond in client.watch(ponds, server_timeout=PATIENCE):
+        if reconcile(pond):
+            break
+        if (pond.status or {}).get("observedGeneration") == pond.metadata.generation:
+            assert client.get(ConfigMap, "q").data == {"size": str(pond.spec["size"])}
+            match next(steps, ""):
+                case "grow":
+                    client.patch(ponds, "q", {"spec": {"size": 5}}, patch_type=PatchType.MERGE)
+                case "delete":
+                    client.delete(ponds, "q")
+    with pytest.raises(ApiError, match="not found"):
+        client.get(ponds, "q")

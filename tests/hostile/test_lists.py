@@ -1,0 +1,119 @@
+"""Lists of much, which take long to write and whose bytes are many: they hold nobody, and none of them stays."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from gateway.testing import ApiServer
+from tests.hostile.probe import MEGABYTE, held_at_most, memory, memory_returns
+from tests.hostile.wire import Wire
+from tests.integration.server.client import ask, connect
+
+COUNT = 1500
+SIZE = 16_000  # bytes of an object
+LIST = "/api/v1/configmaps?resourceVersion=0"
+CROWD = 20
+PATIENCE = 1.5  # seconds that clients go on reading
+LIMIT = 0.1
+META = "v=v1;g=meta.k8s.io"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def objects(module_server: ApiServer) -> Iterator[None]:
+    """A resource of some tens of megabytes."""
+    data = {f"key-{number}": "value " * 32 for number in range(SIZE // 200)}
+
+    def create(first: int) -> None:
+        connection = connect(module_server)
+        headers = {"Authorization": f"Bearer {module_server.token}", "Content-Type": "application/json"}
+        for number in range(first, COUNT, 4):
+            body = json.dumps({"metadata": {"name": f"map-{number:05}"}, "data": data})
+            connection.request("POST", "/api/v1/namespaces/default/configmaps", body, headers)
+            answer = connection.getresponse()
+            answer.read()
+            assert answer.status == 201
+        connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(create, range(4)))
+    yield
+
+
+def read(server: ApiServer, path: str, accept: str, patience: float = 60.0, coding: str = "identity") -> int:
+    """Reads an answer, or some of it; its status."""
+    connection, deadline = connect(server, 30), time.monotonic() + patience
+    try:
+        headers = {"Accept": accept, "Accept-Encoding": coding, "Authorization": f"Bearer {server.token}"}
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        while answer.read1(MEGABYTE) and time.monotonic() < deadline:
+            pass
+        return answer.status
+    finally:
+        connection.close()
+
+
+CASES = {
+    "json": ("application/json", "", "identity"),
+    "gzip": ("application/json", "", "gzip"),
+    "indented": ("application/json", "&pretty=1", "identity"),
+    "yaml": ("application/yaml", "", "identity"),
+    "protobuf": ("application/vnd.kubernetes.protobuf", "", "identity"),
+    "table": (f"application/json;as=Table;{META}", "&includeObject=Object", "identity"),
+    "table in yaml": (f"application/yaml;as=Table;{META}", "&includeObject=Object", "identity"),
+    "metadata, indented": (f"application/json;as=PartialObjectMetadataList;{META}", "&pretty=1", "gzip"),
+}
+
+
+@pytest.mark.parametrize(("accept", "query", "coding"), CASES.values(), ids=CASES)
+def test_many_lists_at_once_hold_nobody(server: ApiServer, accept: str, query: str, coding: str) -> None:
+    path = LIST + query
+    read(server, path, accept, PATIENCE, coding)  # what is remembered of objects, bounded, is in memory from here on
+    with held_at_most(server, LIMIT), memory_returns(server, patience=20), ThreadPoolExecutor(CROWD) as pool:
+        answers = pool.map(lambda _: read(server, path, accept, PATIENCE, coding), range(CROWD))
+        assert set(answers) == {200}
+
+
+def test_lists_of_many_selections_do_not_stay(server: ApiServer) -> None:
+    with memory_returns(server, share=0.3, patience=30):
+        for number in range(25):
+            assert read(server, f"{LIST}&labelSelector=a!=b{number}", "application/json") == 200
+        assert memory(server.pid) < 700 * MEGABYTE
+
+
+def test_clients_that_stop_reading_take_places_and_little_memory(server: ApiServer) -> None:
+    before = memory(server.pid)
+    wires = [Wire(server) for _ in range(70)]
+    try:
+        for wire in wires:
+            wire.request(f"GET {LIST}&pretty=1")
+        refused = []
+        for wire in wires:
+            line = wire.socket.recv(12)
+            refused.append(line == b"HTTP/1.1 429")
+        assert 0 < sum(refused) < len(wires)
+        assert memory(server.pid) < before + 250 * MEGABYTE
+        answer = ask(server, "GET", f"{LIST}&pretty=1")
+        assert (answer.status, answer.headers["retry-after"]) == (429, "1")
+        assert answer.json["details"]["retryAfterSeconds"] == 1
+    finally:
+        for wire in wires:
+            wire.socket.close()
+    deadline = time.monotonic() + 5
+    while ask(server, "GET", f"{LIST}&pretty=1").status != 200:  # places come back as soon as the clients are gone
+        assert time.monotonic() < deadline
+
+
+@pytest.mark.parametrize("accept", ["application/yaml", "application/vnd.kubernetes.protobuf"])
+def test_one_big_object_holds_nobody(server: ApiServer, accept: str) -> None:
+    data = {f"key-{number}": "value" for number in range(40_000)}
+    path = "/api/v1/namespaces/default/configmaps"
+    name = f"big-{accept[-4:]}"
+    assert ask(server, "POST", path, {"metadata": {"name": name}, "data": data}).status == 201
+    with held_at_most(server, LIMIT), ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(lambda _: read(server, f"{path}/{name}", accept, 30.0), range(4))) == {200}

@@ -1,0 +1,86 @@
+"""What becomes of definitions: names, conditions, changes on every replica, and the end of one."""
+
+from __future__ import annotations
+
+import time
+
+from gateway.testing import ApiServer
+from tests.integration.customresources.definitions import (
+    DEFINITIONS,
+    MERGE,
+    conditions,
+    definition,
+    establish,
+    until,
+    version,
+)
+from tests.integration.server.client import ask
+
+Servers = tuple[ApiServer, ApiServer]
+SIZE = {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}
+
+
+def test_an_established_definition_is_served_at_once_and_soon_by_others(servers: Servers) -> None:
+    one, other = servers
+    establish(one, definition("at-once.example.com"))
+    path = "/apis/at-once.example.com/v1/namespaces/default/widgets"
+    made = ask(one, "POST", path, {"apiVersion": "at-once.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}})
+    assert made.status == 201, made.body
+    began = time.monotonic()
+    until(lambda: ask(other, "GET", f"{path}/w").status == 200)
+    assert time.monotonic() - began < 1.0
+    for server in servers:
+        assert "at-once.example.com" in ask(server, "GET", "/apis").body.decode()
+        assert "apis/at-once.example.com/v1" in ask(server, "GET", "/openapi/v3").json["paths"]
+        document = ask(server, "GET", "/openapi/v3/apis/at-once.example.com/v1").json
+        assert "com.example.at-once.v1.Widget" in document["components"]["schemas"]
+
+
+def test_a_changed_schema_holds_for_what_is_stored_and_ends_watches(servers: Servers) -> None:
+    one, other = servers
+    name = establish(one, definition("changing.example.com", version(properties=SIZE)))
+    path = "/apis/changing.example.com/v1/namespaces/default/widgets"
+    body = {"apiVersion": "changing.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 1}}
+    assert ask(one, "POST", path, body).status == 201
+    grown = {"spec": {"type": "object", "properties": {"color": {"type": "string", "default": "red"}}}}
+    change = {"spec": {"versions": [version(properties=grown)]}}
+    assert ask(one, "PATCH", f"{DEFINITIONS}/{name}", change, headers=MERGE).status == 200
+    for server in (one, other):
+        until(lambda server=server: ask(server, "GET", f"{path}/w").json.get("spec") == {"color": "red"})
+    change = {"spec": {"versions": [version(properties=SIZE)]}}
+    assert ask(other, "PATCH", f"{DEFINITIONS}/{name}", change, headers=MERGE).status == 200
+    for server in (one, other):
+        until(lambda server=server: ask(server, "GET", f"{path}/w").json.get("spec") == {"size": 1})
+
+
+def test_a_name_is_given_to_one_definition_and_becomes_free_with_it(server: ApiServer) -> None:
+    names = {"plural": "firsts", "kind": "First", "shortNames": ["ft"]}
+    first = definition("names.example.com", plural="firsts", names=names)
+    second = definition("names.example.com", plural="seconds", names={**names, "plural": "seconds", "kind": "Second"})
+    establish(server, first)
+    assert ask(server, "POST", DEFINITIONS, second).status == 201
+    until(lambda: conditions(server, "seconds.names.example.com").get("NamesAccepted") == "False")
+    assert conditions(server, "seconds.names.example.com")["Established"] == "False"
+    assert ask(server, "GET", "/apis/names.example.com/v1/seconds").status == 404
+    assert ask(server, "DELETE", f"{DEFINITIONS}/firsts.names.example.com").status == 200
+    until(lambda: conditions(server, "seconds.names.example.com").get("Established") == "True")
+    assert ask(server, "GET", "/apis/names.example.com/v1/seconds").status == 200
+
+
+def test_the_end_of_a_definition_waits_for_the_finalizers_of_its_objects(servers: Servers) -> None:
+    one, other = servers
+    name = establish(one, definition("ending.example.com"))
+    path = "/apis/ending.example.com/v1/namespaces/default/widgets"
+    body = {"apiVersion": "ending.example.com/v1", "kind": "Widget"}
+    assert ask(one, "POST", path, {**body, "metadata": {"name": "free"}}).status == 201
+    assert ask(one, "POST", path, {**body, "metadata": {"name": "held", "finalizers": ["e.com/x"]}}).status == 201
+    assert ask(one, "DELETE", f"{DEFINITIONS}/{name}").status == 200
+    until(lambda: ask(one, "GET", f"{path}/free").status == 404)
+    assert ask(one, "GET", f"{path}/held").json["metadata"]["deletionTimestamp"]
+    refused = ask(one, "POST", path, {**body, "metadata": {"name": "new"}})
+    assert refused.status == 403, refused.body
+    assert conditions(one, name)["Terminating"] == "True"
+    until(lambda: ask(other, "PATCH", f"{path}/held", {"metadata": {"finalizers": None}}, headers=MERGE).status == 200)
+    until(lambda: ask(one, "GET", f"{DEFINITIONS}/{name}").status == 404)
+    for server in servers:
+        until(lambda server=server: ask(server, "GET", path).body == b"404 page not found\n")

@@ -1,0 +1,65 @@
+"""A container as a process of this machine: its command, with places and addresses that are others here replaced."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+PATIENCE = 40.0
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on now."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def expanded(text: str, environment: Mapping[str, str]) -> str:
+    """The text with each $(NAME) replaced, as Kubernetes does."""
+    return re.sub(r"\$\(([A-Z_]+)\)", lambda found: environment.get(found[1], found[0]), text)
+
+
+def translated(text: str, here: Mapping[str, str]) -> str:
+    """The text with what is elsewhere in a container replaced by what it is here; the longest first."""
+    pattern = "|".join(re.escape(each) for each in sorted(here, key=len, reverse=True))
+    return re.sub(pattern, lambda found: here[found[0]], text) if here else text
+
+
+@contextmanager
+def running(command: Sequence[str], environment: Mapping[str, str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """The process, told to stop at the end; it has to end well, and soon."""
+    with log.open("ab") as out:
+        process = subprocess.Popen(command, env={**os.environ, **environment}, stdout=out, stderr=out, cwd=log.parent)
+    try:
+        yield process
+        process.terminate()
+        assert process.wait(30) in (0, -15), log.read_text()[-2000:]
+    finally:
+        process.kill()
+        process.wait()
+
+
+def run(command: Sequence[str], environment: Mapping[str, str], directory: Path) -> str:
+    """What the command prints; it has to end with 0."""
+    done = subprocess.run(
+        command, env={**os.environ, **environment}, cwd=directory, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def wait_until(check: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:
+    """Asks again and again, as a kubelet and Docker do, until the check succeeds; the process must not end."""
+    deadline = time.monotonic() + PATIENCE
+    while not check():
+        assert process.poll() is None and time.monotonic() < deadline, log.read_text()[-3000:]
+        time.sleep(0.1)

@@ -1,0 +1,85 @@
+"""Whoever writes behind a fence writes only while the fence's key is theirs."""
+
+from __future__ import annotations
+
+import pytest
+
+from storage.cache import WatchCache
+from storage.consistency import ConsistentReads
+from storage.errors import Conflict, Fenced
+from storage.etcd import EtcdClient
+from storage.feed import Feed
+from storage.fence import Fence
+from storage.reads import Reads
+from storage.store import EtcdStore
+
+
+@pytest.fixture
+def lock(prefix: bytes) -> bytes:
+    return prefix + b"lock"
+
+
+@pytest.fixture
+def store(etcd_client: EtcdClient, prefix: bytes) -> EtcdStore:
+    cache = WatchCache(prefix)
+    feed = Feed(etcd_client, cache)
+    reads = Reads(etcd_client, cache, ConsistentReads(cache, etcd_client.revision, feed.request_progress))
+    return EtcdStore(etcd_client, cache, reads, lambda event: None)
+
+
+def is_ours(value: bytes) -> bool:
+    return value == b"mine"
+
+
+async def test_writes_are_made_while_the_key_is_held_and_renewed(
+    etcd_client: EtcdClient, store: EtcdStore, prefix: bytes, lock: bytes
+) -> None:
+    fence = Fence(lock, is_ours)
+    fenced = store.fenced(fence)
+    fence.revision = (await etcd_client.put(lock, b"mine")).revision
+    created = await fenced.create(prefix + b"a/x", b"1")
+    await etcd_client.put(lock, b"mine")  # a renewal of which the fence has not been told
+    updated = await fenced.update(prefix + b"a/x", b"2", created)
+    await etcd_client.put(lock, b"mine")
+    await fenced.delete(prefix + b"a/x", updated)
+    assert await etcd_client.get(prefix + b"a/x") is None
+
+
+async def test_nothing_is_written_once_somebody_else_holds_it(
+    etcd_client: EtcdClient, store: EtcdStore, prefix: bytes, lock: bytes
+) -> None:
+    fence = Fence(lock, is_ours)
+    fenced = store.fenced(fence)
+    fence.revision = (await etcd_client.put(lock, b"mine")).revision
+    revision = await fenced.create(prefix + b"a/x", b"1")
+    await etcd_client.put(lock, b"theirs")
+    with pytest.raises(Fenced):
+        await fenced.delete(prefix + b"a/x", revision)
+    await etcd_client.put(lock, b"mine")
+    with pytest.raises(Fenced):  # it has lost the key once: what it knows may be old
+        await fenced.delete(prefix + b"a/x", revision)
+    kept = await etcd_client.get(prefix + b"a/x")
+    assert kept is not None and kept.value == b"1"
+
+
+async def test_nothing_is_written_once_the_key_is_gone(
+    etcd_client: EtcdClient, store: EtcdStore, prefix: bytes, lock: bytes
+) -> None:
+    fence = Fence(lock, is_ours)
+    fence.revision = (await etcd_client.put(lock, b"mine")).revision
+    await etcd_client.delete(lock)
+    with pytest.raises(Fenced):
+        await store.fenced(fence).create(prefix + b"a/x", b"1")
+
+
+async def test_a_conflict_of_the_object_itself_is_told_as_one(
+    etcd_client: EtcdClient, store: EtcdStore, prefix: bytes, lock: bytes
+) -> None:
+    fence = Fence(lock, is_ours)
+    fence.revision = (await etcd_client.put(lock, b"mine")).revision
+    fenced = store.fenced(fence)
+    created = await fenced.create(prefix + b"a/x", b"1")
+    await store.update(prefix + b"a/x", b"2", created)
+    with pytest.raises(Conflict) as raised:
+        await fenced.delete(prefix + b"a/x", created)
+    assert raised.value.current is not None and raised.value.current.value == b"2"

@@ -1,0 +1,79 @@
+"""Owners and dependents of kinds that come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from gateway.testing import ApiServer
+from tests.integration.lifecycle.api import Api, reference, until
+from tests.integration.server.client import ask
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+GROUP = "lifecycle.example.com"
+
+
+def definition() -> dict[str, Any]:
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+    names = {"plural": "gadgets", "singular": "gadget", "kind": "Gadget", "listKind": "GadgetList"}
+    spec = {"group": GROUP, "scope": "Namespaced", "names": names, "versions": [version]}
+    return {"apiVersion": "apiextensions.k8s.io/v1", "metadata": {"name": f"gadgets.{GROUP}"}, "spec": spec}
+
+
+class Gadgets:
+    """Gadgets of a namespace."""
+
+    def __init__(self, api: Api) -> None:
+        self.api, self.path = api, f"/apis/{GROUP}/v1/namespaces/{api.namespace}/gadgets"
+
+    def create(self, name: str, *owners: Any) -> dict[str, Any]:
+        meta = {"name": name, "ownerReferences": [reference(each) for each in owners]}
+        body = {"apiVersion": f"{GROUP}/v1", "kind": "Gadget", "metadata": meta}
+        answer = self.api.ask("POST", self.path, body)
+        assert answer.status == 201, answer.body
+        made: dict[str, Any] = answer.json
+        return made
+
+    def names(self) -> set[str]:
+        return {each["metadata"]["name"] for each in self.api.ask("GET", self.path).json.get("items", ())}
+
+
+@pytest.fixture
+def gadgets(server: ApiServer, api: Api) -> Iterator[Gadgets]:
+    """Gadgets, whose definition goes when the test ends."""
+    assert ask(server, "POST", DEFINITIONS, definition()).status == 201
+    gadgets = Gadgets(api)
+    until(lambda: api.ask("GET", gadgets.path).status == 200)
+    yield gadgets
+    ask(server, "DELETE", f"{DEFINITIONS}/gadgets.{GROUP}")
+    until(lambda: ask(server, "GET", f"{DEFINITIONS}/gadgets.{GROUP}").status == 404)
+
+
+def test_custom_objects_own_and_are_owned(gadgets: Gadgets) -> None:
+    owner = gadgets.create("owner")
+    child = gadgets.api.create("child", [owner])
+    gadgets.create("grandchild", child)
+    gadgets.create("stranger")
+    assert gadgets.api.ask("DELETE", f"{gadgets.path}/owner?propagationPolicy=Background").status == 200
+    until(lambda: gadgets.names() == {"stranger"} and not gadgets.api.names())
+
+
+def test_custom_objects_go_with_their_namespace(gadgets: Gadgets) -> None:
+    gadgets.create("a")
+    gadgets.api.ask("DELETE", f"/api/v1/namespaces/{gadgets.api.namespace}")
+    until(lambda: gadgets.api.ask("GET", f"/api/v1/namespaces/{gadgets.api.namespace}").status == 404)
+    assert gadgets.names() == set()
+
+
+def test_when_a_kind_comes_its_absent_owners_are_noticed(server: ApiServer, api: Api) -> None:
+    absent = {"kind": "Gadget", "apiVersion": f"{GROUP}/v1", "metadata": {"name": "gone", "uid": "u-1"}}
+    api.create("dependent", [absent])
+    api.create("probe", [api.create("owner")])
+    api.delete("owner", "Background")
+    until(lambda: api.names() == {"dependent"})  # the other one was looked at later, and is gone
+    assert ask(server, "POST", DEFINITIONS, definition()).status == 201
+    until(lambda: not api.names())
+    ask(server, "DELETE", f"{DEFINITIONS}/gadgets.{GROUP}")
+    until(lambda: ask(server, "GET", f"{DEFINITIONS}/gadgets.{GROUP}").status == 404)

@@ -1,0 +1,115 @@
+"""Programs that start a server for others: `up`, and the kube-apiserver of envtest."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from gateway.certificates import issue, new_authority
+from gateway.envtest import assets
+from gateway.kube_apiserver import translated
+from gateway.testing import api_server
+from storage.embedded import EmbeddedEtcd, free_ports
+from tests.integration.deploy.containers import running, wait_until
+
+READ = "import os, json; print(json.load(open(os.environ['KUBECONFIG']))['clusters'][0]['cluster']['server'])"
+
+
+def up(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "gateway", "up", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def test_up_runs_a_command_against_a_server() -> None:
+    outcome = up("--service-cluster-ip-range=10.9.0.0/16", "--", sys.executable, "-c", READ + "; raise SystemExit(7)")
+    assert outcome.returncode == 7 and outcome.stdout.startswith("https://127.0.0.1:")
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (("--",), 1, "say what to run"),
+        ((), 1, "say what to run"),
+        (("--", "/no/such/program"), 127, "No such file"),
+        (("--unheard-of=1", "--", "true"), 1, "unheard-of"),
+    ],
+)
+def test_up_says_what_is_wrong(words: tuple[str, ...], status: int, said: str) -> None:
+    outcome = up(*words)
+    assert outcome.returncode == status and said in outcome.stderr and "Traceback" not in outcome.stderr
+
+
+def test_packages_of_the_callers_directory_are_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("gateway", "storage"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise SystemExit('the wrong package')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(tmp_path), os.environ.get("PYTHONPATH", ""))))
+    with api_server() as server:
+        assert server.url
+
+
+def test_flags_of_kube_apiserver() -> None:
+    flags, lacking = translated(
+        [
+            *("--authorization-mode=RBAC,AlwaysAllow", "--secure_port", "1", "--anonymous-auth", "--allow-privileged"),
+            *(
+                "--service-account-issuer=a",
+                "--service-account-issuer=b",
+                "--v=3",
+                "--profiling",
+                "--cert-dir=/nowhere",
+            ),
+        ]
+    )
+    assert set(flags) >= {"--secure-port=1", "--anonymous-auth=true", "--allow-privileged=true"}
+    assert "--service-account-issuer=a" in flags and "--service-account-issuer=b" not in flags
+    assert {"--v", "--profiling"} <= set(lacking)
+
+
+def test_what_envtest_starts(tmp_path: Path) -> None:
+    """With the flags of envtest, and the certificates that it leaves in --cert-dir."""
+    directory = assets(tmp_path / "assets")
+    assert {"etcd", "kube-apiserver"} <= {each.name for each in directory.iterdir()}
+    (certificates := tmp_path / "certificates").mkdir()
+    authority = new_authority()
+    certificate, key = issue(authority, ["127.0.0.1"])
+    (certificates / "apiserver.crt").write_bytes(certificate)
+    (certificates / "apiserver.key").write_bytes(key)
+    (certificates / "sa-signer.key").write_bytes(issue(authority, [])[1])
+    (certificates / "client-cert-auth-ca.crt").write_bytes(authority.certificate)
+    (ca := tmp_path / "ca.crt").write_bytes(authority.certificate)
+    port, log = free_ports()[0], tmp_path / "log"
+    with EmbeddedEtcd(loopback=True) as etcd:
+        command = [
+            str(directory / "kube-apiserver"),
+            *("--advertise-address=127.0.0.1", "--allow-privileged=true", "--authorization-mode=RBAC"),
+            *("--bind-address=127.0.0.1", f"--cert-dir={certificates}", f"--etcd-servers={etcd.endpoint}"),
+            f"--client-ca-file={certificates}/client-cert-auth-ca.crt",
+            *("--disable-admission-plugins=ServiceAccount", f"--secure-port={port}"),
+            f"--service-account-issuer=https://127.0.0.1:{port}/",
+            f"--service-account-key-file={certificates}/sa-signer.crt",
+            f"--service-account-signing-key-file={certificates}/sa-signer.key",
+            "--service-cluster-ip-range=10.0.0.0/24",
+        ]
+        began = time.monotonic()
+        with running(command, {}, log) as process:
+            context = ssl.create_default_context(cafile=str(ca))
+
+            def healthy() -> bool:
+                try:
+                    with urllib.request.urlopen(f"https://127.0.0.1:{port}/healthz", context=context) as answer:
+                        return answer.status == 200
+                except OSError:
+                    return False
+
+            wait_until(healthy, process, log)
+            assert time.monotonic() - began < 20
+        assert "have no effect here: " in log.read_text()

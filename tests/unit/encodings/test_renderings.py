@@ -1,0 +1,69 @@
+"""What renderings of lists may take together."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+
+import pytest
+
+from gateway.encodings.apart import Apart
+from gateway.encodings.renderings import Renderings
+from gateway.encodings.yaml import to_yaml
+from gateway.http.status import StatusError
+
+
+def test_what_is_kept_is_bounded_by_bytes_and_goes_by_use() -> None:
+    async def run() -> None:
+        renderings, home = Renderings(limit=100), dict[object, object]()
+        for key in "abc":
+            renderings.keep(renderings.join(30, 1), home, key)
+        renderings.use(home["a"])  # type: ignore[arg-type]
+        renderings.keep(renderings.join(30, 1), home, "d")
+        assert set(home) == {"a", "c", "d"}
+        home.clear()  # as a change of the resource does
+        assert renderings.fits(50)
+        renderings.join(100, 1)
+
+    asyncio.run(run())
+
+
+def test_what_is_being_sent_counts_until_it_is_sent() -> None:
+    renderings = Renderings(limit=100)
+    sent = renderings.join(80, 1)
+    with pytest.raises(StatusError) as refused:
+        renderings.join(30, 1)
+    assert refused.value.code == 429
+    assert not renderings.fits(30)
+    del sent
+    assert renderings.join(1000, 1)  # one that is alone, whatever its size
+
+
+def test_places_come_back_without_a_collection() -> None:
+    async def run() -> None:
+        renderings = Renderings(most=1)
+        gc.disable()
+        try:
+            place = renderings.place()
+            with pytest.raises(StatusError):
+                renderings.place()
+            del place
+            renderings.place()
+        finally:
+            gc.enable()
+
+    asyncio.run(run())
+
+
+def test_yaml_from_another_process_is_the_same() -> None:
+    async def run() -> None:
+        apart = Apart()
+        documents = [b'{"a":[1,"\xc3\xa4",null]}', b"[]", b'{"b":"' + b"x" * 300_000 + b'"}']
+        made = await asyncio.gather(*(apart.yaml(document) for document in documents))
+        assert made == [to_yaml(document) for document in documents]
+        task = asyncio.ensure_future(apart.yaml(documents[2]))
+        await asyncio.sleep(0.001)
+        task.cancel()
+        assert await apart.yaml(b"{}") == b"{}\n"
+
+    asyncio.run(run())

@@ -1,0 +1,100 @@
+"""A change wakes those whom it may concern, and lets them go on from where it begins to."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.cache import ResourceCache
+from storage.entry import ChangeType
+from storage.waking import By, Interest
+from tests.unit.storage.canonical import PREFIX, canonical, key, pods
+
+INTERESTS = [
+    Interest(By.KEY, "", key("n", "a")),
+    Interest(By.PREFIX, "", PREFIX + b"n/"),
+    Interest(By.FIELD, "metadata.name", "a"),
+    Interest(By.LABEL, "v", "1"),
+]
+
+
+def put(cache: ResourceCache, namespace: str, name: str, revision: int, **labels: Any) -> None:
+    cache.put(key(namespace, name), canonical(name, labels=labels), revision)
+
+
+async def test_only_those_concerned_are_woken() -> None:
+    cache = pods()
+    waiters = [cache.changes(interest) for interest in INTERESTS]
+    put(cache, "m", "b", 1, v="2")
+    cache.wake()
+    assert not any(waiter.done() for waiter in waiters)
+    put(cache, "n", "c", 2)
+    put(cache, "m", "a", 3)
+    put(cache, "m", "b", 4, v="1")
+    cache.wake()
+    assert [waiter.done() and waiter.result() for waiter in waiters] == [False, 1, 2, 3]
+
+
+@pytest.mark.parametrize("how", ["relabelled", "deleted"])
+async def test_those_whose_selection_is_left_are_woken(how: str) -> None:
+    cache = pods()
+    put(cache, "n", "a", 1, v="1")
+    cache.wake()
+    waiters = [cache.changes(interest) for interest in INTERESTS]
+    if how == "deleted":
+        cache.remove(key("n", "a"), 2)
+    else:
+        put(cache, "n", "a", 2, v="2")
+    cache.wake()
+    assert [waiter.result() for waiter in waiters] == [1, 1, 1, 1]
+
+
+async def test_all_are_woken_when_there_is_nothing_more_to_wait_for() -> None:
+    cache = pods()
+    waiters = [cache.changes(interest) for interest in (*INTERESTS, None)]
+    cache.wake_all()
+    assert [waiter.result() for waiter in waiters] == [-1] * 5
+
+
+async def test_who_waits_no_more_leaves_nothing() -> None:
+    cache = pods()
+    for interest in (*INTERESTS, None):
+        cache.forget(cache.changes(interest), interest)
+    assert not cache._waiters.selective and not cache._waiters._any
+
+
+@given(st.lists(st.tuples(st.sampled_from("nm"), st.sampled_from("ab"), st.sampled_from(["", "1", "2"])), max_size=12))
+def test_nobody_misses_what_a_look_at_everything_would_find(steps: list[tuple[str, str, str]]) -> None:
+    """An empty label stands for a deletion."""
+
+    def concerns(interest: Interest, cache: ResourceCache, position: int) -> bool:
+        (change,) = cache.history.between(position, position + 1)
+        entries = [change.previous] if change.type is ChangeType.DELETED else [change.previous, change.entry]
+        for entry in filter(None, entries):
+            attributes = entry.attributes(cache.spec.attributes_of)
+            values = (entry.key, entry.key[:-1], attributes.fields["metadata.name"], attributes.labels.get("v"))
+            if values[list(By).index(interest.by)] == interest.value:
+                return True
+        return False
+
+    async def run() -> None:
+        cache = pods()
+        waiters = {interest: (0, cache.changes(interest)) for interest in INTERESTS}
+        for revision, (namespace, name, label) in enumerate(steps, 1):
+            if label:
+                put(cache, namespace, name, revision, v=label)
+            else:
+                cache.remove(key(namespace, name), revision)
+            cache.wake()
+            for interest, (since, waiter) in waiters.items():
+                concerned = [at for at in range(since, cache.history.end) if concerns(interest, cache, at)]
+                assert (waiter.result() if waiter.done() else None) == (concerned[0] if concerned else None)
+                if waiter.done():
+                    cache.forget(waiter, interest)
+                    waiters[interest] = cache.history.end, cache.changes(interest)
+
+    asyncio.run(run())
