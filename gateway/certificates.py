@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import ssl
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -206,10 +206,16 @@ def _usage(sign: bool) -> x509.KeyUsage:
     )
 
 
-def server_context(certificate: Path, key: Path) -> ssl.SSLContext:
-    """The TLS context to serve with; raises ssl.SSLError or OSError for files that are no certificate and key."""
+def server_context(certificate: Path, key: Path, authorities: Sequence[Path] = ()) -> ssl.SSLContext:
+    """The TLS context to serve with; raises ssl.SSLError or OSError for files that are no certificate and key.
+
+    With `authorities` clients are asked for a certificate of one of them; they need not have one.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     context.load_cert_chain(certificate, key)
+    for path in authorities:
+        context.load_verify_locations(path)
+        context.verify_mode = ssl.CERT_OPTIONAL
     return context

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from storage.etcd import EtcdSettings
 
 
-AUTHORIZATION_MODES = ("AlwaysAllow",)  # those that are served
+AUTHORIZATION_MODES = ("RBAC", "AlwaysAllow", "AlwaysDeny")  # those that are served
 
 
 class InvalidSettings(Exception):
@@ -47,10 +47,24 @@ class Settings:
     token_auth_file: Path | None = None
     admin_token: str = ""  # a token of system:masters besides those of the file
     anonymous_auth: bool = True
-    authorization_mode: tuple[str, ...] = ("AlwaysAllow",)
+    authorization_mode: tuple[str, ...] = ("RBAC",)
     service_cluster_ip_range: str = "10.0.0.0/24"
     service_node_port_range: tuple[int, int] = (30000, 32767)
-    service_account_issuer: str = "https://kubernetes.default.svc.cluster.local"
+    client_ca_file: Path | None = None
+    requestheader_client_ca_file: Path | None = None
+    requestheader_username_headers: tuple[str, ...] = ("x-remote-user",)
+    requestheader_uid_headers: tuple[str, ...] = ()
+    requestheader_group_headers: tuple[str, ...] = ("x-remote-group",)
+    requestheader_extra_headers_prefix: tuple[str, ...] = ("x-remote-extra-",)
+    requestheader_allowed_names: tuple[str, ...] = ()
+    enable_bootstrap_token_auth: bool = False
+    api_audiences: tuple[str, ...] = ()
+    service_account_issuer: tuple[str, ...] = ("https://kubernetes.default.svc.cluster.local",)
+    service_account_key_file: tuple[Path, ...] = ()
+    service_account_lookup: bool = True
+    service_account_extend_token_expiration: bool = True
+    service_account_max_token_expiration: float = 0.0
+    service_account_jwks_uri: str = ""
     service_account_signing_key_file: Path | None = None
     allow_privileged: bool = True
     enable_admission_plugins: frozenset[str] = frozenset()
@@ -87,6 +101,9 @@ class Settings:
             ("--etcd-certfile", self.etcd_certfile),
             ("--etcd-keyfile", self.etcd_keyfile),
             ("--service-account-signing-key-file", self.service_account_signing_key_file),
+            ("--client-ca-file", self.client_ca_file),
+            ("--requestheader-client-ca-file", self.requestheader_client_ca_file),
+            *(("--service-account-key-file", path) for path in self.service_account_key_file),
             ("--identity-key-file", self.identity_key_file),
         ):
             if path is not None and not path.is_file():

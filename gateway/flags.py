@@ -33,6 +33,10 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
+def _paths(text: str) -> tuple[Path, ...]:
+    return tuple(map(Path, _names(text)))
+
+
 def _name_set(text: str) -> frozenset[str]:
     return frozenset(_names(text))
 
@@ -187,10 +191,24 @@ FLAGS = (
     Flag("token-auth-file", Path, 'CSV of bearer tokens: token,user,uid,"group1,group2"', "FILE"),
     Flag("admin-token", _token, "bearer token of an administrator; made up where one is needed", "TOKEN"),
     Flag("anonymous-auth", _boolean, "let requests without credentials in as system:anonymous", "BOOL"),
-    Flag("authorization-mode", _names, "AlwaysAllow: any authenticated user may do everything", "MODES"),
+    Flag("authorization-mode", _names, "who decides, in order: RBAC, AlwaysAllow, AlwaysDeny", "MODES"),
     Flag("service-cluster-ip-range", _network, "range that services' cluster IPs are taken from", "CIDR"),
     Flag("service-node-port-range", _ports, "range that services' node ports are taken from", "LOW-HIGH"),
-    Flag("service-account-issuer", str, "issuer of service account tokens", "URL"),
+    Flag("client-ca-file", Path, "CAs of client certificates, PEM: CN is the user, O the groups", "FILE"),
+    Flag("requestheader-client-ca-file", Path, "CAs of the certificates of front proxies, PEM", "FILE"),
+    Flag("requestheader-username-headers", _names, "headers in which a front proxy names the user", "NAMES"),
+    Flag("requestheader-uid-headers", _names, "headers with the user's uid", "NAMES"),
+    Flag("requestheader-group-headers", _names, "headers with the user's groups", "NAMES"),
+    Flag("requestheader-extra-headers-prefix", _names, "what headers with the user's extra start with", "PREFIXES"),
+    Flag("requestheader-allowed-names", _names, "common names that front proxies may have; any if not given", "NAMES"),
+    Flag("enable-bootstrap-token-auth", _boolean, "let bootstrap tokens of kube-system in", "BOOL"),
+    Flag("api-audiences", _names, "audiences of tokens for this server; the issuers if not given", "NAMES"),
+    Flag("service-account-issuer", _names, "issuers of service account tokens; the first one's are made", "URLS"),
+    Flag("service-account-key-file", _paths, "keys that verify service account tokens, PEM", "FILES"),
+    Flag("service-account-lookup", _boolean, "legacy tokens are void without their secret", "BOOL"),
+    Flag("service-account-extend-token-expiration", _boolean, "tokens that pods get live longer than they say", "BOOL"),
+    Flag("service-account-max-token-expiration", _seconds, "longest life of a requested token; 0 is any", "DURATION"),
+    Flag("service-account-jwks-uri", str, "where the issuer's document says its keys are", "URL"),
     Flag("service-account-signing-key-file", Path, "private key that signs service account tokens, PEM", "FILE"),
     Flag("allow-privileged", _boolean, "whether pods may have privileged containers", "BOOL"),
     Flag("enable-admission-plugins", _name_set, "admission plug-ins to switch on", "NAMES"),
@@ -219,6 +237,9 @@ FLAGS = (
 )
 
 
+_LISTS = (_names, _name_set, _paths)  # may be given several times
+
+
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Adds all flags to a parser."""
     defaults = Settings()
@@ -229,6 +250,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
             f"--{flag.name}",
             metavar=flag.metavar,
             nargs="?" if boolean else None,
+            action="append" if flag.parse in _LISTS else "store",
             const="true" if boolean else None,
             help=f"{flag.help} (default {default})" if default else flag.help,
         )
@@ -254,6 +276,8 @@ def settings_from(arguments: argparse.Namespace, environment: Mapping[str, str])
     values: dict[str, Any] = {}
     for flag in FLAGS:
         text, source = getattr(arguments, flag.setting), f"--{flag.name}"
+        if isinstance(text, list):
+            text = ",".join(text)
         if text is None:
             text, source = environment.get(flag.variable), flag.variable
         if text is None or text == "":

@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.access.authorization import forbidden
-from gateway.access.impersonation import refuse_impersonation
+from gateway.access.authorization import require
+from gateway.access.impersonation import Impersonation, impersonates
 from gateway.discovery.serving import Discovery
 from gateway.encodings.representing import represented
 from gateway.endpoints.endpoint import Endpoint
@@ -64,6 +64,7 @@ class Handler:
         self._discovery = discovery
         self._renderings = gateway.services.renderings
         self._fallback = fallback
+        self._impersonation = Impersonation(gateway.services.authorizer)
         self._builtin = builtin_groups(gateway.registry)
         self._routes: dict[tuple[str, bytes], Route] = {}  # of GETs, by path and query
         gateway.endpoints.on_change(self._routes.clear)
@@ -100,7 +101,7 @@ class Handler:
             request.adopt_query(route.query)
         if request.query_string:
             request.human = pretty_parameter(request.query, request.human)
-        self._admit(request)
+        await self._admit(request, scope)
         if route is None:
             if not request.info.is_resource:
                 return await self._discover(request)
@@ -146,18 +147,19 @@ class Handler:
             request.representation = request.representation.prettied()
         return await represented(request, found)
 
-    def _admit(self, request: Request) -> None:
+    async def _admit(self, request: Request, scope: Scope) -> None:
         """Authenticates and authorizes; raises StatusError 400, 401 or 403."""
         services = self._gateway.services
-        user = services.authenticator.authenticate(request.headers)
+        user = await services.authenticator.authenticate(
+            request.headers, scope["headers"], scope.get("client_certificate", b"")
+        )
         if user is None:
             raise StatusError(401, "Unauthorized", "Unauthorized")
         request.user = user
-        refuse_impersonation(request.headers, user)
         attributes = Attributes(user, request.info)
-        reason = services.authorizer.authorize(attributes)
-        if reason is not None:
-            raise forbidden(attributes, reason)
+        if impersonates(request.headers):
+            request.user = attributes.user = await self._impersonation.user(scope["headers"], attributes)
+        await require(services.authorizer, attributes)
 
     def _unknown_custom(self, info: RequestInfo) -> Response:
         """What is answered where a custom resource has no such path. Raises StatusError for a subresource."""

@@ -15,7 +15,7 @@ from base64 import b64decode, b64encode
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from gateway.access.service_account_tokens import KEY_FILE, new_key
+from gateway.access.keys import KEY_FILE, new_key
 from gateway.certificates import Authority, keep_authority, new_authority
 from gateway.config import Settings
 from gateway.files import create_file, exclusive, replace_file

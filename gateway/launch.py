@@ -141,7 +141,8 @@ def _prepared(
         if settings.kubeconfig_out or not settings.token_auth_file:
             settings = replace(settings, admin_token=token)
         try:
-            context = server_context(made.certificate, made.key)
+            authorities = [each for each in (settings.client_ca_file, settings.requestheader_client_ca_file) if each]
+            context = server_context(made.certificate, made.key, authorities)
             ca = made.ca.read_bytes()
         except (OSError, ssl.SSLError) as error:
             raise LaunchError(f"cannot use {made.certificate} and {made.key}: {error}") from None

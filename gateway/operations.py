@@ -9,6 +9,7 @@ import orjson
 from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.exceptions import HTTPException
 
+from gateway.discovery import openid
 from gateway.encodings import yaml
 from gateway.endpoints.routing import method_not_allowed
 from gateway.handler import NO_SNIFF, PAGE_NOT_FOUND
@@ -41,6 +42,13 @@ def operations(gateway: Gateway, api_paths: Callable[[], list[str]], hooks: list
             return _not_acceptable(accept)
         return Response(version, media_type=_JSON)
 
+    async def show_issuer(request: Request) -> Response:
+        address = f"{gateway.settings.advertise_address or request.url.hostname}:{gateway.settings.secure_port}"
+        return _public(request, openid.configuration(gateway.settings, address), _JSON)
+
+    async def show_keys(request: Request) -> Response:
+        return _public(request, openid.key_set(gateway.settings), openid.KEYS_TYPE)
+
     async def show_metrics() -> Response:
         return Response(metrics.exposition(gateway), headers={"content-type": metrics.CONTENT_TYPE.decode()})
 
@@ -61,6 +69,8 @@ def operations(gateway: Gateway, api_paths: Callable[[], list[str]], hooks: list
         ("/version", show_version),
         ("/version/", show_version),
         ("/metrics", show_metrics),
+        (openid.CONFIGURATION_PATH, show_issuer),
+        (openid.KEYS_PATH, show_keys),
         ("/debug/consistency", check_consistency),
     ):
         router.add_api_route(path, answer, methods=METHODS, include_in_schema=False, response_model=None)
@@ -95,6 +105,12 @@ def _add_health(router: APIRouter, endpoint: str, checks: dict[str, health.Check
     router.add_api_route(
         f"/{endpoint}/{{name:path}}", one_check, methods=METHODS, include_in_schema=False, response_model=None
     )
+
+
+def _public(request: Request, content: bytes, media_type: str) -> Response:
+    if request.method != "GET":
+        return _method_not_allowed()
+    return Response(content, media_type=media_type, headers={"cache-control": openid.CACHE_CONTROL})
 
 
 def page_not_found() -> Response:

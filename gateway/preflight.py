@@ -16,7 +16,7 @@ def check_files(settings: Settings) -> None:
     """Reads the files that the settings name. Raises InvalidSettings, naming the first flag that is wrong."""
     with _wrong("--token-auth-file", settings.token_auth_file):
         if settings.token_auth_file:
-            from gateway.access.authentication import read_token_file
+            from gateway.access.token_file import read_token_file
 
             read_token_file(settings.token_auth_file)
     if settings.tls_cert_file and settings.tls_private_key_file:
@@ -28,19 +28,35 @@ def check_files(settings: Settings) -> None:
             ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(settings.etcd_cafile)
     with _wrong("--service-account-signing-key-file", settings.service_account_signing_key_file):
         if settings.service_account_signing_key_file:
-            from gateway.access.service_account_tokens import signer_of
+            from gateway.access.keys import signing_key
 
             try:
-                signer_of(settings)
+                signing_key(settings)
             except (ValueError, TypeError) as error:
                 ours = str(settings.service_account_signing_key_file) in str(error)
                 raise ValueError(str(error) if ours else "it is no private key in PEM without a password") from None
+    _check_access(settings)
     with _wrong("--identity-key-file", settings.identity_key_file):
         if settings.identity_key_file and len(identity_secret(settings.identity_key_file)) < 16:
             raise ValueError("the secret must have at least 16 bytes, such as of `openssl rand -hex 32`")
     with _wrong("--kubeconfig-out", settings.kubeconfig_out):
         if settings.kubeconfig_out:
             check_writable(settings.kubeconfig_out)
+
+
+def _check_access(settings: Settings) -> None:
+    for flag, path in (
+        ("--client-ca-file", settings.client_ca_file),
+        ("--requestheader-client-ca-file", settings.requestheader_client_ca_file),
+    ):
+        with _wrong(flag, path):
+            if path:
+                ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(path)
+    for path in settings.service_account_key_file:
+        with _wrong("--service-account-key-file", path):
+            from gateway.access.keys import read_keys
+
+            read_keys(path)
 
 
 def identity_secret(path: Path) -> bytes:
@@ -76,7 +92,7 @@ def _no_password() -> str:
 @contextmanager
 def _wrong(flag: str, path: Path | None) -> Iterator[None]:
     """Whatever is raised in the block is said to be wrong with that flag's file."""
-    from gateway.access.authentication import InvalidTokenFile
+    from gateway.access.token_file import InvalidTokenFile
 
     try:
         yield

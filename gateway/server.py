@@ -70,7 +70,8 @@ class Gateway:
 
 def build_gateway(settings: Settings) -> Gateway:
     """Makes the parts and puts them together; nothing is connected yet. To be called on the event loop."""
-    from gateway.access.authorization import AuthenticatedOnly
+    from gateway.access.modes import authorizer_of
+    from gateway.access.rbac.policy import GROUP, Kind, Policy
     from gateway.access.tokens import authenticator_of
     from gateway.admission.lookup import Lookup
     from gateway.kinds.builtin import builtin_registry
@@ -86,15 +87,19 @@ def build_gateway(settings: Settings) -> Gateway:
 
     consistent = ConsistentReads(cache, lambda: feed.probe(PROBE_TIMEOUT), feed.request_progress)
     store = EtcdStore(client, cache, Reads(client, cache, consistent), feed.acknowledged)
+    policy, lookup = Policy(), Lookup(store, settings.etcd_prefix)
     services = Services(
         settings=settings,
-        authenticator=authenticator_of(settings),
-        authorizer=AuthenticatedOnly(),
+        authenticator=authenticator_of(settings, lookup),
+        authorizer=authorizer_of(settings, policy),
+        policy=policy,
         client=client,
         feed=feed,
         store=store,
-        lookup=Lookup(store, settings.etcd_prefix),
+        lookup=lookup,
         checker=Checker(client, cache, feed.load_anew),
     )
     registry = builtin_registry()
-    return Gateway(registry, services, Endpoints(registry, services))
+    endpoints = Endpoints(registry, services)
+    policy.follow(cache, {kind: endpoints.of(GROUP, "v1", kind.value).cache for kind in Kind})
+    return Gateway(registry, services, endpoints)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gateway.http.exchange import Request
-from gateway.http.negotiation import PARTIAL, PARTIAL_LIST, TABLE, Representation
+from gateway.http.negotiation import MEDIA_TYPES, PARTIAL, PARTIAL_LIST, TABLE, Representation, not_acceptable
 from gateway.http.status import StatusError, bad_request
 from gateway.kinds.resource import Resource
 from gateway.validation.field import go_quote
@@ -19,6 +19,8 @@ def transformed(request: Request, resource: Resource, verb: str) -> Representati
     representation = request.representation
     transform = representation.transform
     assert transform is not None
+    if transform.kind == TABLE and tuple(resource.verbs) == ("create",):
+        raise not_acceptable(MEDIA_TYPES)  # what is answered and never stored has no columns
     if transform.kind == TABLE:
         include = request.parameter("includeObject") if request.query_string else ""
         if include not in _INCLUDED:

@@ -26,7 +26,7 @@ from gateway.testing import api_server  # noqa: E402
 from storage.embedded import EmbeddedEtcd  # noqa: E402
 from storage.etcd import EtcdClient, EtcdSettings  # noqa: E402
 
-TOPICS = "lists,watches,objects,discovery,patches,apply,fields,representations,deletion,customresources"
+TOPICS = "access,lists,watches,objects,discovery,patches,apply,fields,representations,deletion,customresources"
 EXPECTED = ROOT / ".ci" / "conformance-expected.txt"
 TOKEN = "tok"
 FLAGS = (  # those of the server that was recorded
@@ -34,6 +34,7 @@ FLAGS = (  # those of the server that was recorded
     "--service-cluster-ip-range=10.0.0.0/24",
     "--service-account-issuer=https://k",
     "--allow-privileged",
+    "--authorization-mode=RBAC",
     "--controllers=namespace-controller,garbage-collector-controller",
 )
 Report = dict[str, list[dict[str, Any]]]

@@ -1,89 +1,126 @@
-"""Authentication: who sends a request (Kubernetes, "Authenticating": static token file, anonymous requests)."""
+"""Authentication: who sends a request (Kubernetes, "Authenticating"), asked in kube-apiserver's order: the front
+proxy's headers, the client certificate, the bearer token; who shows nothing of that is anonymous where that is allowed.
+"""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Protocol
 
 from gateway.http.user import ANONYMOUS, AUTHENTICATED_GROUP, UNAUTHENTICATED_GROUP, User
 
 ANONYMOUS_USER = User(ANONYMOUS, (UNAUTHENTICATED_GROUP,))
+INVALID_TOKEN = "invalid bearer token"
+
+Headers = Sequence[tuple[bytes, bytes]]
 
 
-class InvalidTokenFile(Exception):
-    """A token file that cannot be read as kube-apiserver's CSV."""
+class InvalidCredentials(Exception):
+    """Credentials that were recognized and do not hold; the message says why."""
 
 
-class Authenticator(Protocol):
-    """Finds a request's user from its headers (names in lower case); None means 401."""
+@dataclass(frozen=True, slots=True)
+class Authenticated:
+    """A token's user, and those of the wanted audiences that it is meant for."""
 
-    def authenticate(self, headers: Mapping[bytes, bytes]) -> User | None: ...
+    user: User
+    audiences: tuple[str, ...]
 
 
-class TokenAuthenticator:
-    """Bearer tokens from a static table, and the anonymous user for requests without credentials where allowed."""
+class TokenAuthenticator(Protocol):
+    """Knows one kind of bearer token."""
 
-    def __init__(self, users: Mapping[str, User], anonymous: bool) -> None:
-        """`users` maps tokens to users, as `read_token_file` returns them."""
-        self._users = {token.encode(): user for token, user in users.items()}
-        self._by_header = {b"Bearer " + token: user for token, user in self._users.items()}
+    async def authenticate(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
+        """Whose the token is; None for one of another kind. Raises InvalidCredentials."""
+        ...
+
+
+class RequestAuthenticator(Protocol):
+    """Knows users by the connection's certificate, or by headers that only its holder may send."""
+
+    def authenticate(self, certificate: bytes, headers: Headers) -> User | None:
+        """Whose the request is; None where this does not tell. Raises InvalidCredentials."""
+        ...
+
+
+class Authenticator:
+    """Finds a request's user."""
+
+    def __init__(
+        self,
+        tokens: Sequence[TokenAuthenticator],
+        audiences: Sequence[str],
+        *,
+        certificates: Sequence[RequestAuthenticator] = (),
+        anonymous: bool = True,
+        known: Mapping[bytes, User] | None = None,
+    ) -> None:
+        """`audiences` are the API server's own: --api-audiences. `known` has users by the SHA-256 of the Authorization
+        header that alone names them: the first of `tokens` would find them too, but not as fast.
+        """
+        self._known = known or {}
+        self._tokens, self._certificates, self.audiences = tuple(tokens), tuple(certificates), tuple(audiences)
         self._anonymous = ANONYMOUS_USER if anonymous else None
 
-    def authenticate(self, headers: Mapping[bytes, bytes]) -> User | None:
+    async def authenticate(
+        self, headers: Mapping[bytes, bytes], all_headers: Headers = (), certificate: bytes = b""
+    ) -> User | None:
+        """The user of a request; None means 401.
+
+        `headers` has the first of each name, in lower case; `certificate` is the client's, DER, once TLS has verified
+        it, b"" where there is none.
+        """
         header = headers.get(b"authorization")
-        if header is None:
-            return self._anonymous
-        user = self._by_header.get(header)
-        return user if user is not None else self._unusual(header)
+        if header is not None and not certificate:
+            user = self._known.get(sha256(header).digest())
+            if user is not None:
+                return user
+        refused = False
+        if certificate:
+            for each in self._certificates:
+                try:
+                    user = each.authenticate(certificate, all_headers)
+                except InvalidCredentials:
+                    refused = True
+                    continue
+                if user is not None:
+                    return with_authenticated(user)
+        token = None if header is None else bearer_token(header)
+        if token is None:
+            return None if refused else self._anonymous
+        try:
+            return (await self.review(token, self.audiences)).user
+        except InvalidCredentials:
+            return None
 
-    def _unusual(self, header: bytes) -> User | None:
-        """Odd spellings of the scheme; what is no bearer token at all counts as no credentials."""
-        parts = header.strip().split(b" ", 2)
-        if len(parts) < 2 or parts[0].lower() != b"bearer" or not parts[1]:
-            return self._anonymous
-        return self._users.get(parts[1])
-
-
-def read_token_file(path: Path) -> dict[str, User]:
-    """Reads `token,user,uid[,"group1,group2"]` lines; raises InvalidTokenFile or UnicodeDecodeError."""
-    text = path.read_text(encoding="utf-8")
-    if text.startswith("\ufeff"):
-        raise InvalidTokenFile(f"{path}: it starts with a byte order mark; save it as UTF-8 without one")
-    return parse_tokens(text, str(path))
-
-
-def parse_tokens(text: str, source: str = "token file") -> dict[str, User]:
-    """The users of a token file's text, by token; each is a member of system:authenticated too."""
-    users: dict[str, User] = {}
-    for number, row in _rows(text, source):
-        if not row or row[0].startswith("#"):
-            continue
-        if len(row) < 3:
-            raise InvalidTokenFile(f"{source}:{number}: expected 3 columns (token, user, uid) or 4, found {len(row)}")
-        token, name, uid = row[:3]
-        if not token:
-            continue
-        groups = tuple(group for group in row[3].split(",") if group) if len(row) > 3 else ()
-        users[token] = User(name, with_authenticated(groups), uid)
-    return users
-
-
-def _rows(text: str, source: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows, each with the number of the line where it starts."""
-    rows = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True, strict=True)
-    start = 1
-    try:
-        for row in rows:
-            yield start, row
-            start = rows.line_num + 1
-    except csv.Error as error:
-        reason = "a quote is not closed" if "unexpected end" in str(error) else str(error)
-        raise InvalidTokenFile(f"{source}:{start}: {reason}") from None
+    async def review(self, token: str, audiences: Sequence[str]) -> Authenticated:
+        """Whose a token is, and for which of some audiences. Raises InvalidCredentials."""
+        errors: dict[str, None] = {}
+        for each in self._tokens:
+            try:
+                found = await each.authenticate(token, audiences)
+            except InvalidCredentials as error:
+                errors[str(error)] = None
+                continue
+            if found is not None:
+                return replace(found, user=with_authenticated(found.user))
+        if not errors:
+            raise InvalidCredentials(INVALID_TOKEN)
+        raise InvalidCredentials(f"[{INVALID_TOKEN}, {', '.join(errors)}]")
 
 
-def with_authenticated(groups: tuple[str, ...]) -> tuple[str, ...]:
+def bearer_token(header: bytes) -> str | None:
+    """The token of an Authorization header; None for any other scheme, which counts as no credentials."""
+    parts = header.strip().split(b" ", 2)
+    if len(parts) < 2 or parts[0].lower() != b"bearer" or not parts[1]:
+        return None
+    return parts[1].decode("utf-8", "surrogateescape")
+
+
+def with_authenticated(user: User) -> User:
     """Adds the group that every authenticated user is in."""
-    return groups if AUTHENTICATED_GROUP in groups else (*groups, AUTHENTICATED_GROUP)
+    if AUTHENTICATED_GROUP in user.groups or UNAUTHENTICATED_GROUP in user.groups:
+        return user
+    return replace(user, groups=(*user.groups, AUTHENTICATED_GROUP))

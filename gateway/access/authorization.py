@@ -2,37 +2,134 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Protocol
 
 from gateway.http import status
+from gateway.http.request_info import RequestInfo
 from gateway.http.status import StatusError
-from gateway.http.user import AUTHENTICATED_GROUP
+from gateway.http.user import MASTERS_GROUP, User
 from gateway.kinds.attributes import Attributes
 from gateway.validation.field import go_quote
 
-# what ClusterRole system:public-info-viewer lets everybody read, signed in or not
-PUBLIC_PATHS = frozenset({"/healthz", "/livez", "/readyz", "/version", "/version/"})
+
+class Decision(Enum):
+    """What an authorizer says; without an opinion the next one is asked, and nobody's opinion is a no."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+    NO_OPINION = "no opinion"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A decision, why, and what went wrong on the way to it."""
+
+    decision: Decision
+    reason: str = ""
+    error: str = ""
+
+    @property
+    def allowed(self) -> bool:
+        return self.decision is Decision.ALLOW
+
+
+ALLOWED = Verdict(Decision.ALLOW)
+NO_OPINION = Verdict(Decision.NO_OPINION)
 
 
 class Authorizer(Protocol):
-    """Decides by the user and the request info of attributes.
+    """Decides by the user and the request info of attributes."""
 
-    `None` allows it, a text says why not (it may be empty).
-    """
+    def known(self, attributes: Attributes) -> Verdict | None:
+        """The verdict where it is known without waiting; None says nothing."""
+        ...
 
-    def authorize(self, attributes: Attributes) -> str | None: ...
+    async def authorize(self, attributes: Attributes) -> Verdict: ...
 
 
-class AuthenticatedOnly:
-    """Lets every authenticated user do everything, and others read what is public."""
+class AlwaysAllow:
+    """--authorization-mode=AlwaysAllow."""
 
-    def authorize(self, attributes: Attributes) -> str | None:
-        if AUTHENTICATED_GROUP in attributes.user.groups:
-            return None
-        info = attributes.info
-        if not info.is_resource and info.verb == "get" and info.path in PUBLIC_PATHS:
-            return None
-        return ""
+    def known(self, attributes: Attributes) -> Verdict | None:
+        return ALLOWED
+
+    async def authorize(self, attributes: Attributes) -> Verdict:
+        return ALLOWED
+
+
+class AlwaysDeny:
+    """--authorization-mode=AlwaysDeny."""
+
+    def known(self, attributes: Attributes) -> Verdict | None:
+        return None
+
+    async def authorize(self, attributes: Attributes) -> Verdict:
+        return Verdict(Decision.NO_OPINION, "Everything is forbidden.")
+
+
+class Masters:
+    """system:masters may do everything, whatever others say; the others are asked in turn about the rest."""
+
+    def __init__(self, others: Sequence[Authorizer]) -> None:
+        self._others = tuple(others)
+        self._known = self._others[0].known if len(self._others) == 1 else _unknown
+
+    def known(self, attributes: Attributes) -> Verdict | None:
+        if MASTERS_GROUP in attributes.user.groups:
+            return ALLOWED
+        return self._known(attributes)
+
+    async def authorize(self, attributes: Attributes) -> Verdict:
+        if MASTERS_GROUP in attributes.user.groups:
+            return ALLOWED
+        others = self._others
+        if len(others) == 1:
+            return await others[0].authorize(attributes)
+        reasons, errors = [], []
+        for other in others:
+            verdict = await other.authorize(attributes)
+            if verdict.decision is not Decision.NO_OPINION:
+                return verdict
+            reasons += [verdict.reason] if verdict.reason else []
+            errors += [verdict.error] if verdict.error else []
+        return Verdict(Decision.NO_OPINION, "\n".join(reasons), ", ".join(errors))
+
+
+def _unknown(attributes: Attributes) -> Verdict | None:
+    return None
+
+
+async def require(authorizer: Authorizer, attributes: Attributes) -> None:
+    """Raises StatusError 403 for what is not allowed."""
+    verdict = authorizer.known(attributes) or await authorizer.authorize(attributes)
+    if verdict.decision is not Decision.ALLOW:
+        raise forbidden(attributes, verdict.reason)
+
+
+def asked_of_resource(
+    user: User, verb: str, group: str, resource: str, name: str, *, namespace: str = "", subresource: str = ""
+) -> Attributes:
+    """The attributes of a question that is no request's: whether a user may do something to a resource."""
+    info = RequestInfo(
+        verb,
+        "",
+        is_resource=True,
+        group=group,
+        version="*",
+        resource=resource,
+        subresource=subresource,
+        namespace=namespace,
+        name=name,
+    )
+    return Attributes(user, info)
+
+
+def with_verb(attributes: Attributes, verb: str) -> Attributes:
+    """The same question about another verb."""
+    return Attributes(attributes.user, replace(attributes.info, verb=verb))
 
 
 def forbidden(attributes: Attributes, reason: str) -> StatusError:

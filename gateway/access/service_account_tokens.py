@@ -1,28 +1,42 @@
-"""Service account tokens: JSON web tokens (RFC 7519) signed with the server's own key."""
+"""Service account tokens: JSON web tokens (RFC 7519) that are void once what they are bound to is gone.
+
+The rules are those of kube-apiserver's `pkg/serviceaccount`. A signature is verified once and remembered; whether the
+token holds is asked anew each time, of the watch cache.
+"""
 
 from __future__ import annotations
 
-import base64
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from datetime import datetime
 from hashlib import sha256
-from pathlib import Path
-from typing import TYPE_CHECKING
+from hmac import compare_digest
+from typing import Any, Protocol
 
-from gateway.config import Settings
-from gateway.files import create_file
-from gateway.jsontypes import JsonObject, dumps
+from gateway.access.authentication import Authenticated, InvalidCredentials
+from gateway.access.keys import SigningKey, VerificationKey
+from gateway.access.service_accounts import account_groups, account_name, account_of
+from gateway.http.user import User, extra_of
+from gateway.jsontypes import JsonObject
+from gateway.validation.field import go_quote
 
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
-    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+LEGACY_ISSUER = "kubernetes/serviceaccount"
+INVALID_SINCE = "kubernetes.io/legacy-token-invalid-since"
+LEEWAY = 60  # seconds that clocks may differ
+_PREFIX = "authentication.kubernetes.io/"
+_VOID = "service account token has been invalidated"
+_BOUND = (("secret", "secrets", "Secret"), ("pod", "pods", "pod"))
+_LEGACY = "kubernetes.io/serviceaccount/"
+_MOST_REMEMBERED = 4096
+_LONGEST_REMEMBERED = 8192  # characters of a token
 
-    SigningKey = RSAPrivateKey | EllipticCurvePrivateKey
 
-KEY_FILE = "service-account.key"  # in --cert-dir
+class Objects(Protocol):
+    """Finds objects by their storage prefix, namespace and name."""
 
-_HASHES = {256: "SHA256", 384: "SHA384", 521: "SHA512"}
-_ALGORITHMS = {256: "ES256", 384: "ES384", 521: "ES512"}
+    async def get(self, storage_prefix: str, namespace: str, name: str) -> JsonObject | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,60 +45,203 @@ class Signer:
 
     issuer: str
     key: SigningKey
-    header: bytes
 
     def sign(self, claims: JsonObject) -> str:
         """The token: header, claims and signature, each in base64url."""
-        payload = self.header + b"." + _encode(dumps(claims))
-        return (payload + b"." + _encode(_signature(self.key, payload))).decode()
+        import jwt
+
+        public = self.key.public
+        headers = {"kid": public.identity, "typ": None}
+        return jwt.encode(claims, self.key.key, algorithm=public.algorithm, headers=headers)
 
 
-def signer_of(settings: Settings) -> Signer:
-    """The signer that the settings ask for; without a key file, one with a key kept beside the certificates."""
-    path = settings.service_account_signing_key_file or settings.cert_dir / KEY_FILE
-    return _signer(settings.service_account_issuer, path, settings.service_account_signing_key_file is None)
+class ServiceAccountTokens:
+    """Authenticates service accounts by tokens of some issuers, and by the legacy ones that secrets hold."""
+
+    def __init__(
+        self,
+        issuers: Sequence[str],
+        keys: Sequence[VerificationKey],
+        audiences: Sequence[str],
+        objects: Objects,
+        *,
+        lookup: bool = True,
+    ) -> None:
+        """`lookup` is whether legacy tokens go with their secrets (--service-account-lookup)."""
+        self._issuers, self._keys = frozenset(issuers), tuple(keys)
+        self._audiences, self._objects, self._lookup = tuple(audiences), objects, lookup
+        self._verified: OrderedDict[bytes, JsonObject] = OrderedDict()
+
+    async def authenticate(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
+        """The service account whose token it is. Raises InvalidCredentials."""
+        claims = self._claims(token)
+        if claims is None:
+            return None
+        legacy = claims["iss"] == LEGACY_ISSUER
+        meant_for = _strings(claims.get("aud")) or self._audiences
+        common = tuple(each for each in meant_for if each in audiences)
+        if not common and self._audiences:
+            shown, wanted = _go_list(meant_for), _go_list(audiences)
+            raise InvalidCredentials(f"token audiences {shown} is invalid for the target audiences {wanted}")
+        _check_times(claims)
+        user = await (self._legacy(token, claims) if legacy else self._bound(claims))
+        return Authenticated(user, common)
+
+    def _claims(self, token: str) -> JsonObject | None:
+        """The claims of a token that one of the keys has signed; None for another issuer's."""
+        digest = sha256(token.encode("utf-8", "surrogateescape")).digest()
+        known = self._verified.get(digest)
+        if known is not None:
+            self._verified.move_to_end(digest)
+            return known
+        import jwt
+
+        if token.count(".") != 2:
+            return None
+        try:
+            unverified: Any = jwt.decode_complete(token, options={"verify_signature": False})
+        except (jwt.InvalidTokenError, UnicodeError, RecursionError, ValueError):
+            return None
+        issuer = unverified["payload"].get("iss")
+        if not isinstance(issuer, str) or (issuer not in self._issuers and issuer != LEGACY_ISSUER):
+            return None
+        claims = self._verify(token, unverified["header"].get("kid", ""))
+        if len(token) <= _LONGEST_REMEMBERED:
+            self._verified[digest] = claims
+            if len(self._verified) > _MOST_REMEMBERED:
+                self._verified.popitem(last=False)
+        return claims
+
+    def _verify(self, token: str, identity: str) -> JsonObject:
+        import jwt
+
+        keys = [key for key in self._keys if not identity or key.identity == identity]
+        if not keys:
+            raise InvalidCredentials("invalid signature, no keys found")
+        times = dict.fromkeys(("verify_exp", "verify_nbf", "verify_iat", "verify_aud"), False)
+        for key in keys:
+            try:
+                claims: JsonObject = jwt.decode(token, key.key, algorithms=[key.algorithm], options=times)  # type: ignore[arg-type]  # a dict of the options that it knows
+                return claims
+            except (jwt.InvalidTokenError, ValueError):
+                continue
+        raise InvalidCredentials("go-jose/go-jose: error in cryptographic primitive")
+
+    async def _bound(self, claims: JsonObject) -> User:
+        private = _object(claims, "kubernetes.io")
+        account = _object(private, "serviceaccount")
+        namespace, name, uid = _text(private, "namespace"), _text(account, "name"), _text(account, "uid")
+        await self._check_account(namespace, name, uid)
+        extra: dict[str, tuple[str, ...]] = {}
+        for key, prefix, kind in _BOUND:
+            bound = _object(private, key)
+            if bound:
+                await self._check_object(bound, prefix, namespace, kind, key)
+                if key == "pod":
+                    extra |= _named("pod", bound)
+        node = _object(private, "node")
+        if node:
+            if not _object(private, "pod"):
+                await self._check_object(node, "minions", "", "Node", "node")
+            extra |= _named("node", node)
+        if identity := _text(claims, "jti"):
+            extra[f"{_PREFIX}credential-id"] = (f"JTI={identity}",)
+        return User(account_name(namespace, name), account_groups(namespace), uid, extra_of(extra))
+
+    async def _check_account(self, namespace: str, name: str, uid: str) -> None:
+        account = await self._objects.get("serviceaccounts", namespace, name) if namespace and name else None
+        if account is None:
+            raise InvalidCredentials(f"serviceaccounts {go_quote(name)} not found")
+        actual = account["metadata"].get("uid", "")
+        if actual != uid:
+            raise InvalidCredentials(f"service account UID ({actual}) does not match claim ({uid})")
+        if _was_deleted(account):
+            raise InvalidCredentials(f"service account {namespace}/{name} has been deleted")
+
+    async def _check_object(self, claim: JsonObject, prefix: str, namespace: str, kind: str, key: str) -> None:
+        name, uid = _text(claim, "name"), _text(claim, "uid")
+        found = await self._objects.get(prefix, namespace, name) if name else None
+        if found is None:
+            raise InvalidCredentials(_VOID)
+        actual = found["metadata"].get("uid", "")
+        if actual != uid:
+            text = (
+                f"{kind if key != 'pod' else key} UID ({actual}) does not match service account {key} ref claim ({uid})"
+            )
+            raise InvalidCredentials(text)
+        if _was_deleted(found):
+            raise InvalidCredentials(_VOID)
+
+    async def _legacy(self, token: str, claims: JsonObject) -> User:
+        names = {"namespace": "namespace", "secret.name": "secretName", "service-account.name": "serviceAccountName"}
+        names["service-account.uid"] = "serviceAccountUID"
+        if not _text(claims, "sub"):
+            raise InvalidCredentials("sub claim is missing")
+        for claim, shown in names.items():
+            if not _text(claims, _LEGACY + claim):
+                raise InvalidCredentials(f"{shown} claim is missing")
+        namespace, secret_name, name, uid = (_text(claims, _LEGACY + claim) for claim in names)
+        if account_of(_text(claims, "sub")) != (namespace, name):
+            raise InvalidCredentials("sub claim is invalid")
+        if self._lookup:
+            await self._check_secret(token, namespace, secret_name)
+            await self._check_account(namespace, name, uid)
+        return User(account_name(namespace, name), account_groups(namespace), uid)
+
+    async def _check_secret(self, token: str, namespace: str, name: str) -> None:
+        from base64 import b64decode
+
+        secret = await self._objects.get("secrets", namespace, name)
+        if secret is None or secret["metadata"].get("deletionTimestamp"):
+            raise InvalidCredentials("Token has been invalidated")
+        copy = b64decode((secret.get("data") or {}).get("token", ""))
+        if not compare_digest(copy, token.encode("utf-8", "surrogateescape")):
+            raise InvalidCredentials("Token does not match server's copy")
+        if (secret["metadata"].get("labels") or {}).get(INVALID_SINCE):
+            raise InvalidCredentials(f"the token in secret {namespace}/{name} has been marked invalid")
 
 
-@cache
-def _signer(issuer: str, path: Path, may_make: bool) -> Signer:
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric import ec, rsa
-
-    if may_make and not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        create_file(path, new_key())  # when another process makes one at the same time, the first stays
-    key = serialization.load_pem_private_key(path.read_bytes(), None)
-    if not isinstance(key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey):
-        raise ValueError(f"{path}: service account tokens are signed with RSA or ECDSA keys")
-    encoding, form = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
-    identity = _encode(sha256(key.public_key().public_bytes(encoding, form)).digest()).decode()
-    algorithm = "RS256" if isinstance(key, rsa.RSAPrivateKey) else _ALGORITHMS[key.curve.key_size]
-    return Signer(issuer, key, _encode(dumps({"alg": algorithm, "kid": identity})))
+def _check_times(claims: JsonObject) -> None:
+    now = time.time()
+    if now - LEEWAY > _seconds(claims, "exp", now):
+        raise InvalidCredentials("service account token has expired")
+    if now + LEEWAY < _seconds(claims, "nbf", now):
+        raise InvalidCredentials("service account token is not valid yet")
+    if now + LEEWAY < _seconds(claims, "iat", now):
+        raise InvalidCredentials("service account token is issued in the future")
 
 
-def new_key() -> bytes:
-    """A private key to sign tokens with, PEM."""
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    return ec.generate_private_key(ec.SECP256R1()).private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
+def _seconds(claims: JsonObject, name: str, otherwise: float) -> float:
+    value = claims.get(name)
+    return float(value) if isinstance(value, int | float) else otherwise
 
 
-def _signature(key: SigningKey, payload: bytes) -> bytes:
-    from cryptography.hazmat.primitives import hashes
-    from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
-    from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
-
-    if isinstance(key, rsa.RSAPrivateKey):
-        return key.sign(payload, padding.PKCS1v15(), hashes.SHA256())
-    bits = key.curve.key_size
-    size = (bits + 7) // 8
-    digest: hashes.HashAlgorithm = getattr(hashes, _HASHES[bits])()
-    r, s = decode_dss_signature(key.sign(payload, ec.ECDSA(digest)))
-    return r.to_bytes(size, "big") + s.to_bytes(size, "big")
+def _was_deleted(obj: JsonObject) -> bool:
+    """Whether an object's deletion is longer ago than clocks may differ."""
+    text = obj["metadata"].get("deletionTimestamp")
+    return bool(text) and datetime.fromisoformat(text).timestamp() < time.time() - LEEWAY
 
 
-def _encode(data: bytes) -> bytes:
-    return base64.urlsafe_b64encode(data).rstrip(b"=")
+def _named(what: str, claim: JsonObject) -> dict[str, tuple[str, ...]]:
+    found = {f"{_PREFIX}{what}-{key}": _text(claim, key) for key in ("name", "uid")}
+    return {key: (value,) for key, value in found.items() if value}
+
+
+def _object(value: JsonObject, name: str) -> JsonObject:
+    found = value.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _text(value: JsonObject, name: str) -> str:
+    found = value.get(name)
+    return found if isinstance(found, str) else ""
+
+
+def _strings(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
+    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
+
+
+def _go_list(values: Sequence[str]) -> str:
+    return "[" + " ".join(map(go_quote, values)) + "]"

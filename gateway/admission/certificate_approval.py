@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from gateway.admission.chain import Plugin, looking_up, on
-from gateway.admission.lookup import Lookup
+from functools import partial
+
+from gateway.access.authorization import Authorizer
+from gateway.admission.chain import Parts, Plugin, Reviews, on
 from gateway.admission.refusal import refused
+from gateway.admission.signers import may_for_signer
 from gateway.kinds.attributes import Attributes, Operation
 from gateway.validation.field import go_quote
 
 
-async def _validate(attributes: Attributes, lookup: Lookup) -> None:
+async def _validate(authorizer: Authorizer, attributes: Attributes) -> None:
     old = attributes.old
     assert old is not None
     signer = (old.get("spec") or {}).get("signerName", "")
-    if not lookup.may_for_signer(attributes, "approve", signer):
+    if not await may_for_signer(authorizer, attributes.user, "approve", signer):
         raise refused(attributes, old, f"user not permitted to approve requests with signerName {go_quote(signer)}")
+
+
+def _make(parts: Parts) -> Reviews:
+    return Reviews(validate=partial(_validate, parts.authorizer))
 
 
 PLUGIN = Plugin(
     "CertificateApproval",
     on("certificates.k8s.io/certificatesigningrequests/approval", operations=(Operation.UPDATE,)),
-    looking_up(validate=_validate),
+    _make,
 )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from gateway.admission.chain import Plugin, looking_up, on
-from gateway.admission.lookup import Lookup
+from functools import partial
+
+from gateway.access.authorization import Authorizer
+from gateway.admission.chain import Parts, Plugin, Reviews, on
 from gateway.admission.refusal import refused
+from gateway.admission.signers import may_for_signer
 from gateway.kinds.attributes import Attributes, Operation
 from gateway.validation.field import go_quote
 
 
-async def _validate(attributes: Attributes, lookup: Lookup) -> None:
+async def _validate(authorizer: Authorizer, attributes: Attributes) -> None:
     obj, old = attributes.obj, attributes.old
     assert obj is not None
     assert old is not None
@@ -17,12 +20,16 @@ async def _validate(attributes: Attributes, lookup: Lookup) -> None:
     if all(status.get(key) == before.get(key) for key in ("certificate", "conditions")):
         return
     signer = (old.get("spec") or {}).get("signerName", "")
-    if not lookup.may_for_signer(attributes, "sign", signer):
+    if not await may_for_signer(authorizer, attributes.user, "sign", signer):
         raise refused(attributes, old, f"user not permitted to sign requests with signerName {go_quote(signer)}")
+
+
+def _make(parts: Parts) -> Reviews:
+    return Reviews(validate=partial(_validate, parts.authorizer))
 
 
 PLUGIN = Plugin(
     "CertificateSigning",
     on("certificates.k8s.io/certificatesigningrequests/status", operations=(Operation.UPDATE,)),
-    looking_up(validate=_validate),
+    _make,
 )

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 
+from gateway.access.authorization import Authorizer
 from gateway.admission.lookup import Lookup
 from gateway.kinds.attributes import Attributes, Operation
 from gateway.kinds.resource import Resource
@@ -34,6 +35,7 @@ class Parts:
     """What plug-ins are made with."""
 
     lookup: Lookup
+    authorizer: Authorizer
 
 
 @dataclass(frozen=True, slots=True)

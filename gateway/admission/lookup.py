@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject, loads
-from gateway.kinds.attributes import Attributes
 from storage.store import EtcdStore
 
 
@@ -44,7 +43,3 @@ class Lookup:
         path = f"{namespace}/" if namespace else ""
         stored = await self._store.list(f"{self._prefix}/{storage_prefix}/{path}".encode())
         return [loads(item.value) for item in stored]
-
-    def may_for_signer(self, attributes: Attributes, verb: str, signer: str) -> bool:
-        """Whether the user may approve or sign for a signer, by its name or by its domain."""
-        return True

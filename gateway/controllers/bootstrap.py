@@ -6,10 +6,11 @@ import asyncio
 import contextlib
 import logging
 import socket
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from uuid import uuid4
 
 from gateway.config import Settings
+from gateway.controllers.access_objects import AUTHENTICATION, access_objects, with_authentication
 from gateway.controllers.api_service_objects import api_services
 from gateway.controllers.bootstrap_objects import (
     BootstrapObject,
@@ -19,6 +20,7 @@ from gateway.controllers.bootstrap_objects import (
     service_network,
     with_address,
 )
+from gateway.controllers.bootstrap_roles import completed, default_roles
 from gateway.controllers.flow_control_objects import flow_control
 from gateway.endpoints.table import Endpoints
 from gateway.jsontypes import JsonObject, loads
@@ -27,6 +29,9 @@ from gateway.kinds.resource import Resource
 from gateway.schema.encode import encode_stored
 from storage.change import KEEP, Decision, Put, change
 from storage.errors import KeyExists, StorageError, StoredObject
+
+# (what is there, what is wanted) -> what it is to become, None where it may stay
+Completed = Callable[[JsonObject, JsonObject], JsonObject | None]
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +43,7 @@ BOOTSTRAP_HOOKS = (
     "bootstrap-controller",
     "scheduling/bootstrap-system-priority-classes",
     "start-service-ip-repair-controllers",
+    "rbac/bootstrap-roles",
 )
 
 
@@ -46,6 +52,11 @@ async def bootstrap(endpoints: Endpoints) -> None:
     settings = endpoints.services.settings
     address = settings.advertise_address or advertised(settings.bind_address)
     await _create_missing(endpoints, _needed(settings))
+    await _reconcile_roles(endpoints)
+    for each in access_objects(settings, now_text()):
+        await _create_missing(endpoints, [each])
+        if each.name == AUTHENTICATION:
+            await _complete(endpoints, each, with_authentication)
     own = list(advertised_endpoints(address, settings.secure_port))
     await _create_missing(endpoints, own)
     for each in own:
@@ -83,6 +94,28 @@ async def keep_bootstrapped(endpoints: Endpoints, stopping: asyncio.Event) -> No
 async def _create_missing(endpoints: Endpoints, objects: Iterable[BootstrapObject]) -> None:
     missing = [each for each in objects if endpoints.services.store.cached(_key(endpoints, each)) is None]
     await asyncio.gather(*(_create(endpoints, each) for each in missing))
+
+
+async def _reconcile_roles(endpoints: Endpoints) -> None:
+    """Makes the default roles and bindings, and completes those that are there."""
+    roles = list(default_roles())
+    await _create_missing(endpoints, roles)
+    for each in roles:
+        await _complete(endpoints, each, completed)
+
+
+async def _complete(endpoints: Endpoints, wanted: BootstrapObject, completed: Completed) -> None:
+    resource = endpoints.registry.resources[wanted.group, wanted.version, wanted.resource, ""]
+    key, store = _key(endpoints, wanted), endpoints.services.store
+    cached = store.cached(key)
+    if cached is None or cached.corrupt or completed(loads(cached.value), wanted.content) is None:
+        return
+
+    async def make(current: StoredObject | None) -> Decision:
+        made = None if current is None else completed(loads(current.value), wanted.content)
+        return KEEP if made is None else Put(encode_stored(made, resource.kind, resource.storage_version))
+
+    await change(store, key, make)
 
 
 async def _create(endpoints: Endpoints, wanted: BootstrapObject) -> None:

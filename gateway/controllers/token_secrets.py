@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 
-from gateway.access.service_account_tokens import signer_of
+from gateway.access.tokens import signer_of
 from gateway.controllers.keyed import Keyed
 from gateway.controllers.service_accounts import RootCertificates
 from gateway.jsontypes import JsonObject

@@ -11,6 +11,8 @@ from functools import cached_property
 from typing import Protocol
 from weakref import WeakValueDictionary
 
+from gateway.access.rbac.escalation import GUARDED, EscalationGuard
+from gateway.access.rbac.policy import GROUP as RBAC_GROUP
 from gateway.admission import chain_for
 from gateway.admission.chain import Chain, Parts
 from gateway.apply.nonconformity import nonconformity
@@ -178,8 +180,15 @@ class Endpoint:
     def chain(self) -> Chain:
         """The admission plug-ins that its writes pass."""
         settings = self.services.settings
-        parts = Parts(self.services.lookup)
+        parts = Parts(self.services.lookup, self.services.authorizer)
         return chain_for(self.resource, settings.enable_admission_plugins, settings.disable_admission_plugins, parts)
+
+    @cached_property
+    def guard(self) -> EscalationGuard | None:
+        """What keeps its writers from granting rights that they lack; None where no rights are granted."""
+        if self.resource.group != RBAC_GROUP or self.resource.resource not in GUARDED:
+            return None
+        return EscalationGuard(self.services.policy, self.services.authorizer)
 
     @cached_property
     def hooks(self) -> WriteHooks | None:

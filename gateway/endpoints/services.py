@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from gateway.access.authentication import Authenticator
 from gateway.access.authorization import Authorizer
+from gateway.access.rbac.policy import Policy
 from gateway.admission.lookup import Lookup
 from gateway.config import Settings
 from gateway.encodings.renderings import Renderings
@@ -23,6 +24,7 @@ class Services:
     settings: Settings
     authenticator: Authenticator
     authorizer: Authorizer
+    policy: Policy
     client: EtcdClient
     feed: Feed
     store: EtcdStore

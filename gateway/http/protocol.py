@@ -73,6 +73,8 @@ class Protocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(cast(asyncio.Transport, Corked(transport, self.loop)))
+        tls = transport.get_extra_info("ssl_object")
+        self._certificate: bytes = (tls.getpeercert(binary_form=True) or b"") if tls is not None else b""
         self._timer = self.loop.call_later(self._limits.head_seconds, self._head_is_late)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -224,6 +226,8 @@ class Protocol(HttpToolsProtocol):
         scope: dict[str, Any] = cast(dict[str, Any], self.scope)
         scope["method"] = self._unknown_method or self.parser.get_method().decode("ascii")
         self._unknown_method = ""
+        if self._certificate:
+            scope["client_certificate"] = self._certificate  # DER, verified by TLS
         version = self.parser.get_http_version()
         if version != "1.1":
             scope["http_version"] = version

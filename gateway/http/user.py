@@ -22,6 +22,9 @@ class User:
     uid: str = ""
     extra: Extra = ()
 
+    def __hash__(self) -> int:
+        return hash((self.name, self.groups))  # each request asks for it
+
 
 def extra_of(values: Mapping[str, Sequence[str]]) -> Extra:
     """A mapping of lists as a user's extra."""

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from gateway.access.authentication import INVALID_TOKEN, InvalidCredentials, bearer_token
+from gateway.access.authorization import Decision
+from gateway.access.rules import own_rules
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.http.request_info import RequestInfo
-from gateway.http.user import ANONYMOUS, User, extra_of
+from gateway.http.user import User, extra_of
 from gateway.jsontypes import JsonObject, dump_line
 from gateway.kinds import metadata
 from gateway.kinds.attributes import Attributes
 from gateway.subresources.answers import created_object
+from gateway.subresources.review_selectors import selector_problems
 from gateway.validation.access_review import validate_access_review
 from gateway.writing.body import read_object
 from gateway.writing.options import write_options
@@ -18,25 +22,6 @@ from gateway.writing.tracking import track_fields
 from gateway.writing.write import Write, begin
 
 AUTHORIZATION = "authorization.k8s.io"
-
-# what everybody may do who has signed in, as the ClusterRoles system:basic-user, system:discovery and
-# system:public-info-viewer have it
-_OWN_REVIEWS: list[JsonObject] = [
-    {
-        "verbs": ["create"],
-        "apiGroups": [AUTHORIZATION],
-        "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"],
-    },
-    {"verbs": ["create"], "apiGroups": ["authentication.k8s.io"], "resources": ["selfsubjectreviews"]},
-]
-_HEALTH = ["/healthz", "/livez", "/readyz", "/version", "/version/"]
-_DISCOVERY = ["/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*", *_HEALTH[2:]]
-_PUBLIC_PATHS: list[JsonObject] = [
-    {"verbs": ["get"], "nonResourceURLs": _DISCOVERY},
-    {"verbs": ["get"], "nonResourceURLs": _HEALTH},
-]
-_ALL_RESOURCES: list[JsonObject] = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
-_ALL_PATHS: list[JsonObject] = [{"verbs": ["*"], "nonResourceURLs": ["*"]}]
 
 
 async def self_subject_review(endpoint: Endpoint, request: Request) -> Response:
@@ -57,12 +42,18 @@ async def token_review(endpoint: Endpoint, request: Request) -> Response:
     token = (review.get("spec") or {}).get("token", "")
     if not token:
         raise status.bad_request("token is required for TokenReview in authentication")
-    known = [endpoint.services.settings.service_account_issuer]
-    audiences = [each for each in review["spec"].get("audiences") or known if each in known]
-    user = endpoint.services.authenticator.authenticate({b"authorization": b"Bearer " + token.encode()})
-    review["status"] = {"user": {}, "error": "invalid bearer token"}
-    if user is not None and user.name != ANONYMOUS and audiences:
-        review["status"] = {"authenticated": True, "user": _user_info(user), "audiences": audiences}
+    authenticator = endpoint.services.authenticator
+    try:
+        # as it would come in a header, with nothing behind a space
+        bearer = bearer_token(b"Bearer " + token.encode("utf-8", "surrogateescape"))
+        if bearer is None:
+            raise InvalidCredentials(INVALID_TOKEN)
+        found = await authenticator.review(bearer, review["spec"].get("audiences") or authenticator.audiences)
+    except InvalidCredentials as error:
+        review["status"] = {"user": {}, "error": str(error)}
+    else:
+        user, audiences = _user_info(found.user), list(found.audiences)
+        review["status"] = {"authenticated": True, "user": user, "audiences": audiences}
     return created_object(review, endpoint.resource)
 
 
@@ -73,13 +64,13 @@ async def subject_access_review(endpoint: Endpoint, request: Request) -> Respons
     user = User(
         spec.get("user", ""), tuple(spec.get("groups") or ()), spec.get("uid", ""), extra_of(spec.get("extra") or {})
     )
-    return _decided(endpoint, review, user)
+    return await _decided(endpoint, review, user)
 
 
 async def self_subject_access_review(endpoint: Endpoint, request: Request) -> Response:
     """Answers whether the user may do something. Raises StatusError 422."""
     review = await _read_access_review(endpoint, request)
-    return _decided(endpoint, review, request.user)
+    return await _decided(endpoint, review, request.user)
 
 
 async def self_subject_rules_review(endpoint: Endpoint, request: Request) -> Response:
@@ -88,20 +79,33 @@ async def self_subject_rules_review(endpoint: Endpoint, request: Request) -> Res
     namespace = (review.get("spec") or {}).get("namespace", "")
     if not namespace:
         raise status.bad_request("no namespace on request")
-    info = RequestInfo("get", "/", True, namespace=namespace, resource="*", group="*", version="*")
-    allowed = endpoint.services.authorizer.authorize(Attributes(request.user, info)) is None
     answer: JsonObject = {
         "kind": endpoint.resource.kind,
         "apiVersion": endpoint.resource.api_version,
         "metadata": {},
         "spec": {},
-        "status": {
-            "resourceRules": [*_ALL_RESOURCES, *_OWN_REVIEWS] if allowed else _OWN_REVIEWS,
-            "nonResourceRules": [*_ALL_PATHS, *_PUBLIC_PATHS] if allowed else _PUBLIC_PATHS,
-            "incomplete": False,
-        },
+        "status": _rules(endpoint, request.user, namespace),
     }
     return Response(201, dump_line(answer))
+
+
+def _rules(endpoint: Endpoint, user: User, namespace: str) -> JsonObject:
+    services = endpoint.services
+    status = own_rules(services.settings.authorization_mode, services.policy, user, namespace)
+    shown: JsonObject = {
+        "resourceRules": [_fields(each, _RESOURCE_RULE) for each in status.resources],
+        "nonResourceRules": [_fields(each, _PATH_RULE) for each in status.paths],
+        "incomplete": status.incomplete,
+    }
+    return shown | {"evaluationError": status.error} if status.error else shown
+
+
+_RESOURCE_RULE = ("verbs", "apiGroups", "resources", "resourceNames")
+_PATH_RULE = ("verbs", "nonResourceURLs")
+
+
+def _fields(rule: JsonObject, names: tuple[str, ...]) -> JsonObject:
+    return {name: rule[name] for name in names if rule.get(name) or name == "verbs"}
 
 
 async def _read(endpoint: Endpoint, request: Request) -> tuple[Write, JsonObject]:
@@ -123,9 +127,19 @@ async def _read_access_review(endpoint: Endpoint, request: Request) -> JsonObjec
     return review
 
 
-def _decided(endpoint: Endpoint, review: JsonObject, user: User) -> Response:
-    allowed = endpoint.services.authorizer.authorize(Attributes(user, _request(review["spec"]))) is None
-    review["status"] = {"allowed": allowed}
+async def _decided(endpoint: Endpoint, review: JsonObject, user: User) -> Response:
+    attributes = Attributes(user, _request(review["spec"]))
+    verdict = await endpoint.services.authorizer.authorize(attributes)
+    shown: JsonObject = {"allowed": verdict.allowed}
+    if verdict.decision is Decision.DENY:
+        shown["denied"] = True
+    if verdict.reason:
+        shown["reason"] = verdict.reason
+    problems = [verdict.error] if verdict.error else []
+    problems += selector_problems(review["spec"].get("resourceAttributes") or {})
+    if problems:
+        shown["evaluationError"] = "; ".join(problems)
+    review["status"] = shown
     return created_object(review, endpoint.resource)
 
 
@@ -134,8 +148,11 @@ def _request(spec: JsonObject) -> RequestInfo:
     if path is not None:
         return RequestInfo(path.get("verb", ""), path.get("path", ""))
     asked = spec.get("resourceAttributes") or {}
-    names = ("group", "version", "resource", "subresource", "namespace", "name")
-    return RequestInfo(asked.get("verb", ""), "", True, **{name: asked.get(name, "") for name in names})
+    names = ("group", "resource", "subresource", "namespace", "name")
+    version = asked.get("version") or "*"
+    return RequestInfo(
+        asked.get("verb", ""), "", True, version=version, **{name: asked.get(name, "") for name in names}
+    )
 
 
 def _user_info(user: User) -> JsonObject:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from uuid import uuid4
 
-from gateway.access.service_account_tokens import signer_of
+from gateway.access.tokens import api_audiences, signer_of
 from gateway.admission.lookup import Lookup
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
@@ -39,17 +40,23 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
         raise status.not_found("", "serviceaccounts", attributes.name)
     _check_uid(asked["metadata"], account["metadata"], attributes.name)
     track_fields(write, asked, None)
-    signer = signer_of(endpoint.services.settings)
+    settings = endpoint.services.settings
+    signer, own = signer_of(settings), api_audiences(settings)
     now = int(time.time())
-    _complete(asked, account["metadata"], now, signer.issuer)
+    _complete(asked, account["metadata"], now, own)
     errors = _errors(asked["spec"])
     if errors:
         raise status.invalid(GROUP, "TokenRequest", "", errors)
     await validate(write, Operation.CREATE, asked, None)
     spec = asked["spec"]
+    _shorten(spec, int(settings.service_account_max_token_expiration), attributes)
     bound = await _bound(spec.get("boundObjectRef"), attributes, lookup)
     seconds = spec["expirationSeconds"]
     claims = _claims(account["metadata"], bound, spec["audiences"], seconds, now, signer.issuer)
+    own_pod = "pod" in bound and seconds == WARN_AFTER_SECONDS and set(spec["audiences"]) <= set(own)
+    if own_pod and settings.service_account_extend_token_expiration:
+        claims["kubernetes.io"]["warnafter"] = claims["exp"]
+        claims["exp"] = now + EXTENDED_SECONDS
     asked["status"] = {"token": signer.sign(claims), "expirationTimestamp": time_text(now + seconds)}
     return created_object(asked, resource)
 
@@ -69,12 +76,20 @@ def _check_uid(meta: JsonObject, account: JsonObject, name: str) -> None:
         raise status.conflict(GROUP, "TokenRequest", name, cause)
 
 
-def _complete(asked: JsonObject, account: JsonObject, now: int, issuer: str) -> None:
+def _complete(asked: JsonObject, account: JsonObject, now: int, audiences: Sequence[str]) -> None:
     meta, spec = asked["metadata"], asked.setdefault("spec", {})
     meta.update(name=account["name"], namespace=account["namespace"], uid=account["uid"])
     meta["creationTimestamp"] = time_text(now)
     if not spec.get("audiences"):
-        spec["audiences"] = [issuer]
+        spec["audiences"] = list(audiences)
+
+
+def _shorten(spec: JsonObject, most: int, attributes: Attributes) -> None:
+    """Nobody gets a token that lives longer than the server allows."""
+    seconds = spec["expirationSeconds"]
+    if most and seconds > most:
+        attributes.warnings.append(f"requested expiration of {seconds} seconds shortened to {most} seconds")
+        spec["expirationSeconds"] = most
 
 
 def _errors(spec: JsonObject) -> list[FieldError]:
@@ -130,13 +145,9 @@ def _claims(
         "serviceaccount": {"name": name, "uid": account["uid"]},
         **bound,
     }
-    expires = now + seconds
-    if "pod" in bound and seconds == WARN_AFTER_SECONDS and audiences == [issuer]:
-        private["warnafter"] = expires
-        expires = now + EXTENDED_SECONDS
     return {
         "aud": audiences,
-        "exp": expires,
+        "exp": now + seconds,
         "iat": now,
         "iss": issuer,
         "jti": str(uuid4()),

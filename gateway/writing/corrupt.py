@@ -7,11 +7,8 @@ plug-ins are not asked: there is no object.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from gateway.access.authorization import forbidden
+from gateway.access.authorization import require, with_verb
 from gateway.http.status import invalid
-from gateway.kinds.attributes import Attributes
 from gateway.validation import field
 from gateway.writing.options import META_GROUP, UNSAFE_DELETE, DeleteOptions
 from gateway.writing.write import Write
@@ -32,10 +29,7 @@ async def delete_corrupt(write: Write, options: DeleteOptions) -> bool:
     if current is None or not current.corrupt:
         return False
     _validate(options)
-    asked = Attributes(attributes.user, replace(attributes.info, verb=VERB))
-    reason = write.endpoint.services.authorizer.authorize(asked)
-    if reason is not None:
-        raise forbidden(asked, reason)
+    await require(write.endpoint.services.authorizer, with_verb(attributes, VERB))
 
     async def remove(current: StoredObject | None) -> Decision:
         return Delete() if current is not None and current.corrupt else KEEP

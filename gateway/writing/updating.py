@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from gateway.access.authorization import forbidden
+from gateway.access.authorization import require, with_verb
 from gateway.apply import keep_timestamps
 from gateway.http import status
 from gateway.jsontypes import JsonObject
 from gateway.kinds import metadata
-from gateway.kinds.attributes import Attributes, Operation
+from gateway.kinds.attributes import Operation
 from gateway.validation.names import name_is_path_segment
 from gateway.validation.objectmeta import validate_object_meta, validate_object_meta_update
 from gateway.writing.allocating import Allocating
@@ -117,7 +117,8 @@ class _Update:
         metadata.fill_system_fields(meta, attributes.now)
         async with Allocating(write.endpoint.hooks, attributes, obj, None) as allocating:
             await prepare_new(write, obj)
-            _authorize_create(write)
+            # who creates by an update or an apply must be allowed to create too
+            await require(write.endpoint.services.authorizer, with_verb(attributes, "create"))
             value = await encoded(write, obj)
             shown = Written(value, 0, created=True)
             if write.options.dry_run:
@@ -168,11 +169,3 @@ def _prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None:
     if strategy.canonicalize is not None:
         strategy.canonicalize(obj)
     keep_timestamps(obj, old)
-
-
-def _authorize_create(write: Write) -> None:
-    """Who creates by an update or an apply must be allowed to create too. Raises StatusError 403."""
-    attributes = Attributes(write.attributes.user, replace(write.attributes.info, verb="create"))
-    reason = write.endpoint.services.authorizer.authorize(attributes)
-    if reason is not None:
-        raise forbidden(attributes, reason)

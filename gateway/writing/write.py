@@ -118,6 +118,9 @@ async def mutate(
     attributes = write.attributes
     attributes.operation, attributes.obj, attributes.old = operation, obj, old
     await write.endpoint.chain.mutate(attributes)
+    guard = write.endpoint.guard
+    if guard is not None and operation is not Operation.DELETE:
+        await guard.check(attributes)
     return attributes.obj
 
 

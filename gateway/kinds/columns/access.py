@@ -77,7 +77,8 @@ def _pod_certificate(obj: JsonObject) -> list[Cell]:
 
 
 def _bindings(kind: str) -> Columns:
-    subjects = (wide("Users"), wide("Groups"), wide("ServiceAccounts"))
+    where = f"in the {kind[0].lower()}{kind[1:]}"
+    subjects = [wide(name)._replace(description=f"{name} {where}") for name in ("Users", "Groups", "ServiceAccounts")]
     return Columns((NAME, column("Role", f"rbac.v1.{kind}.roleRef"), AGE, *subjects), _binding)
 
 

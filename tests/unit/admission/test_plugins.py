@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gateway.access.authorization import AlwaysAllow
 from gateway.admission import PLUGINS, chain_for
 from gateway.admission.chain import Parts
 from gateway.admission.default_class import newest_default
@@ -20,7 +21,7 @@ from tests.unit.verbs.fake_store import FakeStore
 
 PODS = "/api/v1/namespaces/default/pods"
 RESOURCES = builtin_registry().resources
-PARTS = Parts(Lookup(FakeStore(), "/registry"))
+PARTS = Parts(Lookup(FakeStore(), "/registry"), AlwaysAllow())
 
 
 @pytest.fixture

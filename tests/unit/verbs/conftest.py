@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from gateway.access.authorization import AuthenticatedOnly
+from gateway.access.authorization import AlwaysAllow, require
+from gateway.access.rbac.policy import Policy
 from gateway.admission.lookup import Lookup
 from gateway.config import Settings
 from gateway.endpoints.table import Endpoints
@@ -15,6 +16,7 @@ from gateway.http.exchange import Request
 from gateway.http.request_info import request_info
 from gateway.http.user import User
 from gateway.jsontypes import dumps, loads
+from gateway.kinds.attributes import Attributes
 from gateway.kinds.builtin import builtin_registry
 from gateway.verbs import verb_for
 from tests.unit.verbs.fake_store import FakeStore
@@ -28,6 +30,9 @@ NAMESPACE = {
 }
 
 
+ADMIN = User("admin", ("system:masters", "system:authenticated"))
+
+
 class Api:
     """Sends requests to the verbs of a gateway in memory."""
 
@@ -39,7 +44,8 @@ class Api:
         services: Any = SimpleNamespace(
             settings=settings,
             store=store,
-            authorizer=AuthenticatedOnly(),
+            authorizer=AlwaysAllow(),
+            policy=Policy(),
             lookup=Lookup(store, settings.etcd_prefix),
         )
         self.endpoints = Endpoints(registry, services)
@@ -47,9 +53,15 @@ class Api:
         self.store._put(b"/registry/namespaces/default", dumps(NAMESPACE))
 
     async def send(
-        self, method: str, path: str, body: Any = None, content_type: str = "application/json", query: str = ""
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        content_type: str = "application/json",
+        query: str = "",
+        user: User = ADMIN,
     ) -> tuple[int, Any]:
-        """The status and the decoded body; raises StatusError."""
+        """The status and the decoded body; raises StatusError. Whether the user may do it is asked too."""
         data = body if isinstance(body, bytes) else b"" if body is None else dumps(body)
 
         async def receive() -> dict[str, Any]:
@@ -57,7 +69,8 @@ class Api:
 
         request = Request(method, path, query.encode(), {b"content-type": content_type.encode()}, receive)
         request.info = info = request_info(method, path, request.query)
-        request.user = User("admin", ("system:masters", "system:authenticated"))
+        request.user = user
+        await require(self.endpoints.services.authorizer, Attributes(user, info))
         endpoint = self.endpoints.of(info.group, info.version, info.resource, info.subresource)
         response = await verb_for(info.verb, endpoint.resource)(endpoint, request)
         self.warnings = request.warnings

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gateway.access.authorization import ALLOWED, NO_OPINION, Verdict
 from gateway.http.failures import as_status
 from gateway.http.status import StatusError
 from gateway.kinds.attributes import Attributes
@@ -78,8 +79,11 @@ async def test_no_other_option_goes_with_it(corrupt: Api, options: dict[str, Any
 
 async def test_not_everybody_may(corrupt: Api) -> None:
     class Nobody:
-        def authorize(self, attributes: Attributes) -> str | None:
-            return "no" if attributes.info.verb == "unsafe-delete-ignore-read-errors" else None
+        def known(self, attributes: Attributes) -> Verdict | None:
+            return None
+
+        async def authorize(self, attributes: Attributes) -> Verdict:
+            return NO_OPINION if attributes.info.verb == "unsafe-delete-ignore-read-errors" else ALLOWED
 
     corrupt.endpoints.services.authorizer = Nobody()
     with pytest.raises(StatusError) as refused:

@@ -1,0 +1,64 @@
+"""Bootstrap tokens: secrets of kube-system that let a node join ("Authenticating with Bootstrap Tokens")."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from hmac import compare_digest
+
+from gateway.access.authentication import Authenticated
+from gateway.access.service_account_tokens import Objects
+from gateway.http.user import User
+from gateway.jsontypes import JsonObject
+
+_TOKEN = re.compile(r"([a-z0-9]{6})\.([a-z0-9]{16})", re.ASCII)
+_GROUP = re.compile(r"system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]", re.ASCII)
+_TYPE = "bootstrap.kubernetes.io/token"
+_EVERYBODY = "system:bootstrappers"
+
+
+class BootstrapTokens:
+    """Authenticates by `ID.SECRET`, where the secret bootstrap-token-ID in kube-system says so."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+
+    async def authenticate(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
+        """The bootstrap user; None for what is no bootstrap token that holds."""
+        parts = _TOKEN.fullmatch(token)
+        if parts is None:
+            return None
+        identity, wanted = parts.groups()
+        secret = await self._objects.get("secrets", "kube-system", f"bootstrap-token-{identity}")
+        if secret is None or secret.get("type") != _TYPE or secret["metadata"].get("deletionTimestamp"):
+            return None
+        data = _data(secret)
+        sound = compare_digest(data.get("token-secret", "").encode(), wanted.encode())
+        sound = sound and data.get("token-id") == identity and data.get("usage-bootstrap-authentication") == "true"
+        groups = _groups(data.get("auth-extra-groups", ""))
+        if not sound or groups is None or _has_expired(data.get("expiration", "")):
+            return None
+        return Authenticated(User(f"system:bootstrap:{identity}", groups), tuple(audiences))
+
+
+def _data(secret: JsonObject) -> dict[str, str]:
+    return {key: b64decode(value or "").decode("utf-8", "replace") for key, value in (secret.get("data") or {}).items()}
+
+
+def _groups(text: str) -> tuple[str, ...] | None:
+    """The groups of the token; None when one of them may not be named."""
+    named = sorted({each for each in text.split(",") if each})
+    if not all(map(_GROUP.fullmatch, named)):
+        return None
+    return tuple(sorted({_EVERYBODY, *named}))
+
+
+def _has_expired(text: str) -> bool:
+    if not text:
+        return False
+    try:
+        return datetime.fromisoformat(text) <= datetime.now(UTC)
+    except (ValueError, TypeError):
+        return True

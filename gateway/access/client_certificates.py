@@ -1,0 +1,174 @@
+"""Users by client certificates, and by the headers of a proxy that shows one ("Authenticating", "X509 client
+certificates" and "Authenticating Proxy").
+
+TLS has verified that a certificate is of one of the authorities; here it is told apart which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gateway.access.authentication import Headers, InvalidCredentials
+from gateway.config import Settings
+from gateway.http.escapes import unescaped, valid_escapes
+from gateway.http.user import User, extra_of
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate
+
+CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
+_UID = "1.3.6.1.4.1.57683.2"
+
+
+class Authorities:
+    """The certificates of a CA file. Raises OSError, and ValueError for one that has none."""
+
+    def __init__(self, path: Path, *, alone: bool) -> None:
+        """`alone` says that TLS trusts nobody else: what it has verified is of these."""
+        from cryptography.x509 import load_pem_x509_certificates
+
+        self._certificates = load_pem_x509_certificates(path.read_bytes())
+        self._alone = alone
+        self.vouch_for = lru_cache(1024)(self._vouch_for)
+
+    def _vouch_for(self, der: bytes) -> bool:
+        """Whether a certificate that TLS has verified is one of theirs."""
+        return self._alone or any(_has_issued(each, der) for each in self._certificates)
+
+
+class ClientCertificates:
+    """The common name is the user, the organizations are the groups."""
+
+    def __init__(self, authorities: Authorities) -> None:
+        self._authorities = authorities
+
+    def authenticate(self, certificate: bytes, headers: Headers) -> User | None:
+        """The certificate's user; None for one without a common name. Raises InvalidCredentials."""
+        if not self._authorities.vouch_for(certificate):
+            raise InvalidCredentials("x509: certificate signed by unknown authority")
+        return _user_of(certificate)
+
+
+class FrontProxy:
+    """The user that a proxy names in headers, for proxies with a certificate of their own authority."""
+
+    def __init__(
+        self,
+        authorities: Authorities,
+        *,
+        names: Sequence[str],
+        uids: Sequence[str],
+        groups: Sequence[str],
+        prefixes: Sequence[str],
+        allowed: Sequence[str],
+    ) -> None:
+        """Header names are those of the --requestheader flags; `allowed` common names, any where there are none."""
+        self._authorities, self._allowed = authorities, frozenset(allowed)
+        self._names, self._uids, self._groups = _lower(names), _lower(uids), _lower(groups)
+        self._prefixes = _lower(prefixes)
+
+    def authenticate(self, certificate: bytes, headers: Headers) -> User | None:
+        """The user that the headers name; None where they name none. Raises InvalidCredentials."""
+        if not self._authorities.vouch_for(certificate):
+            raise InvalidCredentials("x509: certificate signed by unknown authority")
+        name = _common_name(certificate)
+        if self._allowed and name not in self._allowed:
+            raise InvalidCredentials(f"x509: subject with cn={name} is not in the allowed list")
+        user = _first(headers, self._names)
+        if not user:
+            return None
+        groups = tuple(value for each in self._groups for value in _all(headers, each) if value)
+        return User(user, groups, _first(headers, self._uids), extra_of(self._extra(headers)))
+
+    def _extra(self, headers: Headers) -> dict[str, list[str]]:
+        extra: dict[str, list[str]] = {}
+        for prefix in self._prefixes:
+            for header, value in headers:
+                if header.startswith(prefix):
+                    encoded = header[len(prefix) :]
+                    key = unescaped(encoded) if valid_escapes(encoded) else encoded.decode("utf-8", "replace")
+                    extra.setdefault(key, []).append(value.decode("utf-8", "replace"))
+        return extra
+
+
+def certificate_authenticators(settings: Settings) -> list[ClientCertificates | FrontProxy]:
+    """Those that the settings ask for, in kube-apiserver's order. Raises OSError, ValueError."""
+    found: list[ClientCertificates | FrontProxy] = []
+    proxies, clients = settings.requestheader_client_ca_file, settings.client_ca_file
+    alone = proxies is None or clients is None or proxies == clients
+    if proxies is not None:
+        found.append(
+            FrontProxy(
+                Authorities(proxies, alone=alone),
+                names=settings.requestheader_username_headers,
+                uids=settings.requestheader_uid_headers,
+                groups=settings.requestheader_group_headers,
+                prefixes=settings.requestheader_extra_headers_prefix,
+                allowed=settings.requestheader_allowed_names,
+            )
+        )
+    if clients is not None:
+        found.append(ClientCertificates(Authorities(clients, alone=alone)))
+    return found
+
+
+def _has_issued(authority: Certificate, der: bytes) -> bool:
+    try:
+        _parsed(der).verify_directly_issued_by(authority)
+    except Exception:  # whatever kind of key or signature it is that does not fit
+        return False
+    return True
+
+
+def _parsed(der: bytes) -> Certificate:
+    from cryptography.x509 import load_der_x509_certificate
+
+    return load_der_x509_certificate(der)
+
+
+def _attributes(der: bytes, dotted: str) -> list[str]:
+    from cryptography.x509 import ObjectIdentifier
+
+    found = _parsed(der).subject.get_attributes_for_oid(ObjectIdentifier(dotted))
+    return [each.value if isinstance(each.value, str) else each.value.decode("utf-8", "replace") for each in found]
+
+
+@lru_cache(1024)
+def _common_name(der: bytes) -> str:
+    names = _attributes(der, "2.5.4.3")
+    return names[-1] if names else ""
+
+
+@lru_cache(1024)
+def _user_of(der: bytes) -> User | None:
+    name = _common_name(der)
+    if not name:
+        return None
+    uids = _attributes(der, _UID)
+    if len(uids) > 1:
+        raise InvalidCredentials(f"expected 1 UID, but found multiple: {uids}")
+    if uids == [""]:
+        raise InvalidCredentials("UID cannot be an empty string")
+    identity = f"X509SHA256={sha256(der).hexdigest()}"
+    groups = tuple(_attributes(der, "2.5.4.10"))
+    return User(name, groups, uids[0] if uids else "", ((CREDENTIAL_ID, (identity,)),))
+
+
+def _lower(names: Sequence[str]) -> tuple[bytes, ...]:
+    return tuple(name.strip().lower().encode() for name in names)
+
+
+def _all(headers: Headers, name: bytes) -> list[str]:
+    return [value.decode("utf-8", "replace") for header, value in headers if header == name]
+
+
+def _first(headers: Headers, names: Sequence[bytes]) -> str:
+    for name in names:
+        values = _all(headers, name)
+        if values and values[0]:
+            return values[0]
+    return ""

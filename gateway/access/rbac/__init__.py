@@ -1,0 +1,1 @@
+"""Role based access control (Kubernetes, "Using RBAC Authorization")."""

@@ -1,0 +1,72 @@
+"""Decisions by roles and bindings, remembered until one of them changes."""
+
+from __future__ import annotations
+
+from gateway.access.authorization import NO_OPINION, Decision, Verdict
+from gateway.access.rbac.policy import Policy, aggregated
+from gateway.kinds.attributes import Attributes
+
+_MOST_REMEMBERED = 8192
+_MEMORABLE = 4096  # characters of a question that is remembered
+
+_Question = tuple[object, ...]
+
+
+class RBAC:
+    """Allows what some rule of a role allows that the user is bound to; has no opinion on the rest."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._decided: dict[_Question, Verdict] = {}
+        policy.on_change(self._decided.clear)
+
+    def known(self, attributes: Attributes) -> Verdict | None:
+        """The verdict, if it is remembered."""
+        return self._decided.get(_question(attributes))
+
+    async def authorize(self, attributes: Attributes) -> Verdict:
+        """The verdict on a request, with the binding that allows it as the reason."""
+        return self.decide(attributes)
+
+    def decide(self, attributes: Attributes) -> Verdict:
+        """The same without waiting."""
+        question = _question(attributes)
+        verdict = self._decided.get(question)
+        if verdict is None:
+            verdict = self._decide(attributes)
+            if _size(attributes) <= _MEMORABLE:
+                if len(self._decided) >= _MOST_REMEMBERED:
+                    self._decided.clear()
+                self._decided[question] = verdict
+        return verdict
+
+    def _decide(self, attributes: Attributes) -> Verdict:
+        user, info, policy = attributes.user, attributes.info, self._policy
+        combined = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
+        errors: dict[str, None] = {}
+        for named, role in policy.granted(user, info.namespace):
+            rules = policy.rules(role)
+            if rules is None:
+                errors[role.missing()] = None
+                continue
+            for rule in rules:
+                if rule.allows(info, combined):
+                    binding = next(iter(named.values()))
+                    return Verdict(Decision.ALLOW, f"RBAC: allowed by {binding.grants(user)}")
+        return Verdict(Decision.NO_OPINION, f"RBAC: {aggregated(list(errors))}") if errors else NO_OPINION
+
+
+def _question(attributes: Attributes) -> _Question:
+    user, info = attributes.user, attributes.info
+    if info.is_resource:
+        return user, info.verb, info.resource, info.namespace, info.name, info.subresource, info.group
+    return user, info.verb, info.path
+
+
+def _size(attributes: Attributes) -> int:
+    user, info = attributes.user, attributes.info
+    texts = [user.name, user.uid, *user.groups, info.verb, info.path, info.group, info.resource, info.subresource]
+    texts += [info.namespace, info.name]
+    for key, values in user.extra:
+        texts += (key, *values)
+    return sum(map(len, texts)) + 8 * len(texts)

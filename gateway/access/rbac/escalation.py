@@ -1,0 +1,107 @@
+"""Nobody grants rights that they do not have: what is checked before roles and bindings are written.
+
+As kube-apiserver's `registry/rbac` policy-based storages ("Using RBAC Authorization", "Privilege escalation prevention
+and bootstrapping"). Every write of a role or binding passes here, whichever verb it comes by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gateway.access.authorization import Authorizer, asked_of_resource
+from gateway.access.rbac.policy import GROUP, Policy, aggregated, role_ref
+from gateway.access.rbac.rules import FULL_AUTHORITY, Rule, TooManyRights, compile_rules, described, quoted, uncovered
+from gateway.http import status
+from gateway.http.status import StatusError
+from gateway.http.user import MASTERS_GROUP
+from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
+from gateway.validation.field import go_quote
+
+ROLES = frozenset({"roles", "clusterroles"})
+GUARDED = ROLES | {"rolebindings", "clusterrolebindings"}
+_RESOURCES = {"Role": "roles", "ClusterRole": "clusterroles"}
+_COLLECTORS = ("ownerReferences", "finalizers", "selfLink", "managedFields")
+
+
+class EscalationGuard:
+    """Looks at one resource's writes."""
+
+    def __init__(self, policy: Policy, authorizer: Authorizer) -> None:
+        self._policy, self._authorizer = policy, authorizer
+
+    async def check(self, attributes: Attributes) -> None:
+        """Raises StatusError 403 for a write (`attributes.obj`, `attributes.old`) that grants what its user lacks,
+        404 for a binding to a role that is not there.
+        """
+        obj, old = attributes.obj, attributes.old
+        if obj is None or MASTERS_GROUP in attributes.user.groups:
+            return
+        is_role = attributes.resource.resource in ROLES
+        if is_role and await self._may(attributes, "escalate", attributes.info.resource, attributes.info.name):
+            return
+        if old is not None and _only_collected(obj, old):
+            return
+        if is_role:
+            self._check_role(attributes, obj, old or {})
+        else:
+            await self._check_binding(attributes, obj)
+
+    async def _may(self, attributes: Attributes, verb: str, resource: str, name: str) -> bool:
+        info = attributes.info
+        asked = asked_of_resource(attributes.user, verb, GROUP, resource, name, namespace=info.namespace)
+        return (await self._authorizer.authorize(asked)).allowed
+
+    def _check_role(self, attributes: Attributes, obj: JsonObject, old: JsonObject) -> None:
+        self._check_rights(attributes, obj, compile_rules(obj.get("rules")))
+        if (_aggregates(obj) or _aggregates(old)) and self._lacking(attributes, FULL_AUTHORITY):
+            raise _refused(attributes, obj, "must have cluster-admin privileges to use the aggregationRule")
+
+    async def _check_binding(self, attributes: Attributes, obj: JsonObject) -> None:
+        role = role_ref(obj, attributes.info.namespace)
+        if role.kind not in _RESOURCES or obj["roleRef"].get("apiGroup") != GROUP:
+            return  # validation, which comes next, refuses it
+        if await self._may(attributes, "bind", _RESOURCES[role.kind], role.name):
+            return
+        rules = self._policy.rules(role)
+        if rules is None:
+            resource = attributes.resource
+            raise status.not_found(resource.group, resource.resource, role.name)
+        self._check_rights(attributes, obj, rules)
+
+    def _check_rights(self, attributes: Attributes, obj: JsonObject, wanted: Sequence[Rule]) -> None:
+        user = attributes.user
+        intro = f"user {go_quote(user.name)} (groups={quoted(user.groups)}) is attempting to grant RBAC permissions"
+        try:
+            missing = self._lacking(attributes, wanted)
+        except TooManyRights:
+            raise _refused(attributes, obj, f"{intro} of more combinations than can be checked") from None
+        if not missing:
+            return
+        text = f"{intro} not currently held:\n" + "\n".join(described(missing))
+        _, absent = self._policy.rules_for(user, attributes.info.namespace)
+        errors = [role.missing(plural=True) for role in absent]
+        raise _refused(attributes, obj, f"{text}; resolution errors: [{aggregated(errors)}]" if errors else text)
+
+    def _lacking(self, attributes: Attributes, wanted: Sequence[Rule]) -> list[JsonObject]:
+        owned, _ = self._policy.rules_for(attributes.user, attributes.info.namespace)
+        return uncovered(list(dict.fromkeys(owned)), wanted)
+
+
+def _aggregates(role: JsonObject) -> bool:
+    return bool((role.get("aggregationRule") or {}).get("clusterRoleSelectors"))
+
+
+def _refused(attributes: Attributes, obj: JsonObject, cause: str) -> StatusError:
+    resource = attributes.resource
+    return status.forbidden(resource.group, resource.resource, obj["metadata"].get("name", ""), cause)
+
+
+def _only_collected(obj: JsonObject, old: JsonObject) -> bool:
+    """Whether nothing changes but what a garbage collector needs in order to delete the object."""
+    return _without_collectors(obj) == _without_collectors(old)
+
+
+def _without_collectors(obj: JsonObject) -> JsonObject:
+    meta = {key: value for key, value in obj["metadata"].items() if key not in _COLLECTORS}
+    return {**obj, "metadata": meta}

@@ -1,0 +1,209 @@
+"""The roles and bindings that are in force, kept up to date from the watch cache, and who is granted what by them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from gateway.access.rbac.rules import Rule, compile_rules
+from gateway.http import status
+from gateway.http.user import User
+from gateway.jsontypes import JsonObject
+from gateway.validation.field import go_quote
+from storage.cache import ResourceCache, WatchCache
+from storage.entry import ChangeType, Entry
+from storage.tap import Batch, State, listen
+
+GROUP = "rbac.authorization.k8s.io"
+SERVICE_ACCOUNT = "system:serviceaccount:"
+
+_Subject = tuple[bool, str]  # whether it is a group, and its name
+_Key = tuple[str, str]  # namespace, name
+
+
+class Kind(Enum):
+    """The resources that the policy is made of, by their plurals."""
+
+    ROLE = "roles"
+    CLUSTER_ROLE = "clusterroles"
+    BINDING = "rolebindings"
+    CLUSTER_BINDING = "clusterrolebindings"
+
+
+@dataclass(frozen=True, slots=True)
+class RoleRef:
+    """The role that a binding names; `namespace` is "" for a cluster role."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    def missing(self, plural: bool = False) -> str:
+        """What is said of a role that is not there; kube-apiserver's store names resources, its cache kinds."""
+        return status.not_found(GROUP, self.kind.lower() + "s" * plural, self.name).message
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A binding: the role, and its subjects in order, each with what it is called in a decision's reason."""
+
+    namespace: str
+    name: str
+    role: RoleRef
+    subjects: tuple[tuple[_Subject, str], ...]
+
+    def grants(self, user: User) -> str:
+        """Why a user has the role's rights, for one that has them."""
+        for (is_group, name), text in self.subjects:
+            if name in user.groups if is_group else name == user.name:
+                what = f"RoleBinding {go_quote(f'{self.name}/{self.namespace}')}" if self.namespace else ""
+                what = what or f"ClusterRoleBinding {go_quote(self.name)}"
+                return f"{what} of {self.role.kind} {go_quote(self.role.name)} to {text}"
+        return ""
+
+
+class Policy:
+    """All roles and bindings. `changed` is called after each change: what was decided before is void then.
+
+    Bindings are found by namespace and subject, so that a decision looks at nobody else's.
+    """
+
+    def __init__(self) -> None:
+        self._roles: dict[_Key, tuple[Rule, ...]] = {}
+        self._bindings: dict[_Key, Binding] = {}
+        self._granted: dict[tuple[str, _Subject], dict[RoleRef, dict[str, Binding]]] = {}
+        self._listeners: list[Callable[[], None]] = []
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Calls `listener` whenever a role or binding has changed."""
+        self._listeners.append(listener)
+
+    def follow(self, cache: WatchCache, resources: Mapping[Kind, ResourceCache]) -> Callable[[], None]:
+        """Keeps itself up to date from caches, in the turn in which they change; gives what ends it."""
+        kinds = {resource: kind for kind, resource in resources.items()}
+
+        def tell(batch: Batch) -> None:
+            if isinstance(batch, State):
+                self._roles.clear()
+                self._bindings.clear()
+                self._granted.clear()
+                for resource, entries in batch.entries.items():
+                    for entry in entries:
+                        self._put(kinds[resource], entry)
+            else:
+                for told in batch.told:
+                    if told.change.type is ChangeType.DELETED:
+                        self._drop(kinds[told.resource], told.change.entry)
+                    else:
+                        self._put(kinds[told.resource], told.change.entry)
+            for listener in self._listeners:
+                listener()
+
+        return listen(cache, list(resources.values()), tell)
+
+    def put(self, kind: Kind, obj: JsonObject) -> None:
+        """Takes a role or binding, in place of the one of its name."""
+        meta = obj["metadata"]
+        key = (meta.get("namespace", ""), meta["name"])
+        if kind in (Kind.ROLE, Kind.CLUSTER_ROLE):
+            self._roles[key] = compile_rules(obj.get("rules"))
+            return
+        self._unbind(key)
+        binding = _binding(key, obj)
+        self._bindings[key] = binding
+        for subject, _ in binding.subjects:
+            named = self._granted.setdefault((key[0], subject), {}).setdefault(binding.role, {})
+            named[binding.name] = binding
+
+    def drop(self, kind: Kind, namespace: str, name: str) -> None:
+        """Forgets a role or binding."""
+        if kind in (Kind.ROLE, Kind.CLUSTER_ROLE):
+            self._roles.pop((namespace, name), None)
+        else:
+            self._unbind((namespace, name))
+
+    def _put(self, kind: Kind, entry: Entry) -> None:
+        self.put(kind, entry.parsed())
+
+    def _drop(self, kind: Kind, entry: Entry) -> None:
+        meta = entry.parsed()["metadata"]
+        self.drop(kind, meta.get("namespace", ""), meta["name"])
+
+    def _unbind(self, key: _Key) -> None:
+        binding = self._bindings.pop(key, None)
+        if binding is None:
+            return
+        for subject, _ in binding.subjects:
+            place = (key[0], subject)
+            by_role = self._granted.get(place, {})
+            named = by_role.get(binding.role)
+            if named is None:
+                continue  # the subject was named twice
+            named.pop(binding.name, None)
+            if not named:
+                del by_role[binding.role]
+            if not by_role:
+                del self._granted[place]
+
+    def rules(self, role: RoleRef) -> tuple[Rule, ...] | None:
+        """The rules of a role; None for one that is not there."""
+        return self._roles.get((role.namespace, role.name))
+
+    def granted(self, user: User, namespace: str) -> Iterator[tuple[dict[str, Binding], RoleRef]]:
+        """The roles that a user has cluster-wide, then those of the namespace, each with the bindings (at least one)
+        that one of the user's names has it by.
+        """
+        subjects: list[_Subject] = [(False, user.name)]
+        subjects += [(True, group) for group in user.groups]
+        for scope in ("", namespace) if namespace else ("",):
+            for subject in subjects:
+                for role, named in self._granted.get((scope, subject), {}).items():
+                    yield named, role
+
+    def rules_for(self, user: User, namespace: str) -> tuple[list[Rule], list[RoleRef]]:
+        """All rules that apply to a user in a namespace, once for each binding, and roles that are not there."""
+        found: list[Rule] = []
+        missing: list[RoleRef] = []
+        seen: set[_Key] = set()
+        for named, role in self.granted(user, namespace):
+            new = {(each.namespace, each.name) for each in named.values()} - seen
+            if not new:
+                continue
+            seen |= new
+            rules = self.rules(role)
+            if rules is None:
+                missing.append(role)
+            else:
+                found += rules * len(new)
+        return found, list(dict.fromkeys(missing))
+
+
+def role_ref(binding: JsonObject, namespace: str) -> RoleRef:
+    """The role that a binding in a namespace ("" for a cluster role binding) names."""
+    ref = binding.get("roleRef") or {}
+    kind = ref.get("kind", "")
+    return RoleRef(kind, namespace if kind == "Role" else "", ref.get("name", ""))
+
+
+def aggregated(errors: list[str]) -> str:
+    """Several errors as one text, as apimachinery's aggregate has it."""
+    return errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
+
+
+def _binding(key: _Key, obj: JsonObject) -> Binding:
+    namespace, name = key
+    subjects = []
+    for subject in obj.get("subjects") or ():
+        kind, who = subject.get("kind", ""), subject.get("name", "")
+        match kind:
+            case "User":
+                subjects.append(((False, who), f"User {go_quote(who)}"))
+            case "Group":
+                subjects.append(((True, who), f"Group {go_quote(who)}"))
+            case "ServiceAccount":
+                home = subject.get("namespace") or namespace
+                if home:
+                    shown = f"ServiceAccount {go_quote(f'{who}/{home}')}"
+                    subjects.append(((False, f"{SERVICE_ACCOUNT}{home}:{who}"), shown))
+    return Binding(namespace, name, role_ref(obj, namespace), tuple(subjects))

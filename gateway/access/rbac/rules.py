@@ -1,0 +1,197 @@
+"""One policy rule, compiled: what it allows, and what of other rules it covers.
+
+As `rbac.authorization.k8s.io/v1` PolicyRule, and the comparison of rules of component-helpers'
+`auth/rbac/validation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from gateway.http.request_info import RequestInfo
+from gateway.jsontypes import JsonObject
+from gateway.validation.field import go_quote
+
+ALL = "*"
+MOST_COMPARISONS = 1_000_000  # of what one write grants with what its user has: about 100 ms
+
+_SHOWN = (
+    ("APIGroups", "apiGroups"),
+    ("Resources", "resources"),
+    ("NonResourceURLs", "nonResourceURLs"),
+    ("ResourceNames", "resourceNames"),
+    ("Verbs", "verbs"),
+)
+NOTHING: frozenset[str] = frozenset()
+
+
+class TooManyRights(Exception):
+    """Rules that combine to more rights than can be compared one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A policy rule. `any_verb` and the like tell a "*"; `prefixes` are the URLs that end in one, without it."""
+
+    spec: JsonObject = field(compare=False)
+    verbs: frozenset[str]
+    groups: frozenset[str]
+    resources: frozenset[str]
+    names: frozenset[str]
+    urls: frozenset[str]
+    prefixes: tuple[str, ...]
+    any_verb: bool
+    any_group: bool
+    any_resource: bool
+
+    def allows(self, info: RequestInfo, combined: str) -> bool:
+        """Whether it allows a request; `combined` is its "resource/subresource", or the resource alone."""
+        if not (self.any_verb or info.verb in self.verbs):
+            return False
+        if not info.is_resource:
+            return info.path in self.urls or (bool(self.prefixes) and info.path.startswith(self.prefixes))
+        return (
+            (self.any_group or info.group in self.groups)
+            and (
+                self.any_resource
+                or combined in self.resources
+                or (bool(info.subresource) and f"*/{info.subresource}" in self.resources)
+            )
+            and (not self.names or info.name in self.names)
+        )
+
+    def covers_verb(self, verb: str) -> bool:
+        return self.any_verb or verb in self.verbs
+
+    def covers_group(self, group: str) -> bool:
+        return self.any_group or group in self.groups
+
+    def covers_resource(self, resource: str) -> bool:
+        """Whether it covers a resource, or one subresource, of a rule."""
+        if self.any_resource or resource in self.resources:
+            return True
+        _, slash, subresource = resource.partition("/")
+        return bool(slash) and f"*/{subresource}" in self.resources
+
+    def covers_name(self, name: str) -> bool:
+        """Whether it covers an object's name; "" stands for all of them."""
+        return not self.names or (bool(name) and name in self.names)
+
+    def covers_url(self, url: str) -> bool:
+        return url in self.urls or (bool(self.prefixes) and url.startswith(self.prefixes))
+
+
+def compile_rule(spec: JsonObject) -> Rule:
+    """The rule of its JSON."""
+    verbs, groups = frozenset(spec.get("verbs") or ()), frozenset(spec.get("apiGroups") or ())
+    resources, urls = frozenset(spec.get("resources") or ()), frozenset(spec.get("nonResourceURLs") or ())
+    return Rule(
+        spec=spec,
+        verbs=verbs,
+        groups=groups,
+        resources=resources,
+        names=frozenset(spec.get("resourceNames") or ()),
+        urls=urls,
+        prefixes=tuple(url.rstrip(ALL) for url in sorted(urls) if url.endswith(ALL)),
+        any_verb=ALL in verbs,
+        any_group=ALL in groups,
+        any_resource=ALL in resources,
+    )
+
+
+def compile_rules(specs: Sequence[JsonObject] | None) -> tuple[Rule, ...]:
+    """The rules of a role."""
+    return tuple(compile_rule(spec) for spec in specs or ())
+
+
+FULL_AUTHORITY = compile_rules(
+    [
+        {"verbs": [ALL], "apiGroups": [ALL], "resources": [ALL]},
+        {"verbs": [ALL], "nonResourceURLs": [ALL]},
+    ]
+)
+
+
+def uncovered(owned: Sequence[Rule], wanted: Sequence[Rule]) -> list[JsonObject]:
+    """What `wanted` grants and `owned` does not: rules of one verb, resource and name each. Raises TooManyRights."""
+    missing: list[JsonObject] = []
+    budget = MOST_COMPARISONS
+    for rule in dict.fromkeys(wanted):
+        found = next((i for i, each in enumerate(owned) if _covers_whole(each, rule)), None)
+        if found is not None:
+            budget -= found + 1
+        else:
+            budget -= _atoms(rule.spec) * (len(owned) + 1)
+        if budget < 0:
+            raise TooManyRights
+        if found is None:
+            missing += _uncovered_resources(owned, rule.spec)
+            missing += _uncovered_urls(owned, rule.spec)
+    return missing
+
+
+def _atoms(spec: JsonObject) -> int:
+    verbs, names = len(spec.get("verbs") or ()), len(spec.get("resourceNames") or ()) or 1
+    pairs = len(spec.get("apiGroups") or ()) * len(spec.get("resources") or ())
+    return verbs * (pairs * names + len(spec.get("nonResourceURLs") or ()))
+
+
+def _covers_whole(owner: Rule, rule: Rule) -> bool:
+    return (
+        all(map(owner.covers_verb, rule.verbs))
+        and all(map(owner.covers_group, rule.groups))
+        and all(map(owner.covers_resource, rule.resources))
+        and (not owner.names or (bool(rule.names) and rule.names <= owner.names))
+        and all(map(owner.covers_url, rule.urls))
+    )
+
+
+def _uncovered_resources(owned: Sequence[Rule], spec: JsonObject) -> Iterator[JsonObject]:
+    names = spec.get("resourceNames") or ("",)
+    for group in spec.get("apiGroups") or ():
+        of_group = [each for each in owned if each.covers_group(group)]
+        for resource in spec.get("resources") or ():
+            of_resource = [each for each in of_group if each.covers_resource(resource)]
+            for verb in spec.get("verbs") or ():
+                of_verb = [each for each in of_resource if each.covers_verb(verb)]
+                for name in names:
+                    if any(each.covers_name(name) for each in of_verb):
+                        continue
+                    named = {"resourceNames": [name]} if spec.get("resourceNames") else {}
+                    yield {"apiGroups": [group], "resources": [resource], "verbs": [verb], **named}
+
+
+def _uncovered_urls(owned: Sequence[Rule], spec: JsonObject) -> Iterator[JsonObject]:
+    for url in spec.get("nonResourceURLs") or ():
+        of_url = [each for each in owned if not each.names and each.covers_url(url)]
+        for verb in spec.get("verbs") or ():
+            if not any(each.covers_verb(verb) for each in of_url):
+                yield {"nonResourceURLs": [url], "verbs": [verb]}
+
+
+def described(rules: Sequence[JsonObject]) -> list[str]:
+    """Uncovered rules as a refusal shows them: those that differ by their verb alone as one, in order."""
+    joined: dict[tuple[str, str, str | None], JsonObject] = {}
+    texts = set()
+    for rule in rules:
+        if "nonResourceURLs" in rule:
+            texts.add(_text(rule))
+            continue
+        name = rule["resourceNames"][0] if "resourceNames" in rule else None
+        key = (rule["apiGroups"][0], rule["resources"][0], name)
+        if key in joined:
+            joined[key]["verbs"] += rule["verbs"]
+        else:
+            joined[key] = {**rule, "verbs": list(rule["verbs"])}
+    return sorted(texts.union(map(_text, joined.values())))
+
+
+def _text(rule: JsonObject) -> str:
+    parts = [f"{shown}:{quoted(rule[key])}" for shown, key in _SHOWN if rule.get(key)]
+    return "{" + ", ".join(parts) + "}"
+
+
+def quoted(values: Sequence[str]) -> str:
+    """A list of strings as Go's %q shows it."""
+    return "[" + " ".join(map(go_quote, values)) + "]"

@@ -1,0 +1,45 @@
+"""What a user may do, as far as the authorizers can list it (SelfSubjectRulesReview)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from gateway.access.rbac.policy import Policy, aggregated
+from gateway.access.rbac.rules import FULL_AUTHORITY, Rule
+from gateway.http.user import User
+from gateway.jsontypes import JsonObject
+
+_UNKNOWN = {
+    "Node": "node authorizer does not support user rule resolution",
+    "Webhook": "webhook authorizer does not support user rule resolution",
+}
+
+
+@dataclass(slots=True)
+class OwnRules:
+    """Rules of resources and of paths; `incomplete` where some authorizer cannot list its own."""
+
+    resources: list[JsonObject] = field(default_factory=list)
+    paths: list[JsonObject] = field(default_factory=list)
+    incomplete: bool = False
+    error: str = ""
+
+
+def own_rules(modes: Sequence[str], policy: Policy, user: User, namespace: str) -> OwnRules:
+    """The rules that apply to a user in a namespace under authorization modes."""
+    found, errors = OwnRules(), []
+    for mode in modes:
+        rules: Sequence[Rule] = ()
+        if mode == "AlwaysAllow":
+            rules = FULL_AUTHORITY
+        elif mode == "RBAC":
+            rules, missing = policy.rules_for(user, namespace)
+            errors += [aggregated([role.missing() for role in missing])] if missing else []
+        elif mode in _UNKNOWN:
+            found.incomplete = True
+            errors.append(_UNKNOWN[mode])
+        found.resources += [each.spec for each in rules if each.resources]
+        found.paths += [each.spec for each in rules if each.urls]
+    found.error = aggregated(errors) if errors else ""
+    return found

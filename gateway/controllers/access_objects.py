@@ -1,0 +1,50 @@
+"""What others of the control plane look up to authenticate as this server does: two ConfigMaps of kube-system."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from gateway.config import Settings
+from gateway.controllers.bootstrap_objects import BootstrapObject
+from gateway.jsontypes import JsonObject
+
+AUTHENTICATION = "extension-apiserver-authentication"
+LEGACY_TOKENS = "kube-apiserver-legacy-service-account-token-tracking"
+
+
+def access_objects(settings: Settings, now: str) -> Iterator[BootstrapObject]:
+    """The ConfigMaps to be there; that of authentication only where there is a CA to tell of. Raises OSError."""
+    yield _map(LEGACY_TOKENS, {"since": now[:10]})
+    data = authentication_data(settings)
+    if data:
+        yield _map(AUTHENTICATION, data)
+
+
+def authentication_data(settings: Settings) -> dict[str, str]:
+    """The CAs of clients and front proxies, and the headers that proxies send. Raises OSError."""
+    data: dict[str, str] = {}
+    if settings.client_ca_file:
+        data["client-ca-file"] = settings.client_ca_file.read_text()
+    if settings.requestheader_client_ca_file:
+        data["requestheader-client-ca-file"] = settings.requestheader_client_ca_file.read_text()
+        for name, values in (
+            ("allowed-names", settings.requestheader_allowed_names),
+            ("username-headers", settings.requestheader_username_headers),
+            ("uid-headers", settings.requestheader_uid_headers),
+            ("group-headers", settings.requestheader_group_headers),
+            ("extra-headers-prefix", settings.requestheader_extra_headers_prefix),
+        ):
+            data[f"requestheader-{name}"] = json.dumps(list(values))
+    return data
+
+
+def with_authentication(present: JsonObject, wanted: JsonObject) -> JsonObject | None:
+    """The ConfigMap with what this server has to tell, None where it says so already."""
+    data = {**(present.get("data") or {}), **wanted["data"]}
+    return None if data == present.get("data") else {**present, "data": data}
+
+
+def _map(name: str, data: dict[str, str]) -> BootstrapObject:
+    content: JsonObject = {"metadata": {"name": name, "namespace": "kube-system"}, "data": data}
+    return BootstrapObject("", "v1", "configmaps", content)

@@ -1,0 +1,70 @@
+"""The default roles and bindings: made where they are missing, and given back what they lack (Kubernetes, "Using RBAC
+Authorization", "Auto-reconciliation").
+
+Who annotates one with `rbac.authorization.kubernetes.io/autoupdate: "false"` keeps it as it is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from pathlib import Path
+
+from gateway.access.rbac import policy as rbac
+from gateway.access.rbac.rules import TooManyRights, compile_rules, uncovered
+from gateway.controllers.bootstrap_objects import BootstrapObject
+from gateway.jsontypes import JsonObject
+
+AUTOUPDATE = "rbac.authorization.kubernetes.io/autoupdate"
+_SELECTORS = "clusterRoleSelectors"
+
+
+def default_roles() -> Iterator[BootstrapObject]:
+    """The roles and bindings that a kube-apiserver makes (`hack/rbac_policy.py`), roles first."""
+    file = Path(rbac.__file__).with_name("bootstrap_policy.json")
+    policy: dict[str, list[JsonObject]] = json.loads(file.read_text(encoding="utf-8"))
+    for kind, objects in policy.items():
+        for content in objects:
+            yield BootstrapObject(rbac.GROUP, "v1", kind, content)
+
+
+def completed(present: JsonObject, wanted: JsonObject) -> JsonObject | None:
+    """The object with what it lacks of a default one, None where that is nothing or not wished for.
+
+    A binding to another role than the default's is as good as missing: what comes out is the default one.
+    """
+    meta = present["metadata"]
+    if (meta.get("annotations") or {}).get(AUTOUPDATE) == "false":
+        return None
+    made = deepcopy(present)
+    for name in ("labels", "annotations"):
+        lacking = (wanted["metadata"].get(name) or {}).items() - (meta.get(name) or {}).items()
+        if lacking:
+            made["metadata"][name] = (meta.get(name) or {}) | (wanted["metadata"].get(name) or {})
+    if "roleRef" in wanted:
+        if present["roleRef"] != wanted["roleRef"]:
+            return {**wanted, "metadata": {**made["metadata"]}}
+        _add(made, "subjects", wanted)
+    elif wanted.get("aggregationRule"):
+        rule = made.setdefault("aggregationRule", {})
+        _add(rule, _SELECTORS, wanted["aggregationRule"])
+    else:
+        lacking_rules = _lacking(made.get("rules") or [], wanted.get("rules") or [])
+        if lacking_rules:
+            made["rules"] = [*(made.get("rules") or []), *lacking_rules]
+    return None if made == present else made
+
+
+def _add(obj: JsonObject, name: str, wanted: JsonObject) -> None:
+    present = obj.get(name) or []
+    lacking = [each for each in wanted.get(name) or [] if each not in present]
+    if lacking:
+        obj[name] = [*present, *lacking]
+
+
+def _lacking(present: Sequence[JsonObject], wanted: Sequence[JsonObject]) -> list[JsonObject]:
+    try:
+        return uncovered(compile_rules(present), compile_rules(wanted))
+    except TooManyRights:
+        return [each for each in wanted if each not in present]

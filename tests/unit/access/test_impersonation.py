@@ -1,0 +1,103 @@
+"""Acting as others: whom the headers name, what is asked before, and who the request is carried out as then."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.access.authorization import ALLOWED, NO_OPINION, Verdict
+from gateway.access.impersonation import Impersonation
+from gateway.http.request_info import request_info
+from gateway.http.status import StatusError
+from gateway.http.user import User
+from gateway.kinds.attributes import Attributes
+
+ADA = User("ada", ("system:authenticated",))
+PATH = "/api/v1/namespaces/x/secrets"
+
+
+class Asked:
+    """Allows some questions, each "verb resource/subresource name", and remembers all."""
+
+    def __init__(self, *allowed: str) -> None:
+        self._allowed = allowed
+        self.questions: list[str] = []
+
+    def known(self, attributes: Attributes) -> Verdict | None:
+        return None
+
+    async def authorize(self, attributes: Attributes) -> Verdict:
+        info = attributes.info
+        resource = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
+        question = f"{info.verb} {resource} {info.name}".strip()
+        self.questions.append(question)
+        return ALLOWED if question in self._allowed or "everything" in self._allowed else NO_OPINION
+
+
+def headers(**values: str) -> list[tuple[bytes, bytes]]:
+    return [(f"impersonate-{name.replace('_', '-')}".encode(), value.encode()) for name, value in values.items()]
+
+
+async def become(authorizer: Asked, *given: tuple[bytes, bytes]) -> User:
+    return await Impersonation(authorizer).user(given, Attributes(ADA, request_info("GET", PATH, {})))
+
+
+async def test_the_plain_verb_is_enough_and_every_part_is_asked_about() -> None:
+    allowed = ["impersonate users joe", "impersonate groups devs", "impersonate userextras/scopes view"]
+    given = headers(user="joe", group="devs", extra_scopes="view")
+    user = await become(Asked(*allowed), *given)
+    assert user == User("joe", ("devs", "system:authenticated"), "", (("scopes", ("view",)),))
+    for missing in allowed:
+        with pytest.raises(StatusError) as refused:
+            await become(Asked(*(each for each in allowed if each != missing)), *given)
+        assert refused.value.code == 403
+
+
+async def test_a_mode_asks_for_the_request_too() -> None:
+    on, name = "impersonate-on:user-info:list secrets", "impersonate:user-info users joe"
+    assert (await become(Asked(on, name), *headers(user="joe"))).name == "joe"
+    for only in (on, name):
+        with pytest.raises(StatusError):
+            await become(Asked(only), *headers(user="joe"))
+
+
+@pytest.mark.parametrize(
+    ("name", "groups"),
+    [
+        ("joe", ("system:authenticated",)),
+        ("system:anonymous", ("system:unauthenticated",)),
+        (
+            "system:serviceaccount:x:robot",
+            ("system:serviceaccounts", "system:serviceaccounts:x", "system:authenticated"),
+        ),
+        ("system:node:a", ("system:nodes", "system:authenticated")),
+    ],
+)
+async def test_groups_that_come_by_themselves(name: str, groups: tuple[str, ...]) -> None:
+    assert (await become(Asked("everything"), *headers(user=name))).groups == groups
+
+
+async def test_no_mode_makes_a_master_but_the_plain_verb_does() -> None:
+    given = headers(user="joe", group="system:masters")
+    modes = ["impersonate-on:user-info:list secrets", "impersonate:user-info users joe"]
+    modes.append("impersonate:user-info groups system:masters")
+    with pytest.raises(StatusError, match="impersonating the system:masters group is not allowed"):
+        await become(Asked(*modes), *given)
+    plain = Asked("impersonate users joe", "impersonate groups system:masters")
+    assert "system:masters" in (await become(plain, *given)).groups
+
+
+@pytest.mark.parametrize("given", [headers(group="devs"), headers(uid="7"), headers(extra_a="b")])
+async def test_headers_without_a_user_are_a_mistake(given: list[tuple[bytes, bytes]]) -> None:
+    with pytest.raises(StatusError) as refused:
+        await become(Asked("everything"), *given)
+    assert refused.value.code == 400
+
+
+async def test_the_last_successful_mode_is_asked_first() -> None:
+    authorizer = Asked("impersonate users joe")
+    impersonation = Impersonation(authorizer)
+    attributes = Attributes(ADA, request_info("GET", PATH, {}))
+    for _ in range(2):
+        authorizer.questions.clear()
+        await impersonation.user(headers(user="joe"), attributes)
+    assert authorizer.questions == ["impersonate users joe"]

@@ -1,0 +1,137 @@
+"""Service account tokens hold for as long as the account and what they are bound to are there, and no longer."""
+
+from __future__ import annotations
+
+import base64
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+from gateway.access.authentication import InvalidCredentials
+from gateway.access.keys import SigningKey, _verification_key, signing_key
+from gateway.access.service_account_tokens import LEGACY_ISSUER, ServiceAccountTokens, Signer
+from gateway.config import Settings
+from gateway.jsontypes import JsonObject
+
+API = ["api"]
+ISSUER = "https://issuer"
+
+
+class Objects(dict[tuple[str, str, str], JsonObject]):
+    async def get(self, prefix: str, namespace: str, name: str) -> JsonObject | None:  # type: ignore[override]  # as a Lookup
+        return super().get((prefix, namespace, name))
+
+
+def key(kind: str = "EC") -> SigningKey:
+    private: Any = ec.generate_private_key(ec.SECP256R1()) if kind == "EC" else rsa.generate_private_key(65537, 2048)
+    return SigningKey(private, _verification_key(Path("key"), private.public_key()))
+
+
+KEY = key()
+
+
+def world() -> Objects:
+    found = Objects()
+    found["serviceaccounts", "x", "robot"] = {"metadata": {"uid": "1"}}
+    for prefix, namespace, uid in (("pods", "x", "2"), ("secrets", "x", "3"), ("minions", "", "4")):
+        found[prefix, namespace, "a"] = {"metadata": {"uid": uid}}
+    return found
+
+
+def claims(**private: Any) -> JsonObject:
+    now = int(time.time())
+    own = {"namespace": "x", "serviceaccount": {"name": "robot", "uid": "1"}, **private}
+    return {"iss": ISSUER, "aud": API, "iat": now, "nbf": now, "exp": now + 600, "jti": "j", "kubernetes.io": own}
+
+
+def authenticator(objects: Objects, *keys: SigningKey) -> ServiceAccountTokens:
+    return ServiceAccountTokens([ISSUER], [each.public for each in keys or (KEY,)], API, objects)
+
+
+async def refused(claims: JsonObject, objects: Objects | None = None, audiences: list[str] = API) -> str:
+    token = Signer(ISSUER, KEY).sign(claims)
+    with pytest.raises(InvalidCredentials) as error:
+        await authenticator(world() if objects is None else objects).authenticate(token, audiences)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("kind", ["EC", "RSA"])
+async def test_a_token_is_its_accounts(kind: str) -> None:
+    signer = key(kind)
+    token = Signer(ISSUER, signer).sign(claims(pod={"name": "a", "uid": "2"}, node={"name": "n", "uid": "9"}))
+    found = await authenticator(world(), KEY, signer).authenticate(token, ["other", "api"])
+    assert found is not None
+    assert (found.user.name, found.user.uid, found.audiences) == ("system:serviceaccount:x:robot", "1", ("api",))
+    assert found.user.groups == ("system:serviceaccounts", "system:serviceaccounts:x")
+    extra = dict(found.user.extra)
+    assert extra["authentication.kubernetes.io/credential-id"] == ("JTI=j",)
+    assert extra["authentication.kubernetes.io/node-name"] == ("n",)
+
+
+@pytest.mark.parametrize(
+    ("bound", "place"),
+    [
+        ({}, ("serviceaccounts", "x", "robot")),
+        ({"pod": {"name": "a", "uid": "2"}}, ("pods", "x", "a")),
+        ({"secret": {"name": "a", "uid": "3"}}, ("secrets", "x", "a")),
+        ({"node": {"name": "a", "uid": "4"}}, ("minions", "", "a")),
+    ],
+)
+async def test_it_goes_with_what_it_is_bound_to(bound: JsonObject, place: tuple[str, str, str]) -> None:
+    objects = world()
+    token, tokens = Signer(ISSUER, KEY).sign(claims(**bound)), authenticator(objects)
+    assert await tokens.authenticate(token, API)
+    for metadata in ({"uid": "new"}, {**objects[place]["metadata"], "deletionTimestamp": "2020-01-01T00:00:00Z"}):
+        kept, objects[place] = objects[place], {"metadata": metadata}
+        with pytest.raises(InvalidCredentials):
+            await tokens.authenticate(token, API)
+        objects[place] = kept
+    del objects[place]
+    with pytest.raises(InvalidCredentials):
+        await tokens.authenticate(token, API)
+
+
+async def test_times_and_audiences_count() -> None:
+    assert await refused(claims() | {"exp": time.time() - 100}) == "service account token has expired"
+    assert await refused(claims() | {"nbf": time.time() + 100}) == "service account token is not valid yet"
+    text = 'token audiences ["api"] is invalid for the target audiences ["other"]'
+    assert await refused(claims(), audiences=["other"]) == text
+
+
+async def test_another_key_or_issuer_is_no_good() -> None:
+    token = Signer(ISSUER, key()).sign(claims())
+    with pytest.raises(InvalidCredentials, match="no keys found"):
+        await authenticator(world()).authenticate(token, API)
+    header, payload, signature = Signer(ISSUER, KEY).sign(claims()).split(".")
+    forged = base64.urlsafe_b64encode(base64.urlsafe_b64decode(payload + "==").replace(b"robot", b"admin")).decode()
+    with pytest.raises(InvalidCredentials):
+        await authenticator(world()).authenticate(f"{header}.{forged.rstrip('=')}.{signature}", API)
+    elsewhere = Signer(ISSUER, KEY).sign(claims() | {"iss": "elsewhere"})
+    for text in (elsewhere, "a.b.c", "", "x", "..", "e30.e30.e30", "\udcff.a.b"):
+        assert await authenticator(world()).authenticate(text, API) is None
+
+
+async def test_a_legacy_token_is_its_secrets() -> None:
+    prefix = "kubernetes.io/serviceaccount/"
+    legacy = {"iss": LEGACY_ISSUER, "sub": "system:serviceaccount:x:robot", f"{prefix}namespace": "x"}
+    legacy |= {f"{prefix}secret.name": "a", f"{prefix}service-account.name": "robot"}
+    token = Signer(ISSUER, KEY).sign(legacy | {f"{prefix}service-account.uid": "1"})
+    objects = world()
+    tokens = authenticator(objects)
+    with pytest.raises(InvalidCredentials, match="does not match server's copy"):
+        await tokens.authenticate(token, API)
+    objects["secrets", "x", "a"]["data"] = {"token": base64.b64encode(token.encode()).decode()}
+    found = await tokens.authenticate(token, API)
+    assert found is not None and found.user.name == "system:serviceaccount:x:robot"
+    del objects["secrets", "x", "a"]
+    with pytest.raises(InvalidCredentials, match="has been invalidated"):
+        await tokens.authenticate(token, API)
+
+
+def test_the_key_is_made_once(tmp_path: Path) -> None:
+    made = signing_key(Settings(cert_dir=tmp_path))
+    signing_key.__globals__["_signing_key"].cache_clear()
+    assert signing_key(Settings(cert_dir=tmp_path)).public.identity == made.public.identity
