@@ -96,10 +96,16 @@ class ApiServer:
             f"--cert-dir={self.ca_file.parent}",
             f"--kubeconfig-out={self.kubeconfig}",
             f"--control-fd={control}",
-            "--controllers=*,pod-garbage-collector-controller",  # there is no kubelet
+            *self._controllers(),
             *token,
             *self._flags,
         ]
+
+    def _controllers(self) -> tuple[str, ...]:
+        """Those that finish pods too, since there is no kubelet; what the flags say instead where they name some."""
+        if any(flag.startswith("--controllers") for flag in self._flags):
+            return ()
+        return ("--controllers=*,pod-garbage-collector-controller",)
 
     def stop(self) -> int:
         """Has it finish what is under way and end; returns its exit status."""
