@@ -15,7 +15,6 @@ from starlette.types import Message, Receive, Scope, Send
 
 from gateway.config import Settings
 from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS, bootstrap, keep_bootstrapped
-from gateway.controllers.role_aggregation import aggregate_roles
 from gateway.controllers.running import Controllers
 from gateway.customresources.conversion import webhook_of
 from gateway.customresources.definitions import Definitions
@@ -153,7 +152,6 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
             gateway.services.checker.run(settings.consistency_check_interval), name="consistency-check"
         ),
         asyncio.create_task(repair_until(allocation, gateway.stopping), name="service-ip-repair"),
-        asyncio.create_task(aggregate_roles(gateway.endpoints), name="role-aggregation"),
         asyncio.create_task(keep_bootstrapped(gateway.endpoints, gateway.stopping), name="bootstrap"),
     ]
 

@@ -35,7 +35,7 @@ FLAGS = (  # those of the server that was recorded
     "--service-account-issuer=https://k",
     "--allow-privileged",
     "--authorization-mode=RBAC",
-    "--controllers=namespace-controller,garbage-collector-controller",
+    "--controllers=namespace-controller,garbage-collector-controller,clusterrole-aggregation-controller",
 )
 Report = dict[str, list[dict[str, Any]]]
 

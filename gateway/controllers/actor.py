@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.table import Endpoints
@@ -13,6 +14,7 @@ from gateway.schema.decode import DecodeReport
 from gateway.writing.creating import create_object
 from gateway.writing.deleting import delete_object
 from gateway.writing.options import DeleteOptions
+from gateway.writing.patching import APPLY, maker_of
 from gateway.writing.tracking import track_fields
 from gateway.writing.updating import update_object
 from gateway.writing.write import Write, Written, begin_as
@@ -88,6 +90,18 @@ class Actor:
             if error.reason == "NotFound" or other:
                 return None
             raise
+
+    async def apply(self, endpoint: Endpoint, namespace: str, name: str, configuration: bytes, manager: str) -> bool:
+        """Applies a configuration (JSON) by force; whether the object is there. Raises StatusError, StorageError."""
+        write = begin_as(endpoint, self.user, "patch", namespace, name, manager, via=self._via)
+        write.options = replace(write.options, force=True)
+        try:
+            await update_object(write, maker_of(write, APPLY, configuration))
+        except StatusError as error:
+            if error.reason != "NotFound":
+                raise
+            return False
+        return True
 
     async def delete(self, endpoint: Endpoint, namespace: str, name: str, options: DeleteOptions) -> bool:
         """Deletes an object; whether it was there. Raises StatusError, StorageError."""

@@ -48,6 +48,9 @@ CONTROLLERS = {
     "persistentvolume-protection-controller": Known(
         "volume_protection:VolumeProtection", "pv-protection-controller", "pv-protection"
     ),
+    "clusterrole-aggregation-controller": Known(
+        "role_aggregation:RoleAggregation", "clusterrole-aggregation-controller", "clusterrole-aggregation"
+    ),
     # a kubelet may be there that has not said so yet: only who knows that there is none asks for this one
     "pod-garbage-collector-controller": Known("absent_nodes:AbsentNodes", "pod-garbage-collector", "podgc", False),
 }
