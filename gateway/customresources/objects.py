@@ -16,10 +16,10 @@ from gateway.cel.rules import compile_schema
 from gateway.customresources.embedded import compile_embedded
 from gateway.customresources.finalizers import finalizer_warnings
 from gateway.customresources.keyed_lists import compile_lists
-from gateway.customresources.scale_paths import ScalePaths
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.identity import GroupVersionKind
+from gateway.kinds.scale_paths import ScalePaths
 from gateway.kinds.strategy import Strategy
 from gateway.validation.field import FieldError, invalid
 from gateway.validation.objectmeta import validate_object_meta_update
@@ -49,7 +49,13 @@ class Rules:
 
     def strategy(self, subresource: str = "") -> Strategy:
         """The strategy of the objects, or of a subresource."""
-        return self._status if subresource == "status" else self._objects
+        match subresource:
+            case "status":
+                return self._status
+            case "scale":  # a Scale has no rules of its own: what it changes is checked as a write of the object
+                return Strategy()
+            case _:
+                return self._objects
 
     @cached_property
     def _objects(self) -> Strategy:

@@ -223,6 +223,8 @@ class Endpoint:
         What it is converted to may not conform to that version's schema: the converter raises ValueError then.
         """
         model = self.resource.model
+        if self.resource.foreign_kind:
+            return None  # a Scale has one version, whatever those of its object
         if model.convert_all is not None:
             return None  # what a webhook makes of it is not known here: fields are told by their names alone
         return self._in_version if model.written_as_served and len(model.versions) > 1 else None

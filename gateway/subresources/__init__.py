@@ -17,12 +17,9 @@ def _post(function: str) -> dict[str, str]:
     return {"create": f"gateway.subresources.{function}"}
 
 
-# (plural.group, subresource or "") -> {verb: "module:function"}
+# (plural.group or "*" for any, subresource or "") -> {verb: "module:function"}
 VERBS: dict[tuple[str, str], dict[str, str]] = {
-    ("deployments.apps", "scale"): _SCALE,
-    ("replicasets.apps", "scale"): _SCALE,
-    ("statefulsets.apps", "scale"): _SCALE,
-    ("replicationcontrollers", "scale"): _SCALE,
+    ("*", "scale"): _SCALE,
     ("bindings", ""): _post("binding:create"),
     ("pods", "binding"): _post("binding:create"),
     ("pods", "eviction"): _post("eviction:create"),

@@ -15,7 +15,7 @@ from gateway.http.exchange import Request, Response
 from gateway.jsontypes import JsonObject, dump_line, loads
 from gateway.kinds import metadata
 from gateway.reading.objects import read_entry
-from gateway.subresources.selector_text import selector_text
+from gateway.subresources.scale_views import view_of
 from gateway.validation.field import invalid
 from gateway.validation.objectmeta import validate_object_meta
 from gateway.writing.answering import body_of
@@ -26,14 +26,12 @@ from gateway.writing.tracking import track_fields
 from gateway.writing.updating import MakeObject, update_object
 from gateway.writing.write import Write, begin
 
-_PATH = ("spec", "replicas")
-
 
 async def get(endpoint: Endpoint, request: Request) -> Response:
     """Answers the Scale of a workload. Raises StatusError 404."""
     parent = endpoint.parent()
     entry = await read_entry(parent, request)
-    return Response(200, dump_line(scale_of(loads(parent.shape.json(entry)))))
+    return Response(200, dump_line(view_of(parent.resource).get(loads(parent.shape.json(entry)))))
 
 
 async def update(endpoint: Endpoint, request: Request) -> Response:
@@ -63,26 +61,29 @@ async def patch(endpoint: Endpoint, request: Request) -> Response:
 async def _write(request: Request, write: Write, make: MakeObject, uid: str = "") -> Response:
     parent = begin(write.endpoint.parent(), request, write.options)
     written = await update_object(parent, _through_scale(parent, make), uid=uid)
-    return Response(200, dump_line(scale_of(loads(await body_of(parent, written)))))
+    scale = view_of(parent.resource).scale(loads(await body_of(parent, written)))
+    return Response(200, dump_line(scale))
 
 
 def _through_scale(parent: Write, make: MakeObject) -> MakeObject:
     """Makes the new workload of the old one: by way of its old and its new Scale."""
-    version = parent.resource.api_version
-    paths = {version: _PATH}
+    view, version = view_of(parent.resource), parent.resource.api_version
 
     def through(old: JsonObject | None) -> JsonObject:
         assert old is not None
         entries = old["metadata"].get("managedFields") or []
-        before = scale_of(old)
-        before["metadata"]["managedFields"] = to_scale(entries, paths)
+        before = view.before(old)
+        before["metadata"]["managedFields"] = to_scale(entries, view.paths)
         after = make(before)
-        _validate(parent, after, old)
+        if view.validated:
+            _validate(parent, after, old)
         new = deepcopy(old)
-        new["spec"]["replicas"] = (after.get("spec") or {}).get("replicas", 0)
+        view.put(new, (after.get("spec") or {}).get("replicas", 0))
         meta = new["metadata"]
-        meta["resourceVersion"] = after["metadata"].get("resourceVersion", "")
-        owned = to_parent(entries, after["metadata"].get("managedFields") or [], version, paths)
+        given = after["metadata"].get("resourceVersion", "")
+        if given or view.validated:  # a custom object's may be left out, though its own updates need one
+            meta["resourceVersion"] = given
+        owned = to_parent(entries, after["metadata"].get("managedFields") or [], version, view.paths)
         if owned:
             meta["managedFields"] = owned
         else:
@@ -104,21 +105,3 @@ def _validate(parent: Write, scale: JsonObject, old: JsonObject) -> None:
     if wanted and wanted != actual:
         cause = f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {actual}"
         raise status.conflict(resource.group, f"{resource.resource}/scale", name, cause)
-
-
-def scale_of(workload: JsonObject) -> JsonObject:
-    """The Scale that a workload shows."""
-    meta, spec, state = workload["metadata"], workload.get("spec") or {}, workload.get("status") or {}
-    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-    replicas = spec.get("replicas", 1)
-    shown: JsonObject = {"replicas": state.get("replicas", 0)}
-    selector = selector_text(spec.get("selector"), plain=workload["kind"] == "ReplicationController")
-    if selector:
-        shown["selector"] = selector
-    return {
-        "kind": "Scale",
-        "apiVersion": "autoscaling/v1",
-        "metadata": {key: meta[key] for key in kept if key in meta},
-        "spec": {"replicas": replicas} if replicas else {},
-        "status": shown,
-    }

@@ -29,7 +29,7 @@ VERBS = {
     "deletecollection": "gateway.verbs.deletecollection:deletecollection",
 }
 
-# (resource.group or resource, subresource) -> {verb: "module:function"}
+# (resource.group or resource or "*", subresource) -> {verb: "module:function"}
 SPECIAL: dict[tuple[str, str], dict[str, str]] = {
     ("componentstatuses", ""): {
         "get": "gateway.verbs.component_statuses:get",
@@ -42,7 +42,8 @@ SPECIAL: dict[tuple[str, str], dict[str, str]] = {
 
 def verb_for(verb: str, resource: Resource) -> Verb:
     """What serves `verb` on a resource; raises KeyError for a verb that nobody serves."""
-    special = SPECIAL.get((resource.qualified, resource.subresource), {})
+    own, subresource = (resource.qualified, resource.subresource), resource.subresource
+    special = SPECIAL.get(own) or SPECIAL.get(("*", subresource), {})
     return _imported(special.get(verb) or VERBS[verb])
 
 
