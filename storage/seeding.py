@@ -14,10 +14,12 @@ from storage.cache import ResourceCache, WatchCache
 from storage.entry import Change, ChangeType, CorruptEntry, Entry
 from storage.errors import Compacted, StorageError
 from storage.etcd import DELETE, EtcdClient, Event, KeyValue
+from storage.etcd.watch import Watch
 
 REVISIONS = 10_000
 BYTES = 64 << 20  # of the events that are kept until they are made into changes
 WAIT = 2.0  # seconds that etcd may take to tell
+ASK_AGAIN = 0.02  # seconds
 WORK = 1.0  # seconds that making changes may take
 SLICE = 0.005  # seconds of it before others get their turn
 
@@ -46,6 +48,8 @@ def change_of(event: Event, entry_of: EntryOf) -> Change:
 
 async def seed(client: EtcdClient, cache: WatchCache, revision: int) -> None:
     """Fills the empty histories of caches that were loaded at a revision. What etcd does not tell is left out."""
+    if revision <= 1:  # a new etcd: nothing has happened yet
+        return
     try:
         async with asyncio.timeout(WAIT):
             start, events = await _events(client, cache.root, revision)
@@ -69,12 +73,13 @@ async def _told(client: EtcdClient, root: bytes, start: int, revision: int) -> t
     events: deque[Event] = deque()
     size = 0
     end = root[:-1] + bytes([root[-1] + 1])
+    asking: asyncio.Task[None] | None = None
     watch = client.watch(root, end, start_revision=start + 1, prev_kv=True, own_stream=True)
     try:
         await watch.start()
         if not await watch.progress_correct():
             return revision, deque()
-        await watch.request_progress()
+        asking = asyncio.create_task(_ask_for_progress(watch))
         async for batch in watch:
             for event in batch.events:
                 if event.kv.mod_revision <= revision:
@@ -84,10 +89,18 @@ async def _told(client: EtcdClient, root: bytes, start: int, revision: int) -> t
                 start, size = events[0].kv.mod_revision, size - _size(events.popleft())
             if batch.revision >= revision:
                 break
-            await watch.request_progress()
         return start, events
     finally:
+        if asking is not None:
+            asking.cancel()
         await watch.cancel()
+
+
+async def _ask_for_progress(watch: Watch) -> None:
+    """etcd passes over the question while a watch is not in step yet, which a new one never is at once."""
+    while True:
+        await watch.request_progress()
+        await asyncio.sleep(ASK_AGAIN)
 
 
 def _size(event: Event) -> int:
