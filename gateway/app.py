@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from starlette.types import Message, Receive, Scope, Send
 
 from gateway.config import Settings
-from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS, bootstrap, keep_bootstrapped
+from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS, bootstrap, bootstrap_roles, keep_bootstrapped
 from gateway.controllers.running import Controllers
 from gateway.customresources.conversion import webhook_of
 from gateway.customresources.definitions import Definitions
@@ -91,7 +91,9 @@ class App(FastAPI):
             await _warn_of_etcd(gateway)
             _warn_of_plugins(self.settings)
             await bootstrap(gateway.endpoints)
+            gateway.services.policy.complete.clear()
             tasks += _controllers(gateway)
+            tasks.append(asyncio.create_task(_make_roles(gateway, self._started), name="bootstrap-roles"))
             tasks.append(asyncio.create_task(_control(gateway, self._started), name="controllers"))
             definitions = Definitions(gateway.endpoints, lambda each: webhook_of(each, gateway.find_service))
             tasks.append(asyncio.create_task(definitions.run(), name="definitions"))
@@ -154,6 +156,19 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
         asyncio.create_task(repair_until(allocation, gateway.stopping), name="service-ip-repair"),
         asyncio.create_task(keep_bootstrapped(gateway.endpoints, gateway.stopping), name="bootstrap"),
     ]
+
+
+async def _make_roles(gateway: Gateway, started: asyncio.Event) -> None:
+    """Makes the default roles once administrators are served, for whom no role decides; everybody else waits."""
+    await started.wait()
+    complete = gateway.services.policy.complete
+    while not complete.is_set():
+        try:
+            await bootstrap_roles(gateway.endpoints)
+            complete.set()
+        except StorageError as error:
+            logger.warning("default roles are missing yet", extra={"error": str(error)})
+            await asyncio.sleep(PATIENCE)
 
 
 async def _control(gateway: Gateway, started: asyncio.Event) -> None:

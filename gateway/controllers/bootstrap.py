@@ -52,7 +52,6 @@ async def bootstrap(endpoints: Endpoints) -> None:
     settings = endpoints.services.settings
     address = settings.advertise_address or advertised(settings.bind_address)
     await _create_missing(endpoints, _needed(settings))
-    await _reconcile_roles(endpoints)
     for each in access_objects(settings, now_text()):
         await _create_missing(endpoints, [each])
         if each.name == AUTHENTICATION:
@@ -96,8 +95,8 @@ async def _create_missing(endpoints: Endpoints, objects: Iterable[BootstrapObjec
     await asyncio.gather(*(_create(endpoints, each) for each in missing))
 
 
-async def _reconcile_roles(endpoints: Endpoints) -> None:
-    """Makes the default roles and bindings, and completes those that are there."""
+async def bootstrap_roles(endpoints: Endpoints) -> None:
+    """Makes the default roles and bindings, and completes those that are there. Raises StorageError."""
     roles = list(default_roles())
     await _create_missing(endpoints, roles)
     for each in roles:

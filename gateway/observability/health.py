@@ -78,8 +78,13 @@ def checks_of(gateway: Gateway, hooks: Sequence[str]) -> dict[str, dict[str, Che
         if gateway.stopping.is_set():
             raise Unhealthy("process is shutting down")
 
+    async def roles() -> None:
+        if not gateway.services.policy.complete.is_set():
+            raise Unhealthy("not finished")
+
     basic: dict[str, Check] = {"ping": passed, "log": passed, "etcd": etcd}
     started: dict[str, Check] = {f"poststarthook/{name}": passed for name in hooks}
+    started["poststarthook/rbac/bootstrap-roles"] = roles
     return {
         "healthz": {**basic, **started},
         "livez": {**basic, **started},

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
+
 from gateway.access.authorization import NO_OPINION, Decision, Verdict
 from gateway.access.rbac.policy import Policy, aggregated
 from gateway.kinds.attributes import Attributes
 
+PATIENCE = 5.0  # seconds that a decision waits for the default roles, which a start makes
 _MOST_REMEMBERED = 8192
 _MEMORABLE = 4096  # characters of a question that is remembered
 
@@ -26,6 +30,9 @@ class RBAC:
 
     async def authorize(self, attributes: Attributes) -> Verdict:
         """The verdict on a request, with the binding that allows it as the reason."""
+        if not self._policy.complete.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._policy.complete.wait(), PATIENCE)
         return self.decide(attributes)
 
     def decide(self, attributes: Attributes) -> Verdict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -74,6 +75,8 @@ class Policy:
         self._bindings: dict[_Key, Binding] = {}
         self._granted: dict[tuple[str, _Subject], dict[RoleRef, dict[str, Binding]]] = {}
         self._listeners: list[Callable[[], None]] = []
+        self.complete = asyncio.Event()  # cleared while the default roles are being made: decisions wait for them
+        self.complete.set()
 
     def on_change(self, listener: Callable[[], None]) -> None:
         """Calls `listener` whenever a role or binding has changed."""
