@@ -36,6 +36,7 @@ _PREFIX = b"impersonate-"
 _USER, _GROUP, _UID, _EXTRA = (_PREFIX + name for name in (b"user", b"group", b"uid", b"extra-"))
 _MANY = 4  # checks for which all-embracing rights are asked first
 _MOST_REMEMBERED = 10_000  # users
+_LONGEST = 64 * 1024  # bytes that all headers of impersonation may have
 
 
 def impersonates(headers: Mapping[bytes, bytes]) -> bool:
@@ -183,9 +184,13 @@ def _wanted(headers: Iterable[tuple[bytes, bytes]]) -> User | None:
     name = uid = ""
     groups: list[str] = []
     extra: dict[str, list[str]] = {}
+    size = 0
     for header, raw in headers:
         if not header.startswith(_PREFIX):
             continue
+        size += len(header) + len(raw)
+        if size > _LONGEST:
+            raise bad_request(f"the headers of impersonation are longer than {_LONGEST} bytes together")
         value = raw.decode("utf-8", "replace")
         if header == _USER:
             name = name or value
