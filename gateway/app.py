@@ -165,6 +165,7 @@ async def _make_roles(gateway: Gateway, started: asyncio.Event) -> None:
     while not complete.is_set():
         try:
             await bootstrap_roles(gateway.endpoints)
+            await gateway.store.reads.fresh()  # the policy has what was written
             complete.set()
         except StorageError as error:
             logger.warning("default roles are missing yet", extra={"error": str(error)})

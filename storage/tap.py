@@ -78,9 +78,9 @@ def listen(cache: WatchCache, resources: Sequence[ResourceCache], tell: Callable
     known: list[int] = []
 
     def tell_state() -> None:
-        generations = [resource.generation for resource in resources]
-        if generations != known:
-            known[:] = generations
+        loaded = [cache.reached, *(resource.generation for resource in resources)]  # the first load is of no new one
+        if loaded != known:
+            known[:] = loaded
             tell(_state(cache, resources))
 
     def told_by(resource: ResourceCache) -> Callable[[Change | None], None]:

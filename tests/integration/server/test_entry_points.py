@@ -83,7 +83,9 @@ def test_what_envtest_starts(tmp_path: Path) -> None:
     certificate, key = issue(authority, ["127.0.0.1"])
     (certificates / "apiserver.crt").write_bytes(certificate)
     (certificates / "apiserver.key").write_bytes(key)
-    (certificates / "sa-signer.key").write_bytes(issue(authority, [])[1])
+    signer, signer_key = issue(authority, [])
+    (certificates / "sa-signer.crt").write_bytes(signer)
+    (certificates / "sa-signer.key").write_bytes(signer_key)
     (certificates / "client-cert-auth-ca.crt").write_bytes(authority.certificate)
     (ca := tmp_path / "ca.crt").write_bytes(authority.certificate)
     port, log = free_ports()[0], tmp_path / "log"
@@ -98,6 +100,7 @@ def test_what_envtest_starts(tmp_path: Path) -> None:
             f"--service-account-key-file={certificates}/sa-signer.crt",
             f"--service-account-signing-key-file={certificates}/sa-signer.key",
             "--service-cluster-ip-range=10.0.0.0/24",
+            "--profiling=false",
         ]
         began = time.monotonic()
         with running(command, {}, log) as process:
