@@ -175,7 +175,7 @@ async def _make_roles(gateway: Gateway, started: asyncio.Event) -> None:
 async def _control(gateway: Gateway, started: asyncio.Event) -> None:
     """Runs the elected controllers once requests are answered."""
     await started.wait()
-
+    await gateway.services.policy.complete.wait()
     gateway.controllers = Controllers(gateway.endpoints, gateway.stopping)
     await gateway.controllers.run()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from storage.errors import NoSpace, StorageError
 Check = Callable[[], Awaitable[None]]  # raises Unhealthy
 
 ETCD_TIMEOUT = 2.0
+ROLES_TIMEOUT = 5.0  # seconds that a check waits for what a start is about to finish
 
 
 class Unhealthy(Exception):
@@ -79,8 +81,10 @@ def checks_of(gateway: Gateway, hooks: Sequence[str]) -> dict[str, dict[str, Che
             raise Unhealthy("process is shutting down")
 
     async def roles() -> None:
-        if not gateway.services.policy.complete.is_set():
-            raise Unhealthy("not finished")
+        try:
+            await asyncio.wait_for(gateway.services.policy.complete.wait(), ROLES_TIMEOUT)
+        except TimeoutError:
+            raise Unhealthy("not finished") from None
 
     basic: dict[str, Check] = {"ping": passed, "log": passed, "etcd": etcd}
     started: dict[str, Check] = {f"poststarthook/{name}": passed for name in hooks}
