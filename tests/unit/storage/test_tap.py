@@ -191,3 +191,15 @@ def test_no_two_caches_nor_starts_share_a_generation() -> None:
     world.cache.start_over()
     seen += [resource.generation for resource in world.resources]
     assert len(set(seen)) == 6
+
+
+def test_who_listens_before_the_first_load_is_told_of_it_once() -> None:
+    cache = WatchCache(ROOT)
+    resource = cache.register(SPEC)
+    told: list[Batch] = []
+    listen(cache, [resource], told.append)
+    resource.load([(SPEC.prefix + b"n/a", canonical("a"), 3)])
+    cache.reached = 3
+    resource.tell(None)
+    resource.tell(None)
+    assert [len(each.entries[resource]) for each in told if isinstance(each, State)] == [0, 1]
