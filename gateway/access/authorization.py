@@ -135,7 +135,7 @@ def with_verb(attributes: Attributes, verb: str) -> Attributes:
 def forbidden(attributes: Attributes, reason: str) -> StatusError:
     """403 in kube-apiserver's words; `reason` is appended where the authorizer gave one."""
     info = attributes.info
-    message = _message(attributes).translate(_SANITIZED) + (f": {reason}" if reason else "")
+    message = _sanitized(_message(attributes)) + (f": {reason}" if reason else "")
     if info.is_resource:
         error = status.forbidden(info.group, info.resource, info.name, message)
     else:
@@ -144,7 +144,8 @@ def forbidden(attributes: Attributes, reason: str) -> StatusError:
     return error
 
 
-_SANITIZED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+def _sanitized(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _message(attributes: Attributes) -> str:

@@ -12,6 +12,7 @@ from storage.embedded import EmbeddedEtcd, free_ports
 from storage.errors import DeadlineExceeded, Unavailable
 from storage.etcd import EtcdClient, EtcdSettings, KeyValue, SwapResult
 from tests.integration.crash import crash
+from tests.limits import at_most
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ async def test_without_etcd_a_call_fails_at_its_deadline(prefix: bytes) -> None:
             await client.put(prefix, b"", timeout=0.5)
         with pytest.raises(Unavailable):
             await client.revision(timeout=0.5)
-        assert time.monotonic() - started < 3
+        at_most(time.monotonic() - started, 3)
 
 
 async def test_calls_wait_for_a_restart_and_acknowledged_writes_survive(
@@ -47,7 +48,7 @@ async def test_calls_wait_for_a_restart_and_acknowledged_writes_survive(
     await asyncio.to_thread(own_etcd.start)
     restarted = time.monotonic()
     found, created = await asyncio.gather(*calls)
-    assert time.monotonic() - restarted < 3
+    at_most(time.monotonic() - restarted, 3)
     assert isinstance(found, KeyValue) and found.mod_revision == written
     assert isinstance(created, SwapResult) and created.succeeded
 
@@ -78,7 +79,7 @@ async def test_a_hanging_etcd_holds_nobody_over_the_deadline(own_etcd: EmbeddedE
         for call in (client.get(b"k"), client.put(b"k", b""), client.leases.grant(5), client.watch(b"k").start()):
             with pytest.raises(DeadlineExceeded):
                 await call
-        assert time.monotonic() - started < 4
+        at_most(time.monotonic() - started, 4)
         own_etcd.resume()
         assert await client.revision(timeout=10) >= revision
 

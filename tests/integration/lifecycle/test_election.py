@@ -11,6 +11,7 @@ import pytest
 from gateway.testing import ApiServer, api_server
 from storage.embedded import EmbeddedEtcd
 from tests.integration.lifecycle.api import Api, until
+from tests.limits import at_most
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/apiserver-gateway-controllers"
 
@@ -40,7 +41,7 @@ def test_another_goes_on_within_a_second_of_a_clean_stop(servers: tuple[ApiServe
     one.stop()
     stopped = time.monotonic()
     until(lambda: holder(api) not in ("", first))
-    assert time.monotonic() - stopped < 1.0
+    at_most(time.monotonic() - stopped, 1.0)
     assert lease(api)["leaseTransitions"] == 1
     api.create("child", [api.create("owner")])
     api.delete("owner", "Background")
@@ -58,7 +59,7 @@ def test_another_ends_a_cascade_in_which_the_leader_was_killed(servers: tuple[Ap
     one.kill()
     killed = time.monotonic()
     until(lambda: api.names() == {"living", *(f"kept-{number}" for number in range(60))})
-    assert time.monotonic() - killed < 15.0
+    at_most(time.monotonic() - killed, 15.0)
     left = api.ask("GET", api.path()).json["items"]
     owners = {each["metadata"]["ownerReferences"][0]["uid"] for each in left if each["metadata"].get("ownerReferences")}
     assert owners == {living["metadata"]["uid"]}

@@ -14,6 +14,7 @@ import pytest
 from gateway.testing import ApiServer, ServerDidNotStart, api_server
 from storage.embedded import EmbeddedEtcd
 from tests.integration.server.client import ask, connect
+from tests.limits import at_most
 
 WATCH = "/api/v1/namespaces?watch=1&resourceVersion=0"
 
@@ -32,7 +33,7 @@ def cpu_seconds(pid: int) -> float:
 def test_a_server_is_ready_soon() -> None:
     """In CPU time, so that what else runs on the machine does not count; etcd starts meanwhile."""
     with api_server() as server:
-        assert cpu_seconds(server.pid) <= 1.5
+        at_most(cpu_seconds(server.pid), 1.5)
 
 
 def test_stopping_ends_watches_cleanly() -> None:
