@@ -90,7 +90,9 @@ class WatchStream:
     async def _chunks(self, revision: int) -> AsyncIterator[bytes]:
         cache, page = self.endpoint.cache, self.page
         if page is None and (self.initial or not revision):
-            page = Page(cache.slice(*cache.bounds(self.view.prefix)), self.endpoint.store.cache.reached)
+            concerned = cache.of_interest(self.view.prefix, self.view.interest)
+            entries = cache.slice(*cache.bounds(self.view.prefix)) if concerned is None else concerned
+            page = Page(entries, self.endpoint.store.cache.reached)
             self.position = cache.history.end
         if page is not None:
             revision = page.revision
