@@ -76,6 +76,7 @@ def build_gateway(settings: Settings) -> Gateway:
     from gateway.admission.lookup import Lookup
     from gateway.kinds.builtin import builtin_registry
     from storage.cache import WatchCache
+    from storage.catching_up import Pasts
     from storage.checking import Checker
     from storage.consistency import ConsistentReads
     from storage.reads import Reads
@@ -98,6 +99,7 @@ def build_gateway(settings: Settings) -> Gateway:
         store=store,
         lookup=lookup,
         checker=Checker(client, cache, feed.load_anew),
+        pasts=Pasts(client),
     )
     registry = builtin_registry()
     endpoints = Endpoints(registry, services)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import count
 
+from storage.concerning import Concerning
 from storage.entry import MARK, METADATA, AttributesOf, Change, ChangeType, CorruptEntry, Entry, entry_of, reread_entry
 from storage.history import History
 from storage.index import FEW, Indexes
@@ -54,6 +55,7 @@ class ResourceCache:
         self.generation = next(_generations)
         self.closed = False  # whether it was unregistered: nothing changes here any more
         self.history = History(start)
+        self.concerning = Concerning(self.history, spec.attributes_of)
         self.changed = 0  # the revision of the last change
         self.memo: dict[object, object] = {}  # answers made from the present state; emptied by each change
         self._entries: dict[bytes, Entry] = {}

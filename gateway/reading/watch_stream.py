@@ -131,7 +131,11 @@ class WatchStream:
     async def _follow(self) -> AsyncIterator[bytes]:
         endpoint, view = self.endpoint, self.view
         stopping, history = endpoint.services.stopping, endpoint.cache.history
+        behind = True
         while not stopping.is_set() and not endpoint.retired:
+            if behind:
+                self.position = await endpoint.cache.concerning.next(view.interest, self.position)
+                behind = self.position < history.end
             if self.position < history.end:
                 if endpoint.versions.converts:
                     await endpoint.versions.all(view.next(self.position))

@@ -245,5 +245,6 @@ class Crowd:
                     connection.request("GET", read)
                     self.loop.serve(connection)
                     next_read = now + 0.02
-            self.loop.turn(max(0.0, min(due, next_read, end) - time.monotonic()) if now < end else 0.05)
+            waits = [end, *([due] if idle else []), *([next_read] if readers else [])]
+            self.loop.turn(max(0.0, min(waits) - time.monotonic()) if now < end else 0.05)
         return measured
