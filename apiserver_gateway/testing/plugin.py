@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.testing.requests import namespace
-from gateway.testing.server import ApiServer, api_server
+from apiserver_gateway.testing.requests import namespace
+from apiserver_gateway.testing.server import ApiServer, api_server
 
 
 @pytest.fixture(scope="session")
