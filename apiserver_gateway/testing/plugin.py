@@ -1,4 +1,4 @@
-"""pytest fixtures. Use with `pytest_plugins = ["gateway.testing.plugin"]`."""
+"""pytest fixtures, which are there by themselves wherever the package is installed."""
 
 from __future__ import annotations
 
