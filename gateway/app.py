@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from fastapi import FastAPI
+from gateway.framework import FastAPI
 from starlette.types import Message, Receive, Scope, Send
 
 from gateway.config import Settings

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 
 import orjson
-from fastapi import APIRouter, FastAPI, Request, Response
+from gateway.framework import APIRouter, FastAPI, Request, Response
 from starlette.exceptions import HTTPException
 
 from gateway.discovery import openid

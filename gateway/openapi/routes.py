@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from email.utils import formatdate
 from time import time
 
-from fastapi import APIRouter, Request, Response
+from gateway.framework import APIRouter, Request, Response
 
 from gateway.http.negotiation import parse_accept
 from gateway.kinds.registry import Registry
