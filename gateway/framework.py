@@ -14,13 +14,13 @@ from typing import Any
 
 @contextmanager
 def _models_put_off() -> Iterator[None]:
-    """Models that are defined in the block are built when they are first used, also those that it asks to build anew."""
+    """Models that are defined in the block are built when they are first used, even those asked to be built anew."""
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # each model asks all installed packages for some
     from pydantic import BaseModel
 
     rebuild = BaseModel.__dict__["model_rebuild"]
 
-    def put_off(cls: type[BaseModel], **how: Any) -> bool | None:
+    def put_off(cls: type[BaseModel], /, **how: Any) -> bool | None:
         return rebuild.__func__(cls, **how) if how else None  # a model's first use says how
 
     BaseModel.model_config["defer_build"] = True
