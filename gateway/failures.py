@@ -7,7 +7,7 @@ import logging
 from gateway.encodings.representing import represented
 from gateway.http.exchange import Request, Response
 from gateway.http.failures import as_status
-from gateway.http.negotiation import JSON, MEMORABLE, negotiate
+from gateway.http.negotiation import JSON, MEMORABLE
 from gateway.http.status import StatusError
 from storage.errors import NoSpace, Unavailable
 
@@ -21,11 +21,10 @@ async def failure(request: Request, error: Exception) -> Response:
         log_failure(request, status, error)
     response = Response(status.code, status.body(), headers=list(status.headers))
     accept = request.headers.get(b"accept", b"")
-    if request.representation is JSON and (len(accept) <= MEMORABLE or not _is_refused(status)):
-        try:
-            request.representation = negotiate(accept, "")
-        except StatusError:
-            request.human = True
+    if accept and (len(accept) <= MEMORABLE or not _is_refused(status)):
+        request.representation = request.media.for_status(accept)
+    else:
+        request.representation = JSON
     if request.human:
         request.representation = request.representation.prettied()
     return await represented(request, response)
