@@ -68,6 +68,7 @@ class Clause:
     params: dict[str, str] = field(default_factory=dict)
 
 
+_TYPE = "application"  # of all that is served
 _JSON = MediaType("application/json", b"application/json", "application/json;stream=watch")
 YAML = MediaType("application/yaml")
 _PROTOBUF_STREAM = "application/vnd.kubernetes.protobuf;stream=watch"
@@ -91,6 +92,7 @@ class Negotiator:
         self.served, self._custom = served, custom
         self.of_custom = self if custom else Negotiator(served, custom=True)
         self.types = tuple(media.name for media in served)
+        self._subtypes = tuple((media, media.name.removeprefix(f"{_TYPE}/")) for media in served)
         self.streams = tuple(media.advertised for media in served if media.advertised)
         self._memo: dict[tuple[bytes, str], Representation] = {}
 
@@ -104,11 +106,14 @@ class Negotiator:
         found = self._memo.get((accept, kind))
         if found is None:
             found = self._negotiate(accept.decode("latin-1"), kind)
-            if len(accept) <= MEMORABLE:
-                if len(self._memo) >= _MEMO_LIMIT:
-                    self._memo.clear()
-                self._memo[accept, kind] = found
+            self._remember(accept, kind, found)
         return found
+
+    def _remember(self, accept: bytes, kind: str, found: Representation) -> None:
+        if len(accept) <= MEMORABLE:
+            if len(self._memo) >= _MEMO_LIMIT:
+                self._memo.clear()
+            self._memo[accept, kind] = found
 
     def _negotiate(self, accept: str, kind: str) -> Representation:
         produced = self.types + self.streams if kind else self.types
@@ -139,8 +144,7 @@ class Negotiator:
         known = self._memo.get((accept, _FAILURE))
         if known is None:
             known = self._for_status(accept.decode("latin-1"))
-            if len(accept) <= MEMORABLE:
-                self._memo[accept, _FAILURE] = known
+            self._remember(accept, _FAILURE, known)
         return known
 
     def _for_status(self, accept: str) -> Representation:
@@ -155,7 +159,11 @@ class Negotiator:
         if not accept:
             yield from ((media, {}) for media in self.served)
         for clause in parse_accept(accept):
-            yield from ((media, clause.params) for media in self.served if names(clause, media.name))
+            if clause.type not in ("*", _TYPE):
+                continue
+            for media, subtype in self._subtypes:
+                if clause.subtype in (subtype, "*") and (clause.type == _TYPE or clause.subtype == "*"):
+                    yield media, clause.params
 
     def body_type(self, content_type: bytes) -> str:
         """The media type of a request's body, "application/json" when it has none; raises StatusError 415."""
@@ -215,7 +223,10 @@ def literally_acceptable(accept: str, produced: Iterable[str]) -> bool:
 def parse_accept(header: str) -> list[Clause]:
     """The clauses of an Accept header, by falling quality; malformed ones are left out, and those beyond any use."""
     clauses = []
-    for part in _clauses(header):
+    parts = _clauses(header)
+    if len(parts) > _INSERTED:
+        parts = list(dict.fromkeys(parts))
+    for part in parts:
         media, *params = part.strip(" ").split(";", _PARAMETERS + 1)[: _PARAMETERS + 1]
         type_, _slash, subtype = (piece.strip(" ") for piece in media.partition("/"))
         if not subtype and type_ == "*":
