@@ -52,14 +52,19 @@ async def bootstrap(endpoints: Endpoints) -> None:
     settings = endpoints.services.settings
     address = settings.advertise_address or advertised(settings.bind_address)
     await _create_missing(endpoints, _needed(settings))
-    for each in access_objects(settings, now_text()):
-        await _create_missing(endpoints, [each])
-        if each.name == AUTHENTICATION:
-            await _complete(endpoints, each, with_authentication)
+    await _tell_of_access(endpoints)
     own = list(advertised_endpoints(address, settings.secure_port))
     await _create_missing(endpoints, own)
     for each in own:
         await _join(endpoints, each, address)
+
+
+async def _tell_of_access(endpoints: Endpoints) -> None:
+    """Raises StorageError, and OSError where the file of a CA cannot be read."""
+    for each in access_objects(endpoints.services.settings, now_text()):
+        await _create_missing(endpoints, [each])
+        if each.name == AUTHENTICATION:
+            await _complete(endpoints, each, with_authentication)
 
 
 def _needed(settings: Settings) -> list[BootstrapObject]:
@@ -84,7 +89,8 @@ async def keep_bootstrapped(endpoints: Endpoints, stopping: asyncio.Event) -> No
         ]
         try:
             await _create_missing(endpoints, objects)
-        except StorageError as error:
+            await _tell_of_access(endpoints)
+        except (StorageError, OSError) as error:
             logger.warning("objects that every cluster has are missing, they are tried again: %s", error)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stopping.wait(), REPAIR_EVERY)
