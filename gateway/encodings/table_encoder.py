@@ -24,7 +24,7 @@ class TableEncoder:
 
     content_type = b"application/json"
     step = _STEP
-    memorable = False  # ages pass
+    memorable = True
     streamable = True
 
     def __init__(self, shape: Shape, version: str, include: Include) -> None:
@@ -45,10 +45,14 @@ class TableEncoder:
         return self._object(entry.revision, row, formed, entry.tail) + b"\n"
 
     def items(self, entries: Sequence[Entry], first: bool) -> bytes:
+        return self.lasting(entries, first)[0]
+
+    def lasting(self, entries: Sequence[Entry], first: bool) -> tuple[bytes, float]:
+        """As `items`, and until when the ages in it are right."""
         made = [(self._row(entry), entry.tail) for entry in entries]
         rows = [(row, tail if self._whole else formed) for (row, formed), tail in made]
-        joined, _ = self._format.rows(self._format.sorted(rows), time.time())
-        return joined if first else b"," + joined
+        joined, until = self._format.rows(self._format.sorted(rows), time.time())
+        return (joined if first else b"," + joined), until
 
     def list(self, meta: ListMeta, groups: Sequence[bytes], count: int) -> Sequence[bytes]:
         head = self._format.list_head(meta)
