@@ -12,6 +12,7 @@ from gateway.encodings.json import EVENTS, bookmark_object
 from gateway.encodings.list_meta import ListMeta
 from gateway.encodings.table import Include, Row, TableFormat, row_of
 from gateway.jsontypes import dumps, loads
+from gateway.schema.descriptions import describe
 from storage.entry import ChangeType, Entry
 
 _STEP = 256 * 1024  # bytes of JSON whose cells are made in a few milliseconds
@@ -30,7 +31,7 @@ class TableEncoder:
     def __init__(self, shape: Shape, version: str, include: Include) -> None:
         self._shape = shape
         self._columns = shape.columns()
-        self._format = TableFormat(self._columns, version, include, head=shape.head)
+        self._format = TableFormat(self._columns, version, include, shape.head, describe)
         form = self._columns.form
         self._form = form if form and form != shape.api_version else ""  # the apiVersion whose fields the cells show
         self._whole = include is Include.OBJECT

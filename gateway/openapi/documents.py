@@ -7,10 +7,10 @@ from importlib.resources import files
 
 from gateway.jsontypes import JsonObject, dumps
 from gateway.kinds.registry import Registry
-from gateway.openapi import descriptions
 from gateway.openapi.custom import custom_schemas
 from gateway.openapi.paths import paths_of
 from gateway.openapi.schemas import PATCH, schemas_of
+from gateway.schema import descriptions
 from gateway.schema.catalog import META, document
 from gateway.version import version_info
 
