@@ -21,7 +21,7 @@ from gateway.cel.program import InstantiationError, compile_expression
 from gateway.cel.source import CompilationError
 from gateway.cel.types import DYN
 from gateway.encodings import cbor
-from gateway.http.negotiation import negotiate
+from gateway.http.negotiation import STANDARD
 from gateway.http.status import StatusError
 from gateway.jsontypes import TooDeep, dumps
 from gateway.patches import json_patch, merge_patch, strategic_merge_patch
@@ -242,7 +242,7 @@ def test_field_sets(value: object) -> None:
 )
 def test_accept(header: bytes) -> None:
     with contextlib.suppress(StatusError):
-        negotiate(header, "")
+        STANDARD.negotiate(header, "")
 
 
 @given(st.text("ab()[]{}*+?|\\^$.,0123456789:<>PQEpLC-", max_size=30) | st.text(max_size=10), st.text(max_size=20))
