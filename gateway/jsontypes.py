@@ -49,6 +49,22 @@ def _dumped_deeply(value: Any, **layout: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, **{"separators": (",", ":"), **layout}).encode()
 
 
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are the same JSON. Python alone takes true for 1."""
+    if one != other:
+        return False
+    if isinstance(one, dict | list):
+        return one is other or _sorted(one) == _sorted(other)
+    return isinstance(one, bool) is isinstance(other, bool)
+
+
+def _sorted(value: Any) -> bytes:
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError:
+        return _dumped_deeply(value, sort_keys=True)
+
+
 def depth(value: Any) -> int:
     """How many arrays and objects are nested in a value, itself included."""
     levels, level = 0, [value]

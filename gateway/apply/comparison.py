@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from gateway.apply.field_set import LEAF, FieldSet, children_of, in_order
 from gateway.apply.shapes import FREE, Shape, element_of, item_identity, item_key, member_of, shape_of
 from gateway.apply.walks import Walk, every_path
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import JsonObject, same
 from gateway.schema.types import Type, compiled
 from gateway.schema.zero import zero
 
@@ -29,7 +29,7 @@ Compare = Callable[[Any, Any], "Comparison | None"]
 
 def compare(old: JsonObject, new: JsonObject, type_: Type) -> Comparison:
     """Compares two objects of a struct type."""
-    if old == new:
+    if same(old, new) if type_.structural else old == new:
         return SAME
     differ = _comparer(type_)
     return (differ(old, new) if differ else None) or SAME
@@ -68,10 +68,12 @@ def _struct_comparer(type_: Type) -> Compare:
             found = known[name] = (_comparer(member_type), every_path(member_type))
         return found
 
-    return _object_comparer(member)
+    return _object_comparer(member, exactly=type_.structural)
 
 
-def _object_comparer(member: Callable[[str], Member]) -> Compare:
+def _object_comparer(member: Callable[[str], Member], *, exactly: bool = False) -> Compare:
+    """`exactly`: values need not be of one type, so that 1 and true may meet."""
+
     def differ(old: Any, new: Any) -> Comparison | None:
         if not old and not new:
             return None if old == new else _MODIFIED
@@ -85,7 +87,7 @@ def _object_comparer(member: Callable[[str], Member]) -> Compare:
             elif name not in new:
                 walk = member(name)[1]
                 removed["f:" + name] = LEAF if walk is None else walk(old[name])
-            elif old[name] != new[name]:
+            elif old[name] != new[name] or (exactly and not same(old[name], new[name])):
                 inner = member(name)[0]
                 _note(inner(old[name], new[name]) if inner else _MODIFIED, "f:" + name, changed, removed)
         return Comparison(changed, removed) if changed or removed else None
@@ -118,7 +120,7 @@ def _every_free(value: Any) -> FieldSet:
     return LEAF if walk is None else walk(value)
 
 
-_compare_free_objects = _object_comparer(lambda _: (_compare_free, every_path(FREE)))
+_compare_free_objects = _object_comparer(lambda _: (_compare_free, every_path(FREE)), exactly=True)
 
 
 def _list_comparer(type_: Type) -> Compare:

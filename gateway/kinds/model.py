@@ -57,6 +57,7 @@ class Version:
     served: bool = True
     warning: str = ""  # for every answer: that the version is deprecated
     default: Callable[[JsonObject], None] = _keep  # sets defaults in an object, in place
+    default_applied: Callable[[JsonObject], None] | None = None  # the same of what server-side apply has merged
     selectable: Selectable = DEFAULT
     columns: tuple[JsonObject, ...] = ()  # additionalPrinterColumns of a definition
     openapi: JsonObject | None = None  # the schema of a definition; the catalog has those of built-in kinds

@@ -166,7 +166,7 @@ def _by_apply(write: Write, body: bytes) -> MakeObject:
         except DecodeError as error:
             raise _unconvertible(resource, merged, mismatch(merged, endpoint.type) or str(error)) from None
         null_empty_lists(endpoint.type, new)
-        return complete(new, None, resource)
+        return complete(new, None, resource, applied=True)
 
     return make
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from gateway.access.authorization import require, with_verb
 from gateway.apply import keep_timestamps
 from gateway.http import status
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import JsonObject, same
 from gateway.kinds import metadata
 from gateway.kinds.attributes import Operation
 from gateway.validation.names import name_is_path_segment
@@ -85,7 +85,7 @@ class _Update:
         check_uid(self._write, self._key, self._uid, old["metadata"].get("uid", ""))
         served = endpoint.served(old)
         new = self._make(served)
-        if new is served:
+        if new is served and not endpoint.resource.custom:  # that of a definition may have become invalid meanwhile
             return old, None
         return old, new if endpoint.to_storage is None else endpoint.to_storage(new)
 
@@ -98,7 +98,7 @@ class _Update:
         if finalized(write.endpoint.object_strategy, obj, old):
             self._shown = Written(await encoded(write, obj), current.revision)
             return KEEP if dry_run else Delete(_then_released(write, old, finish))
-        if obj == old and write.endpoint.is_stored_form(current):
+        if same(obj, old) and write.endpoint.is_stored_form(current):
             self._shown = Written(current.value, current.revision, unchanged=True, link=link if dry_run else "")
             return KEEP
         value = await encoded(write, obj)
