@@ -49,13 +49,9 @@ def _dumped_deeply(value: Any, **layout: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, **{"separators": (",", ":"), **layout}).encode()
 
 
-def same(one: Any, other: Any) -> bool:
-    """Whether two values are the same JSON. Python alone takes true for 1."""
-    if one != other:
-        return False
-    if isinstance(one, dict | list):
-        return one is other or _sorted(one) == _sorted(other)
-    return isinstance(one, bool) is isinstance(other, bool)
+def identical(one: Any, other: Any) -> bool:
+    """Whether two values are the same JSON; to Python's == 1, 1.0 and true are equal."""
+    return bool(one == other) and _sorted(one) == _sorted(other)
 
 
 def _sorted(value: Any) -> bytes:

@@ -11,7 +11,7 @@ from operator import is_
 from typing import Any
 
 from gateway.apply.shapes import Shape, element_of, item_identity, member_of, shape_of
-from gateway.jsontypes import same
+from gateway.jsontypes import identical
 from gateway.schema.types import Type, compiled
 
 Merge = Callable[[Any, Any], Any]
@@ -40,7 +40,7 @@ def _merger(type_: Type) -> Merge | None:
 
 
 def _merge_leaf(live: Any, config: Any) -> Any:
-    return live if type(live) is type(config) and same(live, config) else config
+    return live if type(live) is type(config) and identical(live, config) else config
 
 
 def _struct_merger(type_: Type) -> Merge:
@@ -64,7 +64,7 @@ def _object_merger(member: Callable[[str], Merge | None], *, exactly: bool = Fal
         for name, value in (config or {}).items():
             if name in live:
                 old = live[name]
-                if old == value and type(old) is type(value) and (not exactly or same(old, value)):
+                if old == value and type(old) is type(value) and (not exactly or identical(old, value)):
                     continue
                 inner = member(name)
                 if inner is not None:

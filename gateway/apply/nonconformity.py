@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.apply.conforms import conforms
+from gateway.apply.fits import fits
 from gateway.apply.path_element import shown
 from gateway.apply.shapes import Shape, element_of, is_open, item_key, shape_of
 from gateway.patches.go_text import go_print, go_type
@@ -22,7 +22,7 @@ def nonconformity(value: Any, type_: Type, *, duplicates: bool = False) -> str |
 
     Items that are there twice are wrong unless `duplicates` are allowed.
     """
-    if conforms(type_)(value):
+    if fits(type_)(value):
         return None
     errors: _Errors = []
     _check(value, type_, "", errors)

@@ -18,7 +18,7 @@ from gateway.apply.pruning import pruned
 from gateway.apply.reconcile import reconciled
 from gateway.apply.walks import applied_paths
 from gateway.http.status import StatusError, bad_request
-from gateway.jsontypes import JsonObject, same
+from gateway.jsontypes import JsonObject, identical
 from gateway.schema.types import Type
 
 
@@ -74,7 +74,7 @@ def server_side_apply(
             raise StatusError(500, "", f"failed to compare objects: {error}") from None
     if manager == last_applied.MANAGER:
         result = last_applied.refreshed(result, config)
-    return live if live is not None and same(result, live) else result
+    return live if live is not None and identical(result, live) else result
 
 
 def _check(config: JsonObject, type_: Type, api_version: str, kind: str) -> None:
@@ -158,7 +158,7 @@ def _applied(live: JsonObject, config: JsonObject, request: _Apply) -> JsonObjec
         before, others = _reconciled(previous, request), _by_version(entries.values())
         result = pruned(result, before, named, others, request.type_, request.api_version, request.convert)
     time = previous.get("time") if previous else None
-    if not same(result, live):
+    if not identical(result, live):
         _take_over(entries, live, result, request)
         time = request.now
     if fields:

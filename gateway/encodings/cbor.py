@@ -8,7 +8,7 @@ has as base64 is a byte string tagged for later base64. An object is encoded onc
 from __future__ import annotations
 
 from base64 import b64decode, b64encode, urlsafe_b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
 from io import BytesIO
@@ -32,7 +32,7 @@ _ARRAY = 0x80
 _INT64 = 1 << 63
 _BUILT_IN_TAGS = (*range(4, 6), 25, 28, 29, 30, 35, 36, 37, 43000, 52, 54, 100, 256, 258, 260, 261, 1004, 55799)
 
-Convert = Callable[[Any], Any]
+ToPlain = Callable[[Any], Any]
 
 
 class CborError(ValueError):
@@ -53,11 +53,11 @@ def answer(made: bytes) -> bytes:
     return SELF_DESCRIBED + made
 
 
-def list_answer(api_version: str, kind: str, metadata: JsonObject, items: Sequence[bytes]) -> list[bytes]:
-    """The parts of a list: `kind` is the list's, `items` are contents."""
+def list_head(api_version: str, kind: str, metadata: JsonObject, count: int) -> bytes:
+    """What stands before the contents of a list's items: `kind` is the list's."""
     members = (("kind", kind), ("apiVersion", api_version), ("metadata", metadata))
     named = b"".join([content(name, None) + content(value, None) for name, value in members])
-    return [SELF_DESCRIBED + b"\xa4" + named + content("items", None) + _array(len(items)), *items]
+    return SELF_DESCRIBED + b"\xa4" + named + content("items", None) + _array(count)
 
 
 def watch_event(event_type: str, made: bytes) -> bytes:
@@ -81,16 +81,16 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if type(value) is list else value
 
 
-def _converter(type_: Type) -> Convert:
+def _converter(type_: Type) -> ToPlain:
     """What makes of a type's JSON what is written; compiled once, and nothing but `_plain` where no bytes are."""
-    known: Convert | None = type_.compiled.get(_KEY)
+    known: ToPlain | None = type_.compiled.get(_KEY)
     if known is None:
         type_.compiled[_KEY] = lambda value: type_.compiled[_KEY](value)  # for types that lead back to themselves
         known = type_.compiled[_KEY] = _compile(type_)
     return known
 
 
-def _compile(type_: Type) -> Convert:
+def _compile(type_: Type) -> ToPlain:
     match type_.kind:
         case Kind.BYTES:
             return lambda value: None if value is None else cbor2.CBORTag(_LATER_BASE64, b64decode(value))
@@ -105,17 +105,17 @@ def _compile(type_: Type) -> Convert:
     return _plain
 
 
-def _struct(converters: dict[str, Convert], value: Any) -> Any:
+def _struct(converters: dict[str, ToPlain], value: Any) -> Any:
     if type(value) is not dict:
         return _plain(value)
     return {key.encode(): converters.get(key, _plain)(item) for key, item in value.items()}
 
 
-def _list(convert: Convert, value: Any) -> Any:
+def _list(convert: ToPlain, value: Any) -> Any:
     return value and [convert(item) for item in value]
 
 
-def _map(convert: Convert, value: Any) -> Any:
+def _map(convert: ToPlain, value: Any) -> Any:
     return value and {key.encode(): convert(item) for key, item in value.items()}
 
 
@@ -135,11 +135,13 @@ def decode(data: bytes) -> Any:
             semantic_decoders=_TAGS,
         )
         value = _json(decoder.decode())
-        if source.tell() != len(data):
-            raise CborError(f"cbor: {len(data) - source.tell()} bytes of extraneous data starting at {source.tell()}")
+        if (end := source.tell()) != len(data):
+            raise CborError(f"cbor: {len(data) - end} bytes of extraneous data starting at index {end}")
         return value
     except CborError:
         raise
+    except cbor2.CBORDecodeEOF:
+        raise CborError("unexpected EOF" if data else "EOF") from None
     except (ValueError, TypeError, EOFError, OverflowError, RecursionError, cbor2.CBORError) as problem:
         raise CborError(f"cbor: {problem}") from None
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gateway.encodings.apart import Apart
-from gateway.encodings.encoder import Encoder
+from gateway.encodings.encoder import Converting, Encoder
 from gateway.encodings.registry import encode_plain
 from gateway.encodings.rendered import RenderedEncoder
 from gateway.encodings.whole import WholeEncoder
 from gateway.http.beside import beside
 from gateway.http.exchange import JSON_TYPE, Request, Response
-from gateway.http.negotiation import JSON
+from gateway.http.negotiation import JSON, YAML, Representation
 from gateway.http.turns import next_turn
 from storage.entry import Entry
 
@@ -27,11 +27,8 @@ async def represented_entry(encoder: Encoder, entry: Entry, apart: Apart) -> byt
     """An object of the cache, as GET answers it."""
     if entry.size > _OFFLOAD_ENTRY and isinstance(encoder, RenderedEncoder | WholeEncoder) and encoder.apart:
         return await apart.yaml(encoder.json_entry(entry))
-    if entry.size > _OFFLOAD and not encoder.streamable:
-        from gateway.encodings.protobuf_encoder import ProtobufEncoder  # protobuf alone needs it
-
-        if isinstance(encoder, ProtobufEncoder):
-            return await beside(lambda: encoder.fresh(entry))
+    if entry.size > _OFFLOAD and isinstance(encoder, Converting):
+        return await beside(lambda: encoder.fresh(entry))
     if entry.size > _OFFLOAD:
         await next_turn()
     return encoder.entry(entry)
@@ -52,12 +49,20 @@ async def represented(
         return response
     if encoder is None or body.startswith(_STATUS):
         content_type = representation.media.name.encode()
-        encoded = encode_plain(representation, body)
+        encoded = await _plain(representation, body, apart)
     else:
         chosen = encoder()
         content_type = chosen.content_type
         encoded = await _document(chosen, body, apart)
     return Response(response.status, encoded, content_type, response.headers, response.cache_control, encoded=True)
+
+
+async def _plain(representation: Representation, body: bytes, apart: Apart | None) -> bytes:
+    if representation.media is YAML and len(body) > _OFFLOAD_ENTRY and apart is not None:
+        return await apart.yaml(body)
+    if len(body) > _OFFLOAD:
+        return await beside(lambda: encode_plain(representation, body))
+    return encode_plain(representation, body)
 
 
 async def _document(encoder: Encoder, body: bytes, apart: Apart | None) -> bytes:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import re2
 
-from gateway.jsontypes import JsonObject, same
+from gateway.jsontypes import JsonObject, identical
 from gateway.validation import schema_numbers
 from gateway.validation.field import (
     FieldError,
@@ -164,7 +164,7 @@ def _enum(schema: JsonObject) -> Part | None:
 def _equals(value: Any, known: Any) -> bool:
     """Whether a value is one of an enum's, once it is converted to its type as Go converts numbers."""
     if isinstance(value, bool) or isinstance(known, bool) or not isinstance(value, int | float):
-        return same(value, known)
+        return identical(value, known)
     match known:
         case int():
             return int(value) == known

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 
 from gateway.access.authorization import require, with_verb
 from gateway.apply import keep_timestamps
 from gateway.http import status
-from gateway.jsontypes import JsonObject, same
+from gateway.jsontypes import JsonObject, identical
 from gateway.kinds import metadata
 from gateway.kinds.attributes import Operation
 from gateway.validation.names import name_is_path_segment
@@ -16,7 +17,7 @@ from gateway.validation.objectmeta import validate_object_meta, validate_object_
 from gateway.writing.allocating import Allocating
 from gateway.writing.conflicts import check_uid, check_version
 from gateway.writing.creating import admit_new, prepare_new
-from gateway.writing.deletion import finalized
+from gateway.writing.deletion_plan import finalized
 from gateway.writing.offload import offloaded
 from gateway.writing.write import Write, Written, encoded, invalid, mutate, put, validate
 from storage.change import KEEP, Changed, Decision, Delete, Finish, Outcome, change
@@ -85,8 +86,10 @@ class _Update:
         check_uid(self._write, self._key, self._uid, old["metadata"].get("uid", ""))
         served = endpoint.served(old)
         new = self._make(served)
-        if new is served and not endpoint.resource.custom:  # that of a definition may have become invalid meanwhile
-            return old, None
+        if new is served:
+            if not endpoint.resource.custom:
+                return old, None
+            new = deepcopy(new)  # its definition may have changed, and it be invalid by now
         return old, new if endpoint.to_storage is None else endpoint.to_storage(new)
 
     async def _replace(
@@ -98,7 +101,7 @@ class _Update:
         if finalized(write.endpoint.object_strategy, obj, old):
             self._shown = Written(await encoded(write, obj), current.revision)
             return KEEP if dry_run else Delete(_then_released(write, old, finish))
-        if same(obj, old) and write.endpoint.is_stored_form(current):
+        if identical(obj, old) and write.endpoint.is_stored_form(current):
             self._shown = Written(current.value, current.revision, unchanged=True, link=link if dry_run else "")
             return KEEP
         value = await encoded(write, obj)
