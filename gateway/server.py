@@ -75,6 +75,7 @@ def build_gateway(settings: Settings) -> Gateway:
     from gateway.access.tokens import authenticator_of
     from gateway.admission.lookup import Lookup
     from gateway.kinds.builtin import builtin_registry
+    from gateway.writing.hooks import hooks_for
     from storage.cache import WatchCache
     from storage.checking import Checker
     from storage.consistency import ConsistentReads
@@ -101,5 +102,6 @@ def build_gateway(settings: Settings) -> Gateway:
     )
     registry = builtin_registry()
     endpoints = Endpoints(registry, services)
+    services.hooks = lambda resource: hooks_for(endpoints, resource)
     policy.follow(cache, {kind: endpoints.of(GROUP, "v1", kind.value).cache for kind in Kind})
     return Gateway(registry, services, endpoints)

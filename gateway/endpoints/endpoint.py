@@ -19,7 +19,7 @@ from gateway.apply.nonconformity import nonconformity
 from gateway.encodings.encoder import Encoder, Shape
 from gateway.encodings.registry import encoder_for
 from gateway.endpoints.expiry import Expiry
-from gateway.endpoints.hooks import WriteHooks, hooks_for
+from gateway.endpoints.hooks import WriteHooks
 from gateway.endpoints.services import Services
 from gateway.endpoints.versions import Versions
 from gateway.http.negotiation import Representation
@@ -193,7 +193,7 @@ class Endpoint:
     @cached_property
     def hooks(self) -> WriteHooks | None:
         """What is allocated before a write and released after it."""
-        return hooks_for(self.services, self.resource)
+        return self.services.hooks(self.resource)
 
     @property
     def object_hooks(self) -> WriteHooks | None:

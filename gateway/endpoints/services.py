@@ -11,6 +11,7 @@ from gateway.access.rbac.policy import Policy
 from gateway.admission.lookup import Lookup
 from gateway.config import Settings
 from gateway.encodings.renderings import Renderings
+from gateway.endpoints.hooks import MakeHooks, no_hooks
 from storage.checking import Checker
 from storage.etcd import EtcdClient
 from storage.feed import Feed
@@ -32,3 +33,4 @@ class Services:
     checker: Checker
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     renderings: Renderings = field(default_factory=Renderings)
+    hooks: MakeHooks = no_hooks

@@ -122,7 +122,6 @@ def _by_strategic_merge(write: Write, body: bytes) -> MakeObject:
 
 def _by_apply(write: Write, body: bytes) -> MakeObject:
     """Server-side apply: the configuration is merged by field ownership."""
-    endpoint, resource, attributes = write.endpoint, write.resource, write.attributes
 
     def parsed() -> tuple[Any, list[str]]:
         from gateway.writing.yaml_body import YamlError, parse_yaml
@@ -140,7 +139,16 @@ def _by_apply(write: Write, body: bytes) -> MakeObject:
             )
         return config, duplicates
 
-    parse = _once(parsed)
+    return _applied(write, _once(parsed))
+
+
+def applying(write: Write, configuration: JsonObject) -> MakeObject:
+    """What makes the object to which a configuration is applied; it raises StatusError."""
+    return _checked(write, _applied(write, lambda: (configuration, [])))
+
+
+def _applied(write: Write, parse: Callable[[], tuple[Any, list[str]]]) -> MakeObject:
+    endpoint, resource, attributes = write.endpoint, write.resource, write.attributes
 
     def make(old: JsonObject | None) -> JsonObject:
         from gateway.apply import server_side_apply
