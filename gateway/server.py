@@ -78,6 +78,7 @@ def build_gateway(settings: Settings) -> Gateway:
     from gateway.kinds.builtin import builtin_registry
     from gateway.writing.hooks import hooks_for
     from storage.cache import WatchCache
+    from storage.catching_up import Pasts
     from storage.checking import Checker
     from storage.consistency import ConsistentReads
     from storage.reads import Reads
@@ -100,6 +101,7 @@ def build_gateway(settings: Settings) -> Gateway:
         store=store,
         lookup=lookup,
         checker=Checker(client, cache, feed.load_anew),
+        pasts=Pasts(client),
         media=WITH_CBOR if "CBORServingAndStorage" in settings.feature_gates else STANDARD,
     )
     registry = builtin_registry()

@@ -13,6 +13,7 @@ from gateway.config import Settings
 from gateway.encodings.renderings import Renderings
 from gateway.endpoints.hooks import MakeHooks, no_hooks
 from gateway.http.negotiation import STANDARD, Negotiator
+from storage.catching_up import Pasts
 from storage.checking import Checker
 from storage.etcd import EtcdClient
 from storage.feed import Feed
@@ -32,6 +33,7 @@ class Services:
     store: EtcdStore
     lookup: Lookup
     checker: Checker
+    pasts: Pasts
     media: Negotiator = STANDARD
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     renderings: Renderings = field(default_factory=Renderings)
