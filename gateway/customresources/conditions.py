@@ -8,6 +8,8 @@ from copy import deepcopy
 from gateway.customresources.definition import APPROVED, ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL, condition, is_true
 from gateway.customresources.names import Claim, claim
 from gateway.jsontypes import JsonObject
+from gateway.validation.custom_resource_definition import approval
+from gateway.validation.structural_schema import unsupported, validate_structural
 
 _APPROVAL_REASONS = {
     "invalid": ("False", "InvalidAnnotation"),
@@ -73,8 +75,6 @@ def _structure(definition: JsonObject, now: str) -> None:
 
 
 def _violations(spec: JsonObject) -> list[str]:
-    from gateway.validation.structural_schema import unsupported, validate_structural  # a start may do without
-
     found = []
     if spec.get("preserveUnknownFields"):
         found.append("spec.preserveUnknownFields: Invalid value: true: must be false")
@@ -87,8 +87,6 @@ def _violations(spec: JsonObject) -> list[str]:
 
 
 def _approval(definition: JsonObject, now: str) -> None:
-    from gateway.validation.custom_resource_definition import approval  # a start may do without
-
     state, text = approval(definition)
     if state:
         status, reason = _APPROVAL_REASONS[state]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.validation.definition_state import FINALIZER, is_established
+from gateway.kinds.strategies.customresourcedefinitions import FINALIZER
+from gateway.validation.custom_resource_definition import is_established
 
 __all__ = ["FINALIZER", "condition", "is_established", "is_true", "serves", "stored_version"]
 

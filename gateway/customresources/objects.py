@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gateway.cel.correlation import Correlation
+from gateway.cel.rules import Rules as CelRules
+from gateway.cel.rules import compile_schema
 from gateway.customresources.embedded import compile_embedded
 from gateway.customresources.finalizers import finalizer_warnings
 from gateway.customresources.keyed_lists import compile_lists
@@ -20,11 +23,7 @@ from gateway.kinds.scale_paths import ScalePaths
 from gateway.kinds.strategy import Strategy
 from gateway.validation.field import FieldError, invalid
 from gateway.validation.objectmeta import validate_object_meta_update
-
-if TYPE_CHECKING:
-    from gateway.cel.correlation import Correlation
-    from gateway.cel.rules import Rules as CelRules
-    from gateway.validation.schema_values import Check
+from gateway.validation.schema_values import Check, compile_values
 
 _BLOCKING = frozenset(
     {"FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"}
@@ -86,31 +85,20 @@ class Rules:
             standard_finalizers=False,
         )
 
-    # what a schema is compiled to; a start does without what compiles it
+    # what a schema is compiled to
 
     @cached_property
     def _values(self) -> Check:
-        from gateway.validation.schema_values import compile_values
-
         return compile_values(self._schema)
 
     @cached_property
     def _status_values(self) -> Check | None:
-        from gateway.validation.schema_values import compile_values
-
         schema = (self._schema.get("properties") or {}).get("status")
         return None if schema is None else compile_values(schema)
 
     @cached_property
     def _cel(self) -> CelRules | None:
-        from gateway.cel.rules import compile_schema
-
         return compile_schema(self._schema)
-
-    def _correlation(self, obj: JsonObject, old: JsonObject) -> Correlation:
-        from gateway.cel.correlation import Correlation
-
-        return Correlation(obj, old, self._schema)
 
     @cached_property
     def _embedded(self) -> Find | None:
@@ -165,7 +153,7 @@ class Rules:
         if found:
             return found
         found += validate_object_meta_update(obj["metadata"], old["metadata"], built_in=False)
-        found += self._values(obj, "", self._correlation(obj, old))
+        found += self._values(obj, "", Correlation(obj, old, self._schema))
         found += self._scale.spec_errors(obj) + self._scale.status_errors(obj)
         found += self._parts(obj, old)
         return found + self._rule_errors(obj, old, found, attributes)
@@ -176,7 +164,7 @@ class Rules:
             return found
         found += validate_object_meta_update(obj["metadata"], old["metadata"], built_in=False)
         if "status" in obj and self._status_values is not None:
-            was = self._correlation(obj, old).key("status")
+            was = Correlation(obj, old, self._schema).key("status")
             found += [_in_status(error) for error in self._status_values(obj["status"], "", was)]
         found += self._scale.status_errors(obj)
         found += self._list_errors(obj, old)

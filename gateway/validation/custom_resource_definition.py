@@ -13,7 +13,6 @@ from gateway.jsontypes import JsonObject
 from gateway.validation.checks import each, immutable, one_of
 from gateway.validation.definition_columns import validate_columns, validate_selectable_fields, validate_subresources
 from gateway.validation.definition_schema import ValidateRules, no_rules, validate_schema
-from gateway.validation.definition_state import is_established
 from gateway.validation.field import FieldError, Verbatim, forbidden, go_quote, invalid, required
 from gateway.validation.go_structs import verbatim
 from gateway.validation.names import is_dns1035_label, is_dns1123_subdomain
@@ -47,6 +46,11 @@ def internal_spec(spec: JsonObject) -> JsonObject:
             for version in spec["versions"]:
                 version.pop(key, None)
     return spec
+
+
+def is_established(definition: JsonObject) -> bool:
+    conditions = (definition.get("status") or {}).get("conditions") or ()
+    return any(one.get("type") == "Established" and one.get("status") == "True" for one in conditions)
 
 
 def validate_definition(obj: JsonObject, old: JsonObject | None, rules: ValidateRules = no_rules) -> list[FieldError]:

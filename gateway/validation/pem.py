@@ -7,6 +7,9 @@ import binascii
 import re
 from collections.abc import Iterator
 
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+
 from gateway.validation.field import go_quote
 
 _block = re.compile(rb"-----BEGIN ([^\n]*)-----[ \t]*\r?\n(.*?)-----END \1-----[ \t]*(?:\r?\n|$)", re.DOTALL)
@@ -28,9 +31,6 @@ def pem_blocks(data: bytes) -> Iterator[tuple[str, bool, bytes]]:
 
 def request_problem(data: bytes) -> str:
     """Why it is no certificate request that is signed with its own key; empty if it is."""
-    from cryptography import x509  # costly to import, and seldom needed
-    from cryptography.exceptions import UnsupportedAlgorithm
-
     block = next(pem_blocks(data), None)
     if block is None or block[0] != "CERTIFICATE REQUEST":
         return "PEM block type must be CERTIFICATE REQUEST"
@@ -55,8 +55,6 @@ def certificates_problem(data: bytes) -> str:
     """Why it is no sequence of certificates; empty if it is, or if there is nothing."""
     if not data:
         return ""
-    from cryptography import x509  # costly to import, and seldom needed
-
     count = 0
     for kind, headers, content in pem_blocks(data):
         if kind != "CERTIFICATE":

@@ -8,10 +8,11 @@ from gateway.kinds.strategies.status import counting, keep_spec
 from gateway.kinds.strategy import Strategy, Termination
 from gateway.validation.custom_resource_definition import validate_definition, validate_definition_status
 from gateway.validation.definition_schema import ValidateRules
-from gateway.validation.definition_state import FINALIZER
 from gateway.validation.field import FieldError, go_quote, invalid
 from gateway.validation.schema_formats import known_format
 from gateway.validation.structural_schema import every
+
+FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
 
 def _name(obj: JsonObject) -> list[FieldError]:
