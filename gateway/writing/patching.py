@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gateway.apply import server_side_apply
 from gateway.http import status
 from gateway.http.exchange import Request
 from gateway.jsontypes import JsonObject
@@ -175,8 +176,6 @@ def _applied(write: Write, parse: Callable[[], tuple[Any, list[str]]]) -> MakeOb
     endpoint, resource, attributes = write.endpoint, write.resource, write.attributes
 
     def make(old: JsonObject | None) -> JsonObject:
-        from gateway.apply import server_side_apply
-
         config, duplicates = parse()
         merged = server_side_apply(
             old,
