@@ -55,7 +55,7 @@ def model_of(definition: JsonObject, converter: MakeConverter, since: int = 0) -
         written_as_served=True,
         since=since,
         convert=partial(_convert, made),
-        canonicalise=canonicaliser(names["kind"], made),
+        canonicaliser=canonicaliser,
         field_values=field_values(versions),
     )
     return model
