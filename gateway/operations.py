@@ -15,7 +15,7 @@ from gateway.endpoints.routing import method_not_allowed
 from gateway.handler import NO_SNIFF, PAGE_NOT_FOUND
 from gateway.http.exchange import TEXT_TYPE
 from gateway.http.negotiation import literally_acceptable, unacceptable
-from gateway.observability import health, metrics
+from gateway.observability import flowcontrol, health, metrics
 from gateway.server import Gateway
 from gateway.version import version_info
 
@@ -58,6 +58,10 @@ def operations(gateway: Gateway, api_paths: Callable[[], list[str]], hooks: list
         findings = await gateway.services.checker.check()
         return Response(orjson.dumps(findings, option=orjson.OPT_INDENT_2), media_type=_JSON)
 
+    async def show_flow_control(what: str) -> Response:
+        text = flowcontrol.dump(gateway.services.limiter, what)
+        return page_not_found() if text is None else Response(text, media_type=_TEXT, headers=_NO_SNIFF)
+
     async def show_paths() -> Response:
         own = [f"/{endpoint}{tail}" for endpoint, checks in endpoints.items() for tail in ("", *_below(checks))]
         paths = sorted({*api_paths(), *own, "/apis/", "/metrics", "/openapi/v2", "/openapi/v3", "/version"})
@@ -72,6 +76,7 @@ def operations(gateway: Gateway, api_paths: Callable[[], list[str]], hooks: list
         (openid.CONFIGURATION_PATH, show_issuer),
         (openid.KEYS_PATH, show_keys),
         ("/debug/consistency", check_consistency),
+        (f"{flowcontrol.DEBUG}/{{what}}", show_flow_control),
     ):
         router.add_api_route(path, answer, methods=METHODS, include_in_schema=False, response_model=None)
     for endpoint, checks in endpoints.items():

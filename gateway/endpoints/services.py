@@ -11,6 +11,8 @@ from gateway.access.rbac.policy import Policy
 from gateway.admission.lookup import Lookup
 from gateway.config import Settings
 from gateway.encodings.renderings import Renderings
+from gateway.flowcontrol.limiting import Limiter
+from gateway.flowcontrol.watches import OpenWatches
 from storage.checking import Checker
 from storage.etcd import EtcdClient
 from storage.feed import Feed
@@ -30,5 +32,7 @@ class Services:
     store: EtcdStore
     lookup: Lookup
     checker: Checker
+    limiter: Limiter
+    watches: OpenWatches
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     renderings: Renderings = field(default_factory=Renderings)
