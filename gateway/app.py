@@ -9,23 +9,27 @@ import signal
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING
 
-from fastapi import FastAPI
 from starlette.types import Message, Receive, Scope, Send
 
 from gateway.config import Settings
 from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS, bootstrap, bootstrap_roles, keep_bootstrapped
-from gateway.controllers.running import Controllers
-from gateway.customresources.conversion import webhook_of
 from gateway.customresources.definitions import Definitions
 from gateway.discovery.serving import Discovery
+from gateway.framework import FastAPI
 from gateway.handler import Handler
+from gateway.jsontypes import JsonObject
 from gateway.openapi.routes import openapi
 from gateway.operations import answer_strays, operations
 from gateway.server import Gateway, build_gateway
 from gateway.waiting import hopeless, tls_trouble
 from storage.errors import NoSpace, StorageError
 from storage.versions import survives_kill
+
+if TYPE_CHECKING:
+    from gateway.customresources.conversion import Webhook
 
 logger = logging.getLogger(__name__)
 
@@ -96,13 +100,13 @@ class App(FastAPI):
             tasks.append(asyncio.create_task(_make_roles(gateway, self._started), name="bootstrap-roles"))
             tasks.append(asyncio.create_task(_control(gateway, self._started), name="controllers"))
             tasks.append(asyncio.create_task(_judge_flow_schemas(gateway, self._started), name="flow-schemas"))
-            definitions = Definitions(gateway.endpoints, lambda each: webhook_of(each, gateway.find_service))
+            definitions = Definitions(gateway.endpoints, partial(_webhook_of, gateway))
             tasks.append(asyncio.create_task(definitions.run(), name="definitions"))
             for task in tasks[1:]:
                 task.add_done_callback(self._ended)
             await definitions.ready.wait()
             address = f"{self.settings.advertise_address or '127.0.0.1'}:{self.settings.secure_port}"
-            discovery = Discovery(gateway.registry, address)
+            discovery = Discovery(gateway.registry, address, gateway.services.media)
             gateway.endpoints.on_change(discovery.refresh)
             self.include_router(operations(gateway, discovery.paths, list(BOOTSTRAP_HOOKS)))
             self.include_router(openapi(gateway.registry, gateway.endpoints.on_change))
@@ -133,6 +137,13 @@ class App(FastAPI):
         os.kill(os.getpid(), signal.SIGTERM)
 
 
+def _webhook_of(gateway: Gateway, definition: JsonObject) -> Webhook | None:
+    """What converts a definition's objects."""
+    from gateway.customresources.conversion import webhook_of
+
+    return webhook_of(definition, gateway.find_service)
+
+
 def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
     """Starts what runs beside the requests; all of it is safe on several replicas at once."""
     from gateway.allocation.repair import repair_until
@@ -160,6 +171,7 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
         ),
         asyncio.create_task(repair_until(allocation, gateway.stopping), name="service-ip-repair"),
         asyncio.create_task(keep_bootstrapped(gateway.endpoints, gateway.stopping), name="bootstrap"),
+        asyncio.create_task(gateway.services.following.run(gateway.stopping), name="files"),
     ]
 
 
@@ -190,6 +202,8 @@ async def _control(gateway: Gateway, started: asyncio.Event) -> None:
     """Runs the elected controllers once requests are answered."""
     await started.wait()
     await gateway.services.policy.complete.wait()
+    from gateway.controllers.running import Controllers
+
     gateway.controllers = Controllers(gateway.endpoints, gateway.stopping)
     await gateway.controllers.run()
 
