@@ -83,6 +83,7 @@ def build_gateway(settings: Settings) -> Gateway:
     from gateway.flowcontrol.objects import LEVELS, SCHEMAS
     from gateway.flowcontrol.watches import OpenWatches
     from gateway.kinds.builtin import builtin_registry
+    from gateway.writing.hooks import hooks_for
     from storage.cache import WatchCache
     from storage.catching_up import Pasts
     from storage.checking import Checker
@@ -119,6 +120,7 @@ def build_gateway(settings: Settings) -> Gateway:
     if isinstance(services.limiter, FlowControl):
         schemas, levels = (endpoints.of(FLOW_CONTROL, "v1", name).cache for name in (SCHEMAS, LEVELS))
         services.limiter.configuration.follow(cache, schemas, levels)
+    services.hooks = lambda resource: hooks_for(endpoints, resource)
     policy.follow(cache, {kind: endpoints.of(GROUP, "v1", kind.value).cache for kind in Kind})
     if authorization.graph is not None:
         _follow_nodes(authorization.graph, endpoints)

@@ -12,6 +12,7 @@ from gateway.access.rbac.policy import Policy
 from gateway.admission.lookup import Lookup
 from gateway.config import Settings
 from gateway.encodings.renderings import Renderings
+from gateway.endpoints.hooks import MakeHooks, no_hooks
 from gateway.flowcontrol.limiting import Limiter
 from gateway.flowcontrol.watches import OpenWatches
 from gateway.http.negotiation import STANDARD, Negotiator
@@ -44,3 +45,4 @@ class Services:
     media: Negotiator = STANDARD
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     renderings: Renderings = field(default_factory=Renderings)
+    hooks: MakeHooks = no_hooks
