@@ -10,7 +10,7 @@ from gateway.endpoints.table import Endpoints
 from gateway.flowcontrol.objects import GROUP, LEVELS, SCHEMAS
 from gateway.http.status import StatusError
 from gateway.http.user import MASTERS_GROUP, User
-from gateway.jsontypes import JsonObject, dumps
+from gateway.jsontypes import JsonObject
 from gateway.kinds.metadata import now_text
 from gateway.validation.field import go_quote
 from storage.errors import StorageError
@@ -47,10 +47,8 @@ class FlowSchemaStatus:
 
     async def _tell(self, name: str, condition: JsonObject) -> None:
         endpoint = self._actor.of(GROUP, "v1", SCHEMAS, "status")
-        resource = endpoint.resource
         status = {"conditions": [{**condition, "lastTransitionTime": now_text()}]}
-        told = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": name}, "status": status}
-        await self._actor.apply(endpoint, "", name, dumps(told), MANAGER)
+        await self._actor.apply(endpoint, "", name, {"status": status}, MANAGER)
 
 
 def outdated(schemas: list[JsonObject], levels: set[str]) -> Iterator[tuple[str, JsonObject]]:
