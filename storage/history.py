@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import count, islice
 from operator import attrgetter
 
-from storage.entry import Change
+from storage.entry import Change, ChangeType
 
 MAX_CHANGES = 20_000
 MAX_SUPERSEDED_BYTES = 16 << 20
@@ -176,5 +176,6 @@ _revision_of = attrgetter("revision")
 
 
 def _weight(change: Change) -> int:
-    """The bytes that the history alone keeps alive."""
-    return 200 if change.previous is None else 200 + change.previous.size
+    """The bytes that the history alone keeps alive: of a deletion the last version, and that at its revision."""
+    size = 200 if change.previous is None else 200 + change.previous.size
+    return size + change.entry.size if change.type is ChangeType.DELETED else size

@@ -40,6 +40,14 @@ def test_bytes_that_only_the_history_keeps_alive_are_bounded() -> None:
     assert history.end - history.first == 400
 
 
+def test_a_deletion_keeps_two_versions_alive() -> None:
+    last = Entry(b"k", b"", b'"uid":"u","resourceVersion":"1"' + b"x" * 969, 1)
+    history = History(0, max_bytes=20 * 2200, clock=lambda: 0.0, share=Share(limit=0))
+    for revision in range(2, 100):
+        history.append(Change(ChangeType.DELETED, revision, last.at(revision), last))
+    assert history.end - history.first in (19, 20)
+
+
 def test_some_changes_are_kept_whatever_their_size() -> None:
     history = filled(range(1, 1001), max_bytes=1, size=1000)
     assert history.end - history.first == MIN_CHANGES
