@@ -160,17 +160,6 @@ class History:
             raise Overrun
         return self.first + bisect_right(self._changes, revision, key=_revision_of)
 
-    def undo_to(self, revision: int) -> list[Change]:
-        """The changes newer than a revision, newest first. Raises Overrun if some of them are gone."""
-        if revision < self.start:
-            raise Overrun
-        newer = []
-        for change in reversed(self._changes):
-            if change.revision <= revision:
-                break
-            newer.append(change)
-        return newer
-
 
 _revision_of = attrgetter("revision")
 
