@@ -146,12 +146,11 @@ def _webhook_of(gateway: Gateway, definition: JsonObject) -> Webhook | None:
 def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
     """Starts what runs beside the requests; all of it is safe on several replicas at once."""
     from gateway.allocation.repair import repair_until
-    from gateway.allocation.services import ServiceAllocation
     from gateway.controllers.replicas import Replica
+    from gateway.writing.hooks import service_allocation
     from storage.compaction import Compactor
 
     settings = gateway.settings
-    allocation = ServiceAllocation(gateway.store, settings)
     compactor = Compactor(
         gateway.client,
         settings.etcd_prefix.encode(),
@@ -164,7 +163,9 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
         asyncio.create_task(
             gateway.services.checker.run(settings.consistency_check_interval), name="consistency-check"
         ),
-        asyncio.create_task(repair_until(allocation, gateway.stopping), name="service-ip-repair"),
+        asyncio.create_task(
+            repair_until(service_allocation(gateway.endpoints), gateway.stopping), name="service-ip-repair"
+        ),
         asyncio.create_task(keep_bootstrapped(gateway.endpoints, gateway.stopping), name="bootstrap"),
         asyncio.create_task(gateway.services.following.run(gateway.stopping), name="files"),
     ]

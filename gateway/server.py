@@ -78,6 +78,7 @@ def build_gateway(settings: Settings) -> Gateway:
     from gateway.access.tokens import authenticator_of
     from gateway.admission.lookup import Lookup
     from gateway.kinds.builtin import builtin_registry
+    from gateway.writing.hooks import hooks_for
     from storage.cache import WatchCache
     from storage.catching_up import Pasts
     from storage.checking import Checker
@@ -109,6 +110,7 @@ def build_gateway(settings: Settings) -> Gateway:
     )
     registry = builtin_registry()
     endpoints = Endpoints(registry, services)
+    services.hooks = lambda resource: hooks_for(endpoints, resource)
     policy.follow(cache, {kind: endpoints.of(GROUP, "v1", kind.value).cache for kind in Kind})
     if authorization.graph is not None:
         _follow_nodes(authorization.graph, endpoints)

@@ -74,11 +74,8 @@ def flow_control() -> Iterator[BootstrapObject]:
 
 
 def _object(resource: str, name: str, spec: JsonObject) -> BootstrapObject:
-    metadata = {"name": name, "generation": 1, "annotations": _KEPT_UP_TO_DATE}
-    return BootstrapObject(
-        GROUP, "v1", resource, {"metadata": metadata, "spec": spec, "status": {}},
-        manager="api-priority-and-fairness-config-producer-v1",
-    )  # fmt: skip
+    content = {"metadata": {"name": name, "annotations": _KEPT_UP_TO_DATE}, "spec": spec}
+    return BootstrapObject(GROUP, "v1", resource, content, manager="api-priority-and-fairness-config-producer-v1")
 
 
 def _subject(text: str) -> JsonObject:

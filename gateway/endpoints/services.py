@@ -12,6 +12,7 @@ from gateway.access.rbac.policy import Policy
 from gateway.admission.lookup import Lookup
 from gateway.config import Settings
 from gateway.encodings.renderings import Renderings
+from gateway.endpoints.hooks import MakeHooks, no_hooks
 from gateway.http.negotiation import STANDARD, Negotiator
 from storage.catching_up import Pasts
 from storage.checking import Checker
@@ -40,3 +41,4 @@ class Services:
     media: Negotiator = STANDARD
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     renderings: Renderings = field(default_factory=Renderings)
+    hooks: MakeHooks = no_hooks

@@ -8,7 +8,6 @@ from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.services import Services
 from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
-from gateway.kinds.storage_form import canonicaliser
 from gateway.kinds.stored import head_of
 from storage.adoption import register, renew, unregister
 from storage.cache import ResourceCache, ResourceSpec
@@ -105,7 +104,7 @@ class Endpoints:
         for resource in new:
             prefix, canonicalise = resource.storage_prefix, resource.model.canonicalise
             cache = self._caches.get(prefix)
-            if cache is not None and canonicalise is not None and cache.spec.canonicalise is not canonicalise:
+            if cache is not None and cache.spec.canonicalise is not canonicalise:
 
                 def put(made: ResourceCache, prefix: str = prefix) -> None:
                     self._caches[prefix] = made
@@ -127,8 +126,8 @@ class Endpoints:
         return ResourceSpec(
             prefix=self.services.store.cache.root + resource.storage_prefix.encode() + b"/",
             head=head_of(resource.kind, resource.storage_version),
-            canonicalise=model.canonicalise or canonicaliser(resource.kind, resource.storage_version),
+            canonicalise=model.canonicalise,
             attributes_of=model.attributes_of,
             other_heads=tuple(heads) if model.written_as_served else (),
-            trusts_marks=model.canonicalise is None,
+            trusts_marks=not model.written_as_served,
         )
