@@ -99,6 +99,7 @@ class App(FastAPI):
             tasks += _controllers(gateway)
             tasks.append(asyncio.create_task(_make_roles(gateway, self._started), name="bootstrap-roles"))
             tasks.append(asyncio.create_task(_control(gateway, self._started), name="controllers"))
+            tasks.append(asyncio.create_task(_judge_flow_schemas(gateway, self._started), name="flow-schemas"))
             definitions = Definitions(gateway.endpoints, partial(_webhook_of, gateway))
             tasks.append(asyncio.create_task(definitions.run(), name="definitions"))
             for task in tasks[1:]:
@@ -148,6 +149,7 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
     from gateway.allocation.repair import repair_until
     from gateway.controllers.legacy_tokens import label_used_tokens
     from gateway.controllers.replicas import Replica
+    from gateway.flowcontrol.limiting import FlowControl
     from gateway.writing.hooks import service_allocation
     from storage.compaction import Compactor
 
@@ -158,7 +160,10 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
         interval=settings.etcd_compaction_interval,
         retention=settings.etcd_compaction_retention,
     )
+    limiter = gateway.services.limiter
+    lending = [asyncio.create_task(limiter.run(), name="flow-control")] if isinstance(limiter, FlowControl) else []
     return [
+        *lending,
         asyncio.create_task(Replica(gateway.endpoints).run(gateway.stopping), name="replica"),
         asyncio.create_task(compactor.run(), name="compaction"),
         asyncio.create_task(
@@ -185,6 +190,15 @@ async def _make_roles(gateway: Gateway, started: asyncio.Event) -> None:
         except StorageError as error:
             logger.warning("default roles are missing yet", extra={"error": str(error)})
             await asyncio.sleep(PATIENCE)
+
+
+async def _judge_flow_schemas(gateway: Gateway, started: asyncio.Event) -> None:
+    """Tells of flow schemas whose level is missing, once requests are answered."""
+    from gateway.controllers.flow_schema_status import FlowSchemaStatus
+
+    await started.wait()
+    await gateway.services.policy.complete.wait()
+    await FlowSchemaStatus(gateway.endpoints).run()
 
 
 async def _control(gateway: Gateway, started: asyncio.Event) -> None:

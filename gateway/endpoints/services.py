@@ -14,6 +14,8 @@ from gateway.admission.lookup import Lookup
 from gateway.config import Settings
 from gateway.encodings.renderings import Renderings
 from gateway.endpoints.hooks import MakeHooks, no_hooks
+from gateway.flowcontrol.limiting import Limiter
+from gateway.flowcontrol.watches import OpenWatches
 from gateway.http.negotiation import STANDARD, Negotiator
 from storage.catching_up import Pasts
 from storage.checking import Checker
@@ -37,6 +39,8 @@ class Services:
     store: EtcdStore
     lookup: Lookup
     checker: Checker
+    limiter: Limiter
+    watches: OpenWatches
     pasts: Pasts
     following: Following = field(default_factory=Following)
     legacy_uses: LegacyUses = field(default_factory=LegacyUses)
