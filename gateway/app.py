@@ -110,6 +110,10 @@ class App(FastAPI):
             gateway.endpoints.on_change(discovery.refresh)
             self.include_router(operations(gateway, discovery.paths, list(BOOTSTRAP_HOOKS)))
             self.include_router(openapi(gateway.registry, gateway.endpoints.on_change))
+            if self.settings.audit_policy_file is not None:
+                from gateway.audit.auditing import audit_of
+
+                gateway.services.audit = audit_of(self.settings)
             self._handler = Handler(gateway, discovery, self._super_call)
             yield
         except StorageError as error:
@@ -124,6 +128,8 @@ class App(FastAPI):
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            if gateway.services.audit is not None:
+                await gateway.services.audit.close()
             await gateway.client.close()
 
     def _ended(self, task: asyncio.Task[None]) -> None:

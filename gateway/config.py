@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 
 AUTHORIZATION_MODES = ("RBAC", "Node", "Webhook", "AlwaysAllow", "AlwaysDeny")  # those that are served
+AUDIT_MODES = ("batch", "blocking", "blocking-strict")
 REVIEW_VERSIONS = ("v1", "v1beta1")  # of the reviews that webhooks are sent
 FEATURE_GATES = frozenset({"CBORServingAndStorage"})  # that can be switched; all are off by default
 
@@ -107,6 +108,21 @@ class Settings:
     max_connections_per_address: int = 10_000
     shutdown_timeout: float = 15.0
     log_format: str = "text"
+    audit_policy_file: Path | None = None
+    audit_log_path: str = ""  # "-" is standard output
+    audit_log_format: str = "json"
+    audit_log_mode: str = "blocking"
+    audit_log_batch_buffer_size: int = 10_000
+    audit_log_maxsize: int = 0
+    audit_log_maxbackup: int = 0
+    audit_log_maxage: int = 0
+    audit_log_compress: bool = False
+    audit_webhook_config_file: Path | None = None
+    audit_webhook_mode: str = "batch"
+    audit_webhook_initial_backoff: float = 10.0
+    audit_webhook_batch_buffer_size: int = 10_000
+    audit_webhook_batch_max_size: int = 400
+    audit_webhook_batch_max_wait: float = 30.0
 
     def check(self) -> None:
         """Raises InvalidSettings for what cannot work."""
@@ -142,6 +158,8 @@ class Settings:
             ("--oidc-ca-file", self.oidc_ca_file),
             ("--authorization-config", self.authorization_config),
             ("--authorization-webhook-config-file", self.authorization_webhook_config_file),
+            ("--audit-policy-file", self.audit_policy_file),
+            ("--audit-webhook-config-file", self.audit_webhook_config_file),
         ):
             if path is not None and not path.is_file():
                 raise InvalidSettings(f"{flag}: there is no file {path}")
@@ -151,6 +169,7 @@ class Settings:
         self._check_authorization()
         self._check_authentication()
         self._check_limits()
+        self._check_audit()
         if not self.etcd_prefix.startswith("/") or self.etcd_prefix.endswith("/"):
             raise InvalidSettings("--etcd-prefix must start with a slash and not end with one, as /registry does")
 
@@ -209,6 +228,18 @@ class Settings:
             )
         if self.min_body_rate < 0:
             raise InvalidSettings("--min-body-rate must not be negative")
+
+    def _check_audit(self) -> None:
+        _one_of("--audit-log-format", self.audit_log_format, ("json", "legacy"))
+        _one_of("--audit-log-mode", self.audit_log_mode, AUDIT_MODES)
+        _one_of("--audit-webhook-mode", self.audit_webhook_mode, AUDIT_MODES)
+        for flag, value in (
+            ("--audit-log-batch-buffer-size", self.audit_log_batch_buffer_size),
+            ("--audit-webhook-batch-buffer-size", self.audit_webhook_batch_buffer_size),
+            ("--audit-webhook-batch-max-size", self.audit_webhook_batch_max_size),
+        ):
+            if value <= 0:
+                raise InvalidSettings(f"{flag} must be more than 0")
 
     def _check_admission_plugins(self) -> None:
         for flag, names in (

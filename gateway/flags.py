@@ -325,6 +325,21 @@ FLAGS = (
     Flag("max-connections-per-address", int, "connections that one address may have with a process", "N"),
     Flag("shutdown-timeout", _seconds, "time until a server that does not stop is killed", "DURATION"),
     Flag("log-format", _format, "text or json", "FORMAT"),
+    Flag("audit-policy-file", Path, "which requests are recorded, and how much of them", "FILE"),
+    Flag("audit-log-path", str, "file that events are written to; - is standard output", "FILE"),
+    Flag("audit-log-format", str, "json or legacy", "FORMAT"),
+    Flag("audit-log-mode", str, "what requests wait for: batch, blocking, blocking-strict", "MODE"),
+    Flag("audit-log-batch-buffer-size", _number, "events that may wait to be written", "N"),
+    Flag("audit-log-maxsize", _number, "MiB from which the file is put aside; 0: never", "MIB"),
+    Flag("audit-log-maxbackup", _number, "such files that stay; 0: all", "N"),
+    Flag("audit-log-maxage", _number, "days that they stay; 0: for ever", "DAYS"),
+    Flag("audit-log-compress", _boolean, "pack them", "BOOL"),
+    Flag("audit-webhook-config-file", Path, "kubeconfig of a service that events are sent to", "FILE"),
+    Flag("audit-webhook-mode", str, "as --audit-log-mode", "MODE"),
+    Flag("audit-webhook-initial-backoff", _seconds, "time until a failed call is tried again", "DURATION"),
+    Flag("audit-webhook-batch-buffer-size", _number, "events that may wait to be sent", "N"),
+    Flag("audit-webhook-batch-max-size", _number, "events that are sent together", "N"),
+    Flag("audit-webhook-batch-max-wait", _seconds, "how long they wait for others", "DURATION"),
 )
 
 

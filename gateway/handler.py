@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gateway.access.authorization import Undecided, require_of_request
 from gateway.access.impersonation import Impersonation, impersonates
@@ -35,6 +35,9 @@ from gateway.server import Gateway
 from gateway.transforms import check_read, transformed
 from gateway.verbs import Verb, verb_for
 
+if TYPE_CHECKING:
+    from gateway.audit.auditing import Record
+
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Any]]
 Fallback = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -58,13 +61,14 @@ class Route:
 
 
 class _Held:
-    """What a request holds of the server until it is over."""
+    """What a request holds of the server until it is over, and what is recorded of it."""
 
-    __slots__ = ("seats", "watch")
+    __slots__ = ("record", "seats", "watch")
 
     def __init__(self) -> None:
         self.seats: Held | None = None
         self.watch: Held | None = None
+        self.record: Record | None = None
 
     def give_back(self) -> None:
         if self.seats is not None:
@@ -84,6 +88,7 @@ class Handler:
         self._media = gateway.services.media
         self._impersonation = Impersonation(gateway.services.authorizer)
         self._builtin = builtin_groups(gateway.registry)
+        self._audit = gateway.services.audit
         self._routes: dict[tuple[str, bytes], Route] = {}  # of GETs, by path and query
         gateway.endpoints.on_change(self._routes.clear)
 
@@ -91,6 +96,8 @@ class Handler:
         headers = dict(reversed(scope["headers"]))
         request = Request(scope["method"], scope["path"], scope["query_string"], headers, receive)
         held = _Held()
+        if self._audit is not None:
+            send = self._audit.listening(request, held, send)
         try:
             try:
                 response = await self._respond(request, scope, held)
@@ -106,10 +113,14 @@ class Handler:
             except Undecided as error:
                 response = _internal_error(request.path, str(error))
             except Exception as error:
+                if held.record is not None:
+                    held.record.failed(error)
                 response = await failure(request, error, self._renderings.apart)
             await send_response(request, response, send)
         finally:
             held.give_back()
+            if held.record is not None:
+                await held.record.end()
 
     async def _respond(self, request: Request, scope: Scope, held: _Held) -> Response | None:
         """The answer; None when it is the fallback's to give."""
@@ -160,6 +171,8 @@ class Handler:
         endpoint = route.endpoint
         if endpoint.deprecation:
             request.warnings.append(endpoint.deprecation)
+            if request.audit is not None:
+                request.audit.annotate("k8s.io/deprecated", "true")
         if timeout is None:
             response = await route.verb(endpoint, request)
         else:
@@ -170,6 +183,8 @@ class Handler:
                 raise timed_out() from None
         if request.representation.transform is not None and response.status < 300:
             check_read(request.representation, endpoint.resource, route.info.verb)
+        if request.audit is not None:
+            request.audit.answered(response)
         if response.encoded or request.representation is JSON:
             return response
         return await represented(
@@ -190,14 +205,23 @@ class Handler:
         user = await services.authenticator.authenticate(
             request.headers, scope["headers"], scope.get("client_certificate", b""), request.path
         )
+        if self._audit is not None:
+            record = request.audit = held.record = self._audit.record(request, user, scope)
+            if record is not None:
+                await record.begin()
         if user is None:
             raise StatusError(401, "Unauthorized", "Unauthorized")
         request.user = user
         attributes = Attributes(user, request.info)
         if impersonates(request.headers):
             request.user = attributes.user = await self._impersonation.user(scope["headers"], attributes)
+            if held.record is not None and request.user is not user:
+                held.record.impersonated(request.user, self._impersonation.constraint(user.name))
         held.seats = await services.limiter.enter(request, timeout)
-        await require_of_request(services.authorizer, attributes)
+        if held.record is None:
+            await require_of_request(services.authorizer, attributes)
+        else:
+            await held.record.authorize(services.authorizer, attributes)
 
     def _unknown_custom(self, info: RequestInfo) -> Response:
         """What is answered where a custom resource has no such path. Raises StatusError for a subresource."""

@@ -36,6 +36,7 @@ def check_files(settings: Settings) -> None:
                 ours = str(settings.service_account_signing_key_file) in str(error)
                 raise ValueError(str(error) if ours else "it is no private key in PEM without a password") from None
     _check_access(settings)
+    _check_audit(settings)
     with _wrong("--cluster-signing-cert-file", settings.cluster_signing_cert_file):
         if settings.cluster_signing_cert_file and settings.cluster_signing_key_file:
             from gateway.access.signing import read_authority
@@ -90,6 +91,23 @@ def _check_deciders(settings: Settings) -> None:
                 if each.webhook:
                     read_place(each.webhook.kubeconfig)
     _check_place("--authorization-webhook-config-file", settings.authorization_webhook_config_file)
+
+
+def _check_audit(settings: Settings) -> None:
+    with _wrong("--audit-policy-file", settings.audit_policy_file):
+        if settings.audit_policy_file:
+            from gateway.audit.policy import read_policy
+
+            read_policy(settings.audit_policy_file)
+    path = Path(settings.audit_log_path)
+    with _wrong("--audit-log-path", path):
+        if settings.audit_policy_file and settings.audit_log_path not in ("", "-"):
+            from gateway.audit.rotation import Keeping, RotatedFile
+
+            file = RotatedFile(path, Keeping())
+            file.open()
+            file.close()
+    _check_place("--audit-webhook-config-file", settings.audit_webhook_config_file)
 
 
 def _check_place(flag: str, path: Path | None) -> None:

@@ -121,7 +121,11 @@ class Undecided(Exception):
 
 async def require_of_request(authorizer: Authorizer, attributes: Attributes) -> None:
     """Raises StatusError 403 for a request that is not allowed, Undecided when that could not be found out."""
-    verdict = authorizer.known(attributes) or await authorizer.authorize(attributes)
+    require_verdict(authorizer.known(attributes) or await authorizer.authorize(attributes), attributes)
+
+
+def require_verdict(verdict: Verdict, attributes: Attributes) -> None:
+    """Raises as `require_of_request` where a verdict does not allow what it is about."""
     if verdict.decision is not Decision.ALLOW:
         if verdict.error:
             raise Undecided(verdict.error)

@@ -79,6 +79,11 @@ class Impersonation:
         assert refusal is not None, "the last mode applies to everybody"
         raise refusal
 
+    def constraint(self, requestor: str) -> str:
+        """The verb that allowed the last impersonation of a user, "" for the plain one."""
+        index = self._last.get(requestor, -1)
+        return _MODES[index].verb if index >= 0 and _MODES[index].name else ""
+
     def _remember(self, requestor: str, index: int) -> None:
         self._last[requestor] = index
         self._last.move_to_end(requestor)

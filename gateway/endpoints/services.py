@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from gateway.access.authentication import Authenticator
 from gateway.access.authorization import Masters
@@ -22,6 +23,9 @@ from storage.checking import Checker
 from storage.etcd import EtcdClient
 from storage.feed import Feed
 from storage.store import EtcdStore
+
+if TYPE_CHECKING:
+    from gateway.audit.auditing import Audit
 
 
 @dataclass(slots=True)
@@ -48,3 +52,4 @@ class Services:
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     renderings: Renderings = field(default_factory=Renderings)
     hooks: MakeHooks = no_hooks
+    audit: Audit | None = None  # where a policy asks for it

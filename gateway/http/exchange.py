@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from gateway.http.deadline import MAXIMUM, timed_out
 from gateway.http.escapes import unescaped, valid_escapes
@@ -13,6 +13,7 @@ from gateway.http.negotiation import JSON, STANDARD, Negotiator, Representation
 from gateway.http.request_info import RequestInfo
 from gateway.http.status import StatusError, request_too_large
 from gateway.http.user import User
+from gateway.jsontypes import JsonObject
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Header = tuple[bytes, bytes]
@@ -29,6 +30,22 @@ class ClientDisconnected(Exception):
     """The client went away before its request's body was complete."""
 
 
+class Audited(Protocol):
+    """What is recorded of a request, where an audit policy asks for that."""
+
+    def requested(self, obj: JsonObject) -> None:
+        """Is told which object the request holds, before anything is done to it."""
+        ...
+
+    def answered(self, response: Response) -> None:
+        """Is told the answer, before it is brought into another representation; may listen to a streamed one."""
+        ...
+
+    def annotate(self, key: str, value: str) -> None:
+        """Adds an annotation."""
+        ...
+
+
 class Request:
     """One HTTP request. `headers` holds the first value of each header, names in lower case.
 
@@ -39,6 +56,8 @@ class Request:
     __slots__ = (
         "_body",
         "_query",
+        "audit",
+        "audit_id",
         "flow_headers",
         "headers",
         "human",
@@ -48,6 +67,7 @@ class Request:
         "path",
         "query_string",
         "receive",
+        "received",
         "representation",
         "user",
         "warnings",
@@ -70,6 +90,9 @@ class Request:
         self.human = False  # wants indented JSON
         self.warnings: list[str] = []
         self.flow_headers: tuple[Header, ...] = ()  # which of the flows of "API Priority and Fairness" it is of
+        self.audit: Audited | None = None
+        self.audit_id = b""  # where it is known before the answer is
+        self.received = ""  # when, where that is to be recorded
         self._query: dict[str, list[str]] | None = None if query_string else _NO_QUERY
         self._body: bytes | None = None
 
@@ -88,6 +111,11 @@ class Request:
         """The first value of a query parameter."""
         values = self.query.get(name)
         return values[0] if values else default
+
+    @property
+    def read_body(self) -> bytes | None:
+        """The body, if anybody has read it."""
+        return self._body
 
     async def body(self, limit: int = MAX_BODY) -> bytes:
         """The whole body; raises ClientDisconnected when it is cut, StatusError 413 when it exceeds `limit` bytes, 504

@@ -32,7 +32,7 @@ async def send_response(request: Request, response: Response, send: Send) -> Non
     headers: list[Header] = [
         (b"content-type", response.content_type),
         (b"cache-control", response.cache_control),
-        (b"audit-id", audit_id(request.headers)),
+        (b"audit-id", request.audit_id or audit_id(request.headers)),
     ]
     if not response.content_type:
         del headers[0]
@@ -111,7 +111,8 @@ def with_standard_headers(request: Request, send: Send) -> Send:
             headers = list(message.get("headers", ()))
             if not any(name == b"cache-control" for name, _ in headers):
                 headers.append((b"cache-control", NO_CACHE))
-            message["headers"] = [*headers, (b"audit-id", audit_id(request.headers)), *request.flow_headers]
+            identity = request.audit_id or audit_id(request.headers)
+            message["headers"] = [*headers, (b"audit-id", identity), *request.flow_headers]
         await send(message)
 
     return wrapped

@@ -43,6 +43,7 @@ class _Message(NamedTuple):
 
 _UNKNOWN = _Message("Unknown", {1: (_BYTES, "TypeMeta"), 2: (_BYTES, "Raw")})
 _TYPE_META = _Message("TypeMeta", {1: (_BYTES, "APIVersion"), 2: (_BYTES, "Kind")})
+_LIST_META = _Message("ListMeta", {2: (_BYTES, "ResourceVersion"), 3: (_BYTES, "Continue")})
 _TIMESTAMP = _Message("Timestamp", {1: (_VARINT, "Seconds"), 2: (_VARINT, "Nanos")})
 _QUANTITY = _Message("Quantity", {1: (_BYTES, "String_")})
 _INT_OR_STRING = _Message("IntOrString", {1: (_VARINT, "Type"), 2: (_VARINT, "IntVal"), 3: (_BYTES, "StrVal")})
@@ -73,6 +74,20 @@ def read_message(type_: Type, data: bytes) -> JsonObject:
     """The JSON form of a struct type's message; raises ProtobufError. Unknown fields are skipped, as in Go."""
     out: JsonObject = {}
     _fill(_table_of(type_), data, out)
+    return out
+
+
+def read_list(type_: Type, data: bytes) -> JsonObject:
+    """The JSON form of a message of a list whose items are of a type; raises ProtobufError."""
+    out: JsonObject = {"metadata": {}, "items": []}
+    for number, wire, value in _wire_fields(data, "List"):
+        if (number, wire) == (1, _BYTES):
+            meta = _last_values(value, _LIST_META)
+            out["metadata"] = {
+                name: _text(meta[at]) for at, name in ((2, "resourceVersion"), (3, "continue")) if at in meta
+            }
+        elif (number, wire) == (2, _BYTES):
+            out["items"].append(read_message(type_, value))
     return out
 
 

@@ -43,7 +43,10 @@ async def read_object(request: Request, endpoint: Endpoint, validation: str) -> 
     kind = resource.kind
     reader = _Reader(endpoint.type, resource.api_version, kind, validation, request.warnings, resource)
     size = len(data) * YAML if media_type == "application/yaml" else len(data)
-    return await offloaded(size, lambda: reader.read(data, media_type))
+    obj = await offloaded(size, lambda: reader.read(data, media_type))
+    if (audit := request.audit) is not None:
+        await offloaded(size, lambda: audit.requested(obj))
+    return obj
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ ROOMS = (
     ("gateway.allocation",),
     ("gateway.encodings",),
     ("gateway.flowcontrol",),
+    ("gateway.audit",),
     ("gateway.endpoints",),
     ("gateway.discovery", "gateway.openapi"),
     ("gateway.reading",),

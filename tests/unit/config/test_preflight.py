@@ -139,6 +139,13 @@ def test_host_names_become_addresses() -> None:
         ("authorization_webhook_config_file", b"kind: Config", "it has no current-context"),
         ("authentication_token_webhook_config_file", b"[]", "it is no kubeconfig"),
         ("oidc_ca_file", b"x", "no certificate in PEM"),
+        ("audit_policy_file", b"a: b", "it must be of kind Policy and apiVersion audit.k8s.io/v1"),
+        (
+            "audit_policy_file",
+            b"{kind: Policy, apiVersion: audit.k8s.io/v1, rules: [{level: All}]}",
+            r"rules\[0\].level: 'All' is not supported",
+        ),
+        ("audit_webhook_config_file", b"[]", "it is no kubeconfig"),
     ],
 )
 def test_what_a_configuration_has_wrong_is_said_in_a_line(

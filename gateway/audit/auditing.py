@@ -1,0 +1,284 @@
+"""Audit of a server process: the policy, the sinks, and what is kept of each request until it is over.
+
+In the order of apiserver's filters (`pkg/endpoints/filters/audit.go`, `authn_audit.go`): after authentication, before
+impersonation. A request's last event is kept before its answer is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, MutableMapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from gateway.access.authorization import Authorizer, Decision, Undecided, require_verdict
+from gateway.audit import event as events
+from gateway.audit.event import LARGEST_OBJECT, TRUNCATED, Body, Event
+from gateway.audit.policy import Level, Policy, Rule, Stage
+from gateway.audit.sink import LogSink, Mode, Sink
+from gateway.flowcontrol.limiting import is_long_running
+from gateway.http.exchange import Request, Response
+from gateway.http.failures import as_status
+from gateway.http.sending import Send, audit_id
+from gateway.http.status import StatusError
+from gateway.http.user import User
+from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.kinds.attributes import Attributes
+from storage.errors import StorageError
+
+if TYPE_CHECKING:
+    from gateway.config import Settings
+
+_DECISION, _REASON = "authorization.k8s.io/decision", "authorization.k8s.io/reason"
+_STATUS = b'{"kind":"Status",'
+_STATUS_FIELDS = ("status", "message", "reason", "details", "code")
+_AS_THEY_CAME = frozenset({"patch", "delete", "deletecollection"})
+_NAMED = ("namespace", "name", "uid", "resourceVersion")
+
+
+class Recording(Protocol):
+    """Has the record of a request, once there is one."""
+
+    record: Record | None
+
+
+class Audit:
+    """Makes a record for each request that the policy wants to have recorded."""
+
+    def __init__(self, policy: Policy, sinks: Sequence[Sink]) -> None:
+        self._policy, self._sinks = policy, tuple(sinks)
+
+    def record(self, request: Request, user: User | None, scope: MutableMapping[str, Any]) -> Record | None:
+        """The record of a request that `user` makes; None where there is to be none."""
+        rule = self._policy.rule_for(user, request.info)
+        return None if rule is None else Record(self, rule, request, user, scope)
+
+    def listening(self, request: Request, held: Recording, send: Send) -> Send:
+        """Notes when the request came, and wraps `send`, so that its record knows of the answer."""
+        request.received, request.audit_id = events.now(), audit_id(request.headers)
+
+        async def wrapped(message: MutableMapping[str, Any]) -> None:
+            if held.record is not None:
+                await held.record.passes(message)
+            await send(message)
+
+        return wrapped
+
+    async def keep(self, event: Event) -> bool:
+        """Gives an event to all sinks; False where the request may not go on."""
+        kept = True
+        for sink in self._sinks:
+            kept = await sink.take(event) and kept
+        return kept
+
+    async def close(self) -> None:
+        """Writes what waits."""
+        for sink in self._sinks:
+            await sink.close()
+
+
+class Record:
+    """What is known of one request."""
+
+    def __init__(
+        self, audit: Audit, rule: Rule, request: Request, user: User | None, scope: MutableMapping[str, Any]
+    ) -> None:
+        self._audit, self._rule, self._request, self._user = audit, rule, request, user
+        self._client = (scope.get("client") or ("",))[0]
+        self._uri = _uri(scope)
+        self._impersonated: User | None = None
+        self._constraint = ""
+        self._annotations: dict[str, str] = {}
+        self._named: dict[str, str] = {}
+        self._sent: Body | None = None
+        self._answer: Body | None = None
+        self._status: JsonObject | None = None
+        self._panic = self._over = False
+        self._long = request.info.verb == "watch" or is_long_running(request.info)
+
+    # what happens to the request, in order
+
+    async def begin(self) -> None:
+        """The request is received. Raises Undecided where it may not go on.
+
+        Where nobody knows who asks there will be one event only, when that is answered.
+        """
+        if self._user is not None and not await self._emit(Stage.REQUEST_RECEIVED):
+            raise Undecided("failed to store audit event")
+
+    def impersonated(self, user: User, constraint: str) -> None:
+        """The request is carried out as another user; `constraint` is the verb of the mode that allowed it."""
+        self._impersonated, self._constraint = user, constraint
+
+    async def authorize(self, authorizer: Authorizer, attributes: Attributes) -> None:
+        """As `require_of_request`, and remembers the decision."""
+        verdict = authorizer.known(attributes) or await authorizer.authorize(attributes)
+        if verdict.decision is Decision.ALLOW:
+            self._annotations |= {_DECISION: "allow", _REASON: verdict.reason}
+        elif verdict.error:
+            self._annotations[_REASON] = "internal error"
+        else:
+            self._annotations |= {_DECISION: "forbid", _REASON: verdict.reason}
+        require_verdict(verdict, attributes)
+
+    def annotate(self, key: str, value: str) -> None:
+        """Adds an annotation; the first value of a key stays."""
+        self._annotations.setdefault(key, value)
+
+    def requested(self, obj: JsonObject) -> None:
+        """The object that a create or an update sent, as it was read."""
+        meta = obj.get("metadata") or {}
+        self._named = {key: value for key in _NAMED if isinstance(value := meta.get(key), str)}
+        if self._rule.level >= Level.REQUEST:
+            self._sent = self._bounded(dumps(obj), "application/json")
+
+    def answered(self, response: Response) -> None:
+        """The answer; a streamed one is listened to while it is sent, but for a watch."""
+        body, media = response.body, response.content_type.decode("latin-1")
+        whole = self._rule.level is Level.REQUEST_RESPONSE and not self._long
+        if isinstance(body, AsyncIterator):
+            if whole:
+                response.body = self._listen(body, media)
+        elif isinstance(body, bytes):
+            if body.startswith(_STATUS):
+                self._set_status(loads(body))
+            if whole and body:
+                self._answer = self._bounded(body, media)
+        elif whole:
+            self._answer = self._bounded(_joined(body), media)
+
+    def failed(self, error: Exception) -> None:
+        """The request failed; of what nobody foresaw the text is not told: it may hold secrets."""
+        status = as_status(error)
+        found = status.status()
+        self._panic = status.code >= 500 and not isinstance(error, StatusError | StorageError)
+        if self._panic:
+            found["message"] = f"APIServer panic'd: {type(error).__name__}"
+            found.pop("details", None)
+        self._set_status(found)
+        if self._rule.level is Level.REQUEST_RESPONSE and not self._panic:
+            self._answer = self._bounded(dumps(found), "application/json")
+
+    async def passes(self, message: MutableMapping[str, Any]) -> None:
+        """A part of the answer is about to be sent: its head, some of its body, or the end of it."""
+        if message["type"] == "http.response.start":
+            self._status = {**(self._status or {"metadata": {}}), "code": message["status"]}
+            if self._long or self._user is None:
+                await self._emit(Stage.RESPONSE_STARTED)
+        elif not message.get("more_body", False):
+            await self.end()
+
+    async def end(self) -> None:
+        """The request is over, answered or not. Does nothing the second time."""
+        if self._over:
+            return
+        self._over = True
+        if self._user is None:
+            return
+        if self._status is None:
+            self._status = {"metadata": {}, "status": "Success", "message": "Connection closed early", "code": 200}
+            if self._long:
+                await self._emit(Stage.RESPONSE_STARTED)
+        self._take_body()
+        await self._emit(Stage.PANIC if self._panic else Stage.RESPONSE_COMPLETE)
+
+    # how events are made of it
+
+    async def _emit(self, stage: Stage) -> bool:
+        rule = self._rule
+        if stage in rule.omitted:
+            return True
+        request, info = self._request, self._request.info
+        meta = events.metadata_of(
+            rule.level,
+            request.audit_id.decode("utf-8", "replace"),
+            stage,
+            requestURI=self._uri,
+            verb=info.verb,
+            user=events.user_info(self._user),
+            impersonatedUser=events.user_info(self._impersonated),
+            authenticationMetadata={"impersonationConstraint": self._constraint} if self._constraint else None,
+            sourceIPs=events.source_ips(request.headers, self._client),
+            userAgent=events.user_agent(request.headers),
+            objectRef=events.object_reference(info, self._named) if info.is_resource else None,
+            responseStatus=self._status,
+        )
+        made = Event(meta, self._sent, self._answer, rule.without_managed_fields, dict(self._annotations))
+        made.received = request.received
+        made.staged = request.received if stage is Stage.REQUEST_RECEIVED else events.now()
+        return await self._audit.keep(made)
+
+    def _take_body(self) -> None:
+        """The request's body as it came, where no verb has read an object from it: patches, options of deletes."""
+        data, info = self._request.read_body, self._request.info
+        if data and self._sent is None and self._rule.level >= Level.REQUEST and info.verb in _AS_THEY_CAME:
+            self._sent = self._bounded(data, self._request.headers.get(b"content-type", b"").decode("latin-1"))
+
+    def _bounded(self, data: bytes, media: str) -> Body | None:
+        if len(data) > LARGEST_OBJECT:
+            self.annotate(TRUNCATED, "true")
+            return None
+        return Body(data, media.partition(";")[0].strip())
+
+    def _set_status(self, found: JsonObject) -> None:
+        self._status = {"metadata": {}} | {key: found[key] for key in _STATUS_FIELDS if key in found}
+
+    async def _listen(self, chunks: AsyncIterator[bytes], media: str) -> AsyncIterator[bytes]:
+        heard, size = list[bytes](), 0
+        try:
+            async for chunk in chunks:
+                size += len(chunk)
+                if size <= LARGEST_OBJECT:
+                    heard.append(chunk)
+                else:
+                    heard.clear()
+                yield chunk
+        finally:
+            close = getattr(chunks, "aclose", None)
+            if close is not None:
+                await close()
+            if size > LARGEST_OBJECT:
+                self.annotate(TRUNCATED, "true")
+            else:
+                self._answer = self._bounded(b"".join(heard), media)
+
+
+def _joined(chunks: Sequence[bytes]) -> bytes:
+    """The chunks together; of more than is kept, something that is too much as well."""
+    if sum(map(len, chunks)) <= LARGEST_OBJECT:
+        return b"".join(chunks)
+    return bytes(LARGEST_OBJECT + 1)
+
+
+def _uri(scope: MutableMapping[str, Any]) -> str:
+    path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
+    return f"{path}?{query}" if query else path
+
+
+def audit_of(settings: Settings) -> Audit:
+    """What the settings ask for, opened. To be called on the event loop. Raises OSError, InvalidConfiguration."""
+    from gateway.audit.policy import read_policy
+    from gateway.audit.rotation import Keeping
+
+    assert settings.audit_policy_file is not None
+    policy, sinks = read_policy(settings.audit_policy_file), list[Sink]()
+    if settings.audit_log_path:
+        keeping = Keeping(
+            settings.audit_log_maxsize,
+            settings.audit_log_maxbackup,
+            settings.audit_log_maxage,
+            settings.audit_log_compress,
+        )
+        legacy, mode = settings.audit_log_format == "legacy", Mode(settings.audit_log_mode)
+        sinks.append(LogSink(settings.audit_log_path, keeping, mode, legacy, settings.audit_log_batch_buffer_size))
+    if settings.audit_webhook_config_file:
+        from gateway.access.remote import read_place
+        from gateway.audit.webhook import Batching, WebhookSink
+
+        batching = Batching(
+            settings.audit_webhook_batch_buffer_size,
+            settings.audit_webhook_batch_max_size,
+            settings.audit_webhook_batch_max_wait,
+            settings.audit_webhook_initial_backoff,
+        )
+        place = read_place(settings.audit_webhook_config_file)
+        sinks.append(WebhookSink(place, Mode(settings.audit_webhook_mode), batching))
+    return Audit(policy, sinks)

@@ -1,0 +1,200 @@
+"""What a server with an audit policy records: in its file, and at a service that events are sent to."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.testing import ApiServer, api_server
+from tests.integration.access.strangers import Strangers
+from tests.integration.server.client import Answer, ask, connect
+
+POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitManagedFields": True,
+    "rules": [
+        {"level": "None", "nonResourceURLs": ["/livez*"]},
+        {"level": "Metadata", "resources": [{"group": "", "resources": ["secrets"]}]},
+        {"level": "None", "verbs": ["list"], "resources": [{"resources": ["pods"]}]},
+        {"level": "Request", "resources": [{"resources": ["endpoints"]}], "omitStages": ["RequestReceived"]},
+        {"level": "RequestResponse", "resources": [{"resources": ["configmaps"]}]},
+        {"level": "Metadata"},
+    ],
+}
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+@dataclass(slots=True)
+class World:
+    """The server, its file of events, and the service that gets them too."""
+
+    server: ApiServer
+    log: Path
+    strangers: Strangers
+
+    def ask(self, method: str, path: str, identity: str, body: Any = None, **more: Any) -> Answer:
+        """A request with an Audit-ID."""
+        headers = {"Audit-ID": identity, **more.pop("headers", {})}
+        return ask(self.server, method, path, body, headers=headers, **more)
+
+    def events(self, identity: str) -> list[Any]:
+        """What was recorded of it; all of it is there when the answer is."""
+        found = [json.loads(line) for line in self.log.read_text().splitlines()]
+        return [each for each in found if each["auditID"] == identity]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    directory = tmp_path_factory.mktemp("audit")
+    (directory / "policy.json").write_text(json.dumps(POLICY))
+    (directory / "tokens.csv").write_text("ada-token,ada,2,people\n")
+    strangers = Strangers(directory)
+    strangers.answers["/events"] = lambda events: {}
+    flags = (
+        f"--audit-policy-file={directory / 'policy.json'}",
+        f"--audit-log-path={directory / 'logs' / 'audit.log'}",
+        f"--audit-webhook-config-file={strangers.kubeconfig('/events')}",
+        "--audit-webhook-batch-max-wait=100ms",
+        f"--token-auth-file={directory / 'tokens.csv'}",
+    )
+    try:
+        with api_server(*flags) as server:
+            yield World(server, directory / "logs" / "audit.log", strangers)
+    finally:
+        strangers.close()
+
+
+def test_a_write_is_recorded_with_both_objects(world: World) -> None:
+    sent = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}, "data": {"a": "b"}}
+    agent = {"User-Agent": "me/1.0", "X-Forwarded-For": "10.1.1.1, nonsense, 10.1.1.2", "X-Real-Ip": "10.1.1.3"}
+    answer = world.ask("POST", f"{MAPS}?fieldManager=me", "write-1", sent, headers=agent)
+    assert (answer.status, answer.headers["audit-id"]) == (201, "write-1")
+    received, complete = world.events("write-1")
+    assert (received["stage"], complete["stage"]) == ("RequestReceived", "ResponseComplete")
+    assert "responseStatus" not in received and "requestObject" not in received
+    assert received["requestReceivedTimestamp"] == received["stageTimestamp"]
+    assert complete["requestReceivedTimestamp"] == received["requestReceivedTimestamp"] < complete["stageTimestamp"]
+    assert list(complete)[:7] == ["kind", "apiVersion", "level", "auditID", "stage", "requestURI", "verb"]
+    assert (complete["kind"], complete["apiVersion"], complete["level"]) == (
+        "Event",
+        "audit.k8s.io/v1",
+        "RequestResponse",
+    )
+    assert (complete["verb"], complete["requestURI"]) == ("create", f"{MAPS}?fieldManager=me")
+    assert complete["sourceIPs"] == ["10.1.1.1", "10.1.1.2", "10.1.1.3", "127.0.0.1"]
+    assert (complete["userAgent"], complete["responseStatus"]) == ("me/1.0", {"metadata": {}, "code": 201})
+    reference = {"resource": "configmaps", "namespace": "default", "name": "one", "apiVersion": "v1"}
+    assert complete["objectRef"] == reference
+    assert complete["requestObject"]["data"] == {"a": "b"} and "uid" not in complete["requestObject"]["metadata"]
+    made = answer.json
+    assert made["metadata"].pop("managedFields")
+    assert complete["responseObject"] == made
+    assert complete["annotations"] == {"authorization.k8s.io/decision": "allow", "authorization.k8s.io/reason": ""}
+
+
+@pytest.mark.parametrize("accept", ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"])
+@pytest.mark.parametrize("path", ["/kube-root", ""])
+def test_an_answer_is_recorded_as_json_in_every_representation(world: World, accept: str, path: str) -> None:
+    sent = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kube-root"}, "data": {"a": "b"}}
+    world.ask("POST", MAPS, "seen", sent)
+    identity = f"read-{accept}{path}"
+    assert world.ask("GET", MAPS + path, identity, headers={"Accept": accept}).status == 200
+    found = world.events(identity)[-1]["responseObject"]
+    assert found["kind"] == ("ConfigMap" if path else "ConfigMapList")
+    item = found if path else next(each for each in found["items"] if each["metadata"]["name"] == "kube-root")
+    assert item["data"] == {"a": "b"} and "managedFields" not in item["metadata"]
+
+
+def test_a_patch_is_recorded_as_it_came(world: World) -> None:
+    obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "two"}, "data": {"x": "y"}}
+    apply = {"Content-Type": "application/apply-patch+yaml"}
+    assert world.ask("PATCH", f"{MAPS}/two?fieldManager=me", "patch-1", obj, headers=apply).status == 201
+    assert world.events("patch-1")[-1]["requestObject"] == obj
+    options = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
+    assert world.ask("DELETE", f"{MAPS}/two", "delete-1", options).status == 200
+    event = world.events("delete-1")[-1]
+    assert (event["requestObject"], event["responseObject"]["kind"]) == (options, "Status")
+    assert event["responseStatus"]["status"] == "Success" and event["responseStatus"]["details"]["name"] == "two"
+
+
+def test_of_secrets_nothing_is_told_but_that_they_were_asked_for(world: World) -> None:
+    sent = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"word": "hush-hush"}}
+    assert world.ask("POST", "/api/v1/namespaces/default/secrets", "secret-1", sent).status == 201
+    event = world.events("secret-1")[-1]
+    assert (event["level"], event["objectRef"]["name"]) == ("Metadata", "s")
+    assert "requestObject" not in event and "responseObject" not in event
+    logs = world.log.read_text() + world.server.log_file.read_text()
+    assert "hush-hush" not in logs and world.server.token not in logs and "ada-token" not in logs
+
+
+def test_stages_and_requests_are_left_out(world: World) -> None:
+    assert world.ask("GET", "/livez", "live").status == 200
+    assert world.ask("GET", "/api/v1/pods", "pods").status == 200
+    assert world.events("live") == world.events("pods") == []
+    world.ask("GET", "/api/v1/namespaces/default/endpoints/nosuch", "endpoints")
+    [event] = world.events("endpoints")
+    status = event["responseStatus"]
+    assert (status["code"], status["reason"], status["details"]["name"]) == (404, "NotFound", "nosuch")
+    world.ask("GET", "/version", "version")
+    assert "objectRef" not in world.events("version")[-1] and world.events("version")[-1]["verb"] == "get"
+
+
+def test_a_watch_has_a_stage_more(world: World) -> None:
+    connection = connect(world.server)
+    headers = {"Authorization": f"Bearer {world.server.token}", "Audit-ID": "watch-1"}
+    connection.request("GET", f"{MAPS}?watch=1&timeoutSeconds=1", headers=headers)
+    response = connection.getresponse()
+    stages = [each["stage"] for each in world.events("watch-1")]
+    assert stages == ["RequestReceived", "ResponseStarted"]
+    response.read()
+    connection.close()
+    complete = world.events("watch-1")[-1]
+    assert (complete["stage"], complete["verb"], complete["responseStatus"]["code"]) == (
+        "ResponseComplete",
+        "watch",
+        200,
+    )
+    assert "responseObject" not in complete
+
+
+def test_who_asks_and_as_whom_and_why_not(world: World) -> None:
+    answer = world.ask("GET", MAPS, "as-ada", headers={"Impersonate-User": "ada", "Impersonate-Group": "people"})
+    assert answer.status == 403
+    event = world.events("as-ada")[-1]
+    assert event["user"]["groups"][0] == "system:masters"
+    assert event["impersonatedUser"] == {"username": "ada", "groups": ["people", "system:authenticated"]}
+    assert event["annotations"]["authorization.k8s.io/decision"] == "forbid"
+    assert (event["responseStatus"]["code"], event["responseStatus"]["reason"]) == (403, "Forbidden")
+    assert event["responseObject"]["message"] == answer.json["message"] == event["responseStatus"]["message"]
+    world.ask("GET", "/version", "ada", token="ada-token")
+    event = world.events("ada")[-1]
+    assert event["user"] == {"username": "ada", "uid": "2", "groups": ["people", "system:authenticated"]}
+    assert event["annotations"]["authorization.k8s.io/reason"].startswith("RBAC: allowed by ClusterRoleBinding ")
+
+
+def test_strangers_make_one_event(world: World) -> None:
+    assert world.ask("GET", MAPS, "stranger", token="wrong").status == 401
+    [event] = world.events("stranger")
+    assert (event["stage"], event["user"], event["responseStatus"]["code"]) == ("ResponseStarted", {}, 401)
+
+
+def test_events_are_sent_in_lists(world: World) -> None:
+    world.ask("GET", "/version", "sent-1")
+    end = time.monotonic() + 15
+    while True:
+        lists = list(world.strangers.asked.get("/events", ()))
+        found = [each for one in lists for each in one["items"] if each["auditID"] == "sent-1"]
+        if len(found) == 2:
+            break
+        assert time.monotonic() < end, "it was never sent"
+        time.sleep(0.05)
+    assert (lists[0]["kind"], lists[0]["apiVersion"]) == ("EventList", "audit.k8s.io/v1")
+    expected = [{k: v for k, v in each.items() if k not in ("kind", "apiVersion")} for each in world.events("sent-1")]
+    assert found == expected

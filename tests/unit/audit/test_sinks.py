@@ -1,0 +1,168 @@
+"""Events as lines, and where these go: files that are put aside, services that are asked again."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.access.remote import Place
+from gateway.audit.event import Body, Event, readable, source_ips
+from gateway.audit.rotation import Keeping, RotatedFile
+from gateway.audit.sink import LogSink, Mode
+from gateway.audit.webhook import Batching, WebhookSink
+from gateway.http.calling import Answer, CallError, Peer
+
+META: dict[str, Any] = {
+    "level": "Metadata",
+    "auditID": "1",
+    "stage": "ResponseComplete",
+    "requestURI": "/api",
+    "verb": "get",
+    "user": {"username": "ada", "groups": ["a", "b"]},
+}
+
+
+def event(identity: str = "1", body: bytes = b"") -> Event:
+    made = Event({**META, "auditID": identity}, Body(body) if body else None)
+    made.received = made.staged = "2026-01-01T00:00:00.000000Z"
+    return made
+
+
+def test_a_line_is_one_whatever_is_in_it() -> None:
+    line = event("a\nb", b'{\n "x": "\xe2\x80\xa8"}').line()
+    assert line.count(b"\n") == 1 and json.loads(line)["requestObject"] == {"x": "\u2028"}
+    assert "requestObject" not in json.loads(event(body=b"{no json").line())
+
+
+def test_the_legacy_line_has_a_part_of_the_event() -> None:
+    assert event().legacy() == (
+        b'2026-01-01T00:00:00.000000Z AUDIT: id="1" stage="ResponseComplete" ip="<unknown>" method="get" user="ada" '
+        b'groups="\\"a\\",\\"b\\"" as="<self>" asgroups="<lookup>" user-agent="" namespace="<none>" uri="/api" '
+        b'response="<deferred>"\n'
+    )
+
+
+def test_managed_fields_are_left_out_of_objects_lists_and_tables() -> None:
+    meta = {"metadata": {"name": "a", "managedFields": [{}]}}
+    data = json.dumps({**meta, "items": [meta], "rows": [{"object": meta}]}).encode()
+    assert b"managedFields" not in json.dumps(readable(Body(data), True)["items"]).encode()
+    assert "managedFields" in readable(Body(data), False)["metadata"]
+    rows = json.dumps({"kind": "Table", "rows": [{"object": meta}]}).encode()
+    assert readable(Body(rows), True)["rows"] == [{"object": {"metadata": {"name": "a"}}}]
+
+
+@pytest.mark.parametrize(
+    ("headers", "remote", "found"),
+    [
+        ({}, "10.0.0.1", ["10.0.0.1"]),
+        ({b"x-forwarded-for": b"1.1.1.1,10.0.0.1"}, "10.0.0.1", ["1.1.1.1", "10.0.0.1"]),
+        ({b"x-forwarded-for": b"1.1.1.1", b"x-real-ip": b"1.1.1.1"}, "::1", ["1.1.1.1", "::1"]),
+        ({b"x-forwarded-for": b"host, \xff", b"x-real-ip": b"2.2.2.2"}, "::ffff:3.3.3.3", ["2.2.2.2", "3.3.3.3"]),
+    ],
+)
+def test_source_ips(headers: dict[bytes, bytes], remote: str, found: list[str]) -> None:
+    assert source_ips(headers, remote) == found
+
+
+def test_a_file_is_put_aside_when_it_is_large(tmp_path: Path) -> None:
+    path = tmp_path / "logs" / "audit.log"
+    file, other = (RotatedFile(path, Keeping(1, 2, 0, True)) for _ in range(2))
+    piece = b"x" * 700_000
+    for index in range(5):
+        (other if index % 2 else file).write(b"%d%b" % (index, piece))
+        file.settle()
+        other.settle()
+    assert path.read_bytes().startswith(b"4") and path.stat().st_mode & 0o777 == 0o600
+    kept = file.backups()
+    assert 1 <= len(kept) <= 2 and all(each.suffix == ".gz" for each in kept)
+    assert gzip.decompress(kept[0].read_bytes())[:1] in (b"2", b"3")
+    path.unlink()
+    file.write(b"anew")
+    assert path.read_bytes() == b"anew"
+
+
+def test_requests_wait_until_their_events_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+
+    async def run() -> None:
+        sink = LogSink(str(path), Keeping(), Mode.BLOCKING, False, 10)
+        for index in range(20):
+            assert await sink.take(event(str(index)))
+            assert len(path.read_bytes().splitlines()) == index + 1
+        await sink.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(("mode", "goes_on"), [(Mode.BATCH, True), (Mode.BLOCKING, True), (Mode.STRICT, False)])
+def test_only_strictly_a_request_fails_with_its_event(
+    tmp_path: Path, mode: Mode, goes_on: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def run() -> bool:
+        sink = LogSink(str(tmp_path), Keeping(), mode, False, 10)
+        taken = await sink.take(event("hush-hush"))
+        await sink.close()
+        return taken
+
+    assert asyncio.run(run()) is goes_on
+    assert "1 audit events lost" in caplog.text and "hush-hush" not in caplog.text
+
+
+class Service:
+    """Stands in for the calls of a sink."""
+
+    def __init__(self, failures: int) -> None:
+        self.failures, self.lists = failures, list[list[str]]()
+
+    async def call(self, method: str, path: str, headers: Any, body: bytes, **_: Any) -> Answer:
+        if self.failures:
+            self.failures -= 1
+            raise CallError("refused")
+        self.lists.append([each["auditID"] for each in json.loads(body)["items"]])
+        return Answer(200)
+
+    def close(self) -> None:
+        pass
+
+
+def sent(service: Service, count: int, batching: Batching, mode: Mode = Mode.BATCH) -> list[bool]:
+    async def run() -> list[bool]:
+        sink = WebhookSink(Place(Peer("localhost", 1), "/", "", None), mode, batching)
+        sink._caller = service  # type: ignore[assignment]  # it has what is used of one
+        taken = [await sink.take(event(str(index))) for index in range(count)]
+        await sink.close()
+        return taken
+
+    return asyncio.run(run())
+
+
+def test_events_go_in_batches_and_the_last_ones_at_the_end() -> None:
+    service = Service(0)
+    sent(service, 5, Batching(10, 2, 60, 0.001))
+    assert sorted(service.lists) == [["0", "1"], ["2", "3"], ["4"]]
+
+
+def test_a_failed_call_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    service = Service(4)
+    sent(service, 1, Batching(10, 2, 60, 0.001))
+    assert service.lists == [["0"]] and not caplog.text
+    sent(Service(5), 1, Batching(10, 2, 60, 0.001))
+    assert "1 audit events lost: refused" in caplog.text
+
+
+def test_what_waits_is_bounded(caplog: pytest.LogCaptureFixture) -> None:
+    service = Service(0)
+    assert sent(service, 5, Batching(3, 100, 60, 0.001)) == [True] * 5
+    assert service.lists == [["0", "1", "2"]] and "too many wait to be sent" in caplog.text
+
+
+def test_a_blocking_webhook_takes_events_one_by_one() -> None:
+    service = Service(0)
+    assert sent(service, 2, Batching(), Mode.BLOCKING) == [True, True]
+    assert service.lists == [["0"], ["1"]]
+    assert sent(Service(5), 1, Batching(pause=0.001), Mode.STRICT) == [False]
