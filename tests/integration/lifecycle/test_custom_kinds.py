@@ -67,6 +67,24 @@ def test_custom_objects_go_with_their_namespace(gadgets: Gadgets) -> None:
     assert gadgets.names() == set()
 
 
+def retries(server: ApiServer) -> str:
+    """How often the namespace controller had to try again."""
+    metrics = ask(server, "GET", "/metrics").body.decode()
+    return metrics.partition('workqueue_retries_total{name="namespace"} ')[2].partition("\n")[0]
+
+
+def test_a_namespace_ends_though_a_definition_goes_meanwhile(server: ApiServer, gadgets: Gadgets) -> None:
+    api, space = gadgets.api, f"/api/v1/namespaces/{gadgets.api.namespace}"
+    before = retries(server)
+    for number in range(40):
+        gadgets.create(f"g-{number}")
+    api.ask("DELETE", space)
+    ask(server, "DELETE", f"{DEFINITIONS}/gadgets.{GROUP}")
+    until(lambda: api.ask("GET", space).status == 404, 10)
+    until(lambda: ask(server, "GET", f"{DEFINITIONS}/gadgets.{GROUP}").status == 404, 10)
+    assert retries(server) == before
+
+
 def test_when_a_kind_comes_its_absent_owners_are_noticed(server: ApiServer, api: Api) -> None:
     absent = {"kind": "Gadget", "apiVersion": f"{GROUP}/v1", "metadata": {"name": "gone", "uid": "u-1"}}
     api.create("dependent", [absent])
