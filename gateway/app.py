@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
@@ -15,6 +15,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from gateway.config import Settings
 from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS, bootstrap, bootstrap_roles, keep_bootstrapped
+from gateway.controllers.identity import IDENTITY_HOOKS, Identity
 from gateway.controllers.running import Controllers
 from gateway.customresources.conversion import webhook_of
 from gateway.customresources.definitions import Definitions
@@ -30,6 +31,8 @@ from storage.versions import survives_kill
 logger = logging.getLogger(__name__)
 
 PATIENCE = 5.0  # seconds of waiting for etcd between log lines
+LEAVING = ("replica", "controllers", "identity")  # tasks that have something to take back when the server stops
+LEAVE = 2.0  # seconds that they have for it
 LOOK = 0.1  # seconds between looks at what it waits for
 LOOKS = 50  # between those that open connections to etcd
 
@@ -95,6 +98,7 @@ class App(FastAPI):
             tasks += _controllers(gateway)
             tasks.append(asyncio.create_task(_make_roles(gateway, self._started), name="bootstrap-roles"))
             tasks.append(asyncio.create_task(_control(gateway, self._started), name="controllers"))
+            tasks.append(asyncio.create_task(_identify(gateway, self._started), name="identity"))
             definitions = Definitions(gateway.endpoints, lambda each: webhook_of(each, gateway.find_service))
             tasks.append(asyncio.create_task(definitions.run(), name="definitions"))
             for task in tasks[1:]:
@@ -103,7 +107,7 @@ class App(FastAPI):
             address = f"{self.settings.advertise_address or '127.0.0.1'}:{self.settings.secure_port}"
             discovery = Discovery(gateway.registry, address)
             gateway.endpoints.on_change(discovery.refresh)
-            self.include_router(operations(gateway, discovery.paths, list(BOOTSTRAP_HOOKS)))
+            self.include_router(operations(gateway, discovery.paths, [*BOOTSTRAP_HOOKS, *IDENTITY_HOOKS]))
             self.include_router(openapi(gateway.registry, gateway.endpoints.on_change))
             self._handler = Handler(gateway, discovery, self._super_call)
             yield
@@ -116,6 +120,8 @@ class App(FastAPI):
             raise
         finally:
             gateway.stop()
+            if self._started.is_set():
+                await _left(tasks)
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -178,6 +184,19 @@ async def _control(gateway: Gateway, started: asyncio.Event) -> None:
     await gateway.services.policy.complete.wait()
     gateway.controllers = Controllers(gateway.endpoints, gateway.stopping)
     await gateway.controllers.run()
+
+
+async def _identify(gateway: Gateway, started: asyncio.Event) -> None:
+    """Keeps this server's lease once requests are answered."""
+    await started.wait()
+    await Identity(gateway.endpoints).run(gateway.stopping)
+
+
+async def _left(tasks: Iterable[asyncio.Task[None]]) -> None:
+    """Lets those finish that take back at a stop what others would wait for."""
+    leaving = [task for task in tasks if task.get_name() in LEAVING and not task.done()]
+    if leaving:
+        await asyncio.wait(leaving, timeout=LEAVE)
 
 
 async def _loaded(gateway: Gateway) -> None:

@@ -69,6 +69,8 @@ class Settings:
     allow_privileged: bool = True
     enable_admission_plugins: frozenset[str] = frozenset()
     disable_admission_plugins: frozenset[str] = frozenset()
+    event_ttl: float = 3600.0
+    delete_collection_workers: int = 8
     enable_garbage_collector: bool = True
     controllers: tuple[str, ...] = ("*",)
     kubeconfig_out: Path | None = None
@@ -128,6 +130,8 @@ class Settings:
         ):
             if value <= 0:
                 raise InvalidSettings(f"{flag} must be more than 0")
+        if self.event_ttl < 0:
+            raise InvalidSettings("--event-ttl must not be negative; 0 keeps events until they are deleted")
         if self.min_body_rate < 0:
             raise InvalidSettings("--min-body-rate must not be negative")
 

@@ -214,6 +214,10 @@ FLAGS = (
     Flag("enable-admission-plugins", _name_set, "admission plug-ins to switch on", "NAMES"),
     Flag("disable-admission-plugins", _name_set, "admission plug-ins to switch off", "NAMES"),
     Flag(
+        "event-ttl", _seconds, "how long events are kept after their last write; 0: until they are deleted", "DURATION"
+    ),
+    Flag("delete-collection-workers", _count, "deletions at the same time when a big collection is deleted", "N"),
+    Flag(
         "enable-garbage-collector",
         _boolean,
         "whether deletions leave dependents to a garbage collector, this server's or kube-controller-manager's",

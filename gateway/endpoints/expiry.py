@@ -1,4 +1,4 @@
-"""Objects that go by themselves after a while: events, an hour after their last write.
+"""Objects that go by themselves after a while: events, --event-ttl after their last write.
 
 etcd removes them with the lease that they are written under. Objects written about the same time share one lease, for
 a lease costs etcd more than a key does (as kube-apiserver's lease manager).
@@ -10,26 +10,28 @@ import time
 
 from storage.etcd.lease import Leases
 
-SHARED_SECONDS = 60
+SHARED_SECONDS = 60  # at most, and at most SHARED_PART of the time that objects live
+SHARED_PART = 0.05
 SHARED_OBJECTS = 1000
 
 
 class Expiry:
     """Gives out leases under which objects live for at least `seconds`."""
 
-    __slots__ = ("_id", "_leases", "_objects", "_seconds", "_until")
+    __slots__ = ("_id", "_leases", "_objects", "_seconds", "_shared", "_until")
 
     def __init__(self, leases: Leases, seconds: int) -> None:
         self._leases, self._seconds = leases, seconds
+        self._shared = min(SHARED_SECONDS, int(seconds * SHARED_PART))
         self._id = self._objects = 0
         self._until = 0.0
 
     async def lease(self) -> int:
         """The lease for the next object. Raises StorageError."""
         if time.monotonic() >= self._until or self._objects >= SHARED_OBJECTS:
-            granted = await self._leases.grant(self._seconds + SHARED_SECONDS)
+            granted = await self._leases.grant(self._seconds + self._shared)
             self._id, self._objects = granted.id, 0
-            self._until = time.monotonic() + SHARED_SECONDS
+            self._until = time.monotonic() + self._shared
         self._objects += 1
         return self._id
 

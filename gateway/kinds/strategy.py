@@ -83,7 +83,7 @@ class Strategy:
     rechecks_metadata: bool = True  # whether the kind checks the metadata of updates once more, and reports it twice
 
     # creation
-    expires_after: int = 0  # seconds that an object lives after its last write; 0: until it is deleted
+    expires: bool = False  # whether objects go by themselves, --event-ttl after their last write
     allocation: Allocation | None = None
     in_its_own_namespace: bool = False  # whether requests for an object are in the namespace of its name
 
