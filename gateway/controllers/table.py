@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from gateway.config import InvalidSettings
+from gateway.controllers.elsewhere import ELSEWHERE
 
 if TYPE_CHECKING:  # the command line is read before anything else is imported
     from gateway.controllers.controller import Controller, Parts
@@ -57,84 +58,6 @@ CONTROLLERS = {
     # a kubelet may be there that has not said so yet: only who knows that there is none asks for this one
     "pod-garbage-collector-controller": Known("absent_nodes:AbsentNodes", "pod-garbage-collector", "podgc", False),
 }
-
-# kube-controller-manager's other controllers: whoever switches one off gets what they want
-ELSEWHERE = frozenset(
-    [
-        "attachdetach",
-        "bootstrap-signer-controller",
-        "bootstrapsigner",
-        "certificatesigningrequest-approving-controller",
-        "certificatesigningrequest-signing-controller",
-        "cloud-node-lifecycle",
-        "cloud-node-lifecycle-controller",
-        "cronjob",
-        "cronjob-controller",
-        "csrapproving",
-        "csrsigning",
-        "daemonset",
-        "daemonset-controller",
-        "deployment",
-        "deployment-controller",
-        "device-taint-eviction-controller",
-        "disruption",
-        "disruption-controller",
-        "endpoint",
-        "endpoints-controller",
-        "endpointslice",
-        "endpointslice-controller",
-        "endpointslice-mirroring-controller",
-        "endpointslicemirroring",
-        "ephemeral-volume",
-        "ephemeral-volume-controller",
-        "horizontal-pod-autoscaler-controller",
-        "horizontalpodautoscaling",
-        "job",
-        "job-controller",
-        "kube-apiserver-serving-clustertrustbundle-publisher-controller",
-        "legacy-service-account-token-cleaner",
-        "legacy-serviceaccount-token-cleaner-controller",
-        "node-ipam-controller",
-        "node-lifecycle-controller",
-        "node-route-controller",
-        "nodeipam",
-        "nodelifecycle",
-        "persistentvolume-attach-detach-controller",
-        "persistentvolume-binder",
-        "persistentvolume-binder-controller",
-        "persistentvolume-expander",
-        "persistentvolume-expander-controller",
-        "podcertificaterequest-cleaner-controller",
-        "podgroup-protection-controller",
-        "replicaset",
-        "replicaset-controller",
-        "replicationcontroller",
-        "replicationcontroller-controller",
-        "resource-claim-controller",
-        "resourceclaim-controller",
-        "resourcepoolstatusrequest-controller",
-        "resourcequota",
-        "resourcequota-controller",
-        "route",
-        "selinux-warning-controller",
-        "service",
-        "service-cidr-controller",
-        "service-lb-controller",
-        "statefulset",
-        "statefulset-controller",
-        "storage-version-gc",
-        "storage-version-migrator-controller",
-        "storageversion-garbage-collector-controller",
-        "svm",
-        "taint-eviction-controller",
-        "token-cleaner-controller",
-        "tokencleaner",
-        "ttl",
-        "ttl-controller",
-        "validatingadmissionpolicy-status-controller",
-        "volumeattributesclass-protection-controller",
-    ]
-)
 
 
 def wanted(names: Sequence[str]) -> list[str]:
