@@ -50,7 +50,7 @@ def _split(arguments: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
 def _up(parser: argparse.ArgumentParser, flags: list[str], command: list[str]) -> int:
     if not command:
         parser.error("up: say what to run after the --")
-    from gateway.testing.up import up
+    from apiserver_gateway.testing.up import up
 
     return up(flags, command)
 

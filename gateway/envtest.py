@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import stat
-import sys
 from pathlib import Path
+
+from apiserver_gateway.program import command
 
 
 def assets(directory: Path) -> Path:
@@ -17,14 +19,9 @@ def assets(directory: Path) -> Path:
     from storage.embedded import find_binary
 
     directory.mkdir(parents=True, exist_ok=True)
-    root = Path(__file__).resolve().parents[1]
     script = directory / "kube-apiserver"
     unfinished = directory / f"kube-apiserver.{os.getpid()}"
-    unfinished.write_text(
-        "#!/bin/sh\n"
-        f"export PYTHONPATH='{root}'${{PYTHONPATH:+:$PYTHONPATH}}\n"
-        f"exec '{sys.executable}' -P -m gateway.kube_apiserver \"$@\"\n"
-    )
+    unfinished.write_text(f'#!/bin/sh\nexec {shlex.join(command("kube-apiserver"))} "$@"\n')
     unfinished.chmod(unfinished.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
     unfinished.replace(script)
     for name, found in (("etcd", str(find_binary())), ("kubectl", shutil.which("kubectl") or "")):

@@ -10,11 +10,11 @@ import json
 import os
 import secrets
 import subprocess
-import sys
 from base64 import b64decode, b64encode
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from gateway import children
 from gateway.access.keys import KEY_FILE, new_key
 from gateway.certificates import Authority, keep_authority, new_authority
 from gateway.config import Settings
@@ -116,7 +116,7 @@ def take_shared(settings: Settings, secret: bytes) -> None:
         "proposal": b64encode(seal(own(settings.cert_dir), secret)).decode(),
     }
     asked = subprocess.run(
-        [sys.executable, "-m", "gateway.identity_exchange"],
+        children.command("gateway.identity_exchange"),
         input=json.dumps(question).encode(),
         capture_output=True,
         check=False,

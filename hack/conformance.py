@@ -22,7 +22,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from gateway.testing import api_server  # noqa: E402
+from apiserver_gateway.testing import api_server  # noqa: E402
 from storage.embedded import EmbeddedEtcd  # noqa: E402
 from storage.etcd import EtcdClient, EtcdSettings  # noqa: E402
 

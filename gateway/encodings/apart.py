@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
 
+from gateway import children
 from gateway.encodings.yaml_process import LENGTH
 
 IDLE = 30.0  # seconds after which a process that nobody needs ends
@@ -53,12 +52,9 @@ class Apart:
         return made
 
     async def _start(self) -> asyncio.subprocess.Process:
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        command = (sys.executable, "-m", "gateway.encodings.yaml_process")
+        command = children.command("gateway.encodings.yaml_process")
         pipe = asyncio.subprocess.PIPE
-        self._process = await asyncio.create_subprocess_exec(
-            *command, stdin=pipe, stdout=pipe, env=environment, limit=1 << 20
-        )
+        self._process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, limit=1 << 20)
         return self._process
 
     def _end(self) -> None:

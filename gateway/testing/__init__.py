@@ -1,16 +1,4 @@
-"""Throw-away API servers for tests: `with api_server() as api:`; `gateway.testing.plugin` has pytest fixtures."""
+"""`apiserver_gateway.testing` by the name it has in this repository's own tests."""
 
-from gateway.testing.requests import Refused, ask, condition, install, namespace, wait_for
-from gateway.testing.server import ApiServer, ServerDidNotStart, api_server
-
-__all__ = [
-    "ApiServer",
-    "Refused",
-    "ServerDidNotStart",
-    "api_server",
-    "ask",
-    "condition",
-    "install",
-    "namespace",
-    "wait_for",
-]
+from apiserver_gateway.testing import *  # noqa: F403
+from apiserver_gateway.testing import __all__ as __all__

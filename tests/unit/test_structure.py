@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 # From the lowest on; a module belongs to the longest prefix. What stands on one line may import from each other.
 ROOMS = (
+    ("apiserver_gateway",),
     ("storage",),
     ("gateway.jsontypes", "gateway.memo", "gateway.memory", "gateway.version"),
     ("gateway.schema",),
@@ -28,7 +29,7 @@ ROOMS = (
     ("gateway.http",),
     ("gateway.webhooks",),
     ("gateway.kinds",),
-    ("gateway.files", "gateway.plugin_names"),
+    ("gateway.children", "gateway.files", "gateway.plugin_names"),
     ("gateway.config",),
     ("gateway.access",),
     ("gateway.admission",),
@@ -43,6 +44,7 @@ ROOMS = (
     ("gateway.customresources",),
     ("gateway.controllers",),
     ("gateway",),
+    ("apiserver_gateway.__main__",),
 )
 
 # circles that start-up laziness, said at the place, makes
@@ -53,7 +55,7 @@ LAZY = {"gateway.admission.chain": "gateway.admission"}  # it finds the plug-ins
 def modules() -> dict[str, Path]:
     """Every module of the project by its name."""
     found = {}
-    for top in ("gateway", "storage"):
+    for top in ("apiserver_gateway", "gateway", "storage"):
         for path in (ROOT / top).rglob("*.py"):
             parts = path.relative_to(ROOT).with_suffix("").parts
             found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path

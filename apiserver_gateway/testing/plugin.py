@@ -1,4 +1,4 @@
-"""pytest fixtures. Use with `pytest_plugins = ["gateway.testing.plugin"]`."""
+"""pytest fixtures, which are there by themselves wherever the package is installed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.testing.requests import namespace
-from gateway.testing.server import ApiServer, api_server
+from apiserver_gateway.testing.requests import namespace
+from apiserver_gateway.testing.server import ApiServer, api_server
 
 
 @pytest.fixture(scope="session")

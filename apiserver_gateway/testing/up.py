@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from gateway.testing.server import ServerDidNotStart, api_server
+from apiserver_gateway.testing.server import ServerDidNotStart, api_server
 
 
 def up(flags: Sequence[str], command: Sequence[str]) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from gateway.testing.server import ApiServer
+from apiserver_gateway.testing.server import ApiServer
 
 PATIENCE = 30.0
 

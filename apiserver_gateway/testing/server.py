@@ -7,11 +7,12 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+from apiserver_gateway.program import command
 
 START_TIMEOUT = 30.0
 STOP_TIMEOUT = 20.0
@@ -71,7 +72,6 @@ class ApiServer:
                 stdout=log,
                 stderr=log,
                 pass_fds=[theirs.fileno()],
-                env={**os.environ, "PYTHONPATH": _path()},
                 start_new_session=True,
             )
         self._control.settimeout(timeout)
@@ -89,7 +89,7 @@ class ApiServer:
     def _command(self, control: int) -> list[str]:
         token = (f"--admin-token={self.token}",) if self.token else ()
         return [
-            *(sys.executable, "-P", "-m", "gateway", "serve"),  # whatever packages the caller's directory has
+            *command("serve"),
             *self._etcd,
             "--bind-address=127.0.0.1",
             f"--secure-port={self.port}",
@@ -130,12 +130,6 @@ class ApiServer:
         if control is not None:
             control.close()
         return status
-
-
-def _path() -> str:
-    """PYTHONPATH with this package first, so that no package of the caller's takes the place of one of ours."""
-    ours = str(Path(__file__).resolve().parents[2])
-    return os.pathsep.join(filter(None, (ours, os.environ.get("PYTHONPATH", ""))))
 
 
 @contextlib.contextmanager

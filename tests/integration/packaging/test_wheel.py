@@ -1,0 +1,97 @@
+"""An installed wheel takes no name but `apiserver_gateway` from the project that it is installed for."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+SOURCES = ("apiserver_gateway", "gateway", "storage", "pyproject.toml", "setup.py", "README.md", "LICENSE")
+
+TEST = """
+import os, subprocess, sys
+import gateway, storage
+from apiserver_gateway.testing import ask
+
+def test_the_names_are_ours(kubernetes_api):
+    assert gateway.OURS and storage.OURS
+    assert ask(kubernetes_api, "GET", "/api/v1/namespaces/default")["metadata"]["name"] == "default"
+    assert not {"fastapi", "grpc", "cryptography"} & set(sys.modules)
+
+def test_so_are_they_for_the_command():
+    program = os.path.join(os.path.dirname(sys.executable), "apiserver-gateway")
+    command = [program, "up", "--", sys.executable, "-c", "import storage; print(storage.OURS)"]
+    assert subprocess.run(command, capture_output=True, text=True, timeout=60).stdout == "True\\n"
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this tree, built from a copy."""
+    copy, made = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+    for name in SOURCES:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, copy)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    subprocess.run(
+        [*pip, "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", made, copy], check=True, timeout=120
+    )
+    return next(made.iterdir())
+
+
+@pytest.fixture(scope="module")
+def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh environment with the wheel; its dependencies are those of this one."""
+    place = tmp_path_factory.mktemp("environment")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True, timeout=60)
+    interpreter = place / "bin" / "python"
+    site = next(place.glob("lib/python*/site-packages"))
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", interpreter]
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    install = [*pip, "install", "-q", "--no-deps", "--ignore-installed", wheel]
+    subprocess.run(install, check=True, timeout=120, env=environment)
+    return interpreter
+
+
+def test_a_wheel_has_one_top_level_package(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    assert {name.split("/")[0] for name in names} == {
+        "apiserver_gateway",
+        next(name for name in names if name.endswith("METADATA")).split("/")[0],
+    }
+    assert "apiserver_gateway/_server/gateway/schema/catalog.json" in names
+    modules = {str(path.relative_to(ROOT)) for top in ("gateway", "storage") for path in (ROOT / top).rglob("*.py")}
+    server = "apiserver_gateway/_server/"
+    assert modules - {name.removeprefix(server) for name in names} == {"gateway/testing/__init__.py"}
+
+
+def test_a_project_keeps_its_own_packages(python: Path, tmp_path: Path) -> None:
+    for name in ("gateway", "storage"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("OURS = True\n")
+    (tmp_path / "yaml.py").write_text("raise SystemExit('the wrong module')\n")
+    (tmp_path / "test_ours.py").write_text(TEST)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTEST_ADDOPTS": ""}
+    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tmp_path, tmp_path]
+    outcome = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path, env=environment)
+    assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+
+
+def test_what_projects_import_is_light() -> None:
+    code = (
+        "import sys; import apiserver_gateway.testing, apiserver_gateway.testing.plugin\n"
+        "print(sorted({'gateway', 'storage', 'fastapi', 'grpc', 'cryptography', 'yaml', 'orjson'} & set(sys.modules)))"
+    )
+    outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert outcome.stdout == "[]\n"
