@@ -189,6 +189,7 @@ async def _control(gateway: Gateway, started: asyncio.Event) -> None:
 async def _identify(gateway: Gateway, started: asyncio.Event) -> None:
     """Keeps this server's lease once requests are answered."""
     await started.wait()
+    await gateway.services.policy.complete.wait()
     await Identity(gateway.endpoints).run(gateway.stopping)
 
 
