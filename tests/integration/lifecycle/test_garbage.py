@@ -78,6 +78,7 @@ def test_an_owner_in_another_namespace_is_none_and_is_warned_of(api: Api) -> Non
     owner = far.create("owner")
     child = api.create("child", [owner])
     until(lambda: not api.names())
+    until(lambda: api.ask("GET", api.path(resource="events")).json["items"])
     events = api.ask("GET", api.path(resource="events")).json["items"]
     which = f"v1/ConfigMap, namespace: {api.namespace}, name: owner, uid: {owner['metadata']['uid']}"
     assert [(each["type"], each["reason"], each["message"]) for each in events] == [
