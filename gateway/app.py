@@ -9,24 +9,27 @@ import signal
 import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING
 
-from fastapi import FastAPI
 from starlette.types import Message, Receive, Scope, Send
 
 from gateway.config import Settings
 from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS, bootstrap, bootstrap_roles, keep_bootstrapped
-from gateway.controllers.identity import IDENTITY_HOOKS, Identity
-from gateway.controllers.running import Controllers
-from gateway.customresources.conversion import webhook_of
 from gateway.customresources.definitions import Definitions
 from gateway.discovery.serving import Discovery
+from gateway.framework import FastAPI
 from gateway.handler import Handler
+from gateway.jsontypes import JsonObject
 from gateway.openapi.routes import openapi
 from gateway.operations import answer_strays, operations
 from gateway.server import Gateway, build_gateway
 from gateway.waiting import hopeless, tls_trouble
 from storage.errors import NoSpace, StorageError
 from storage.versions import survives_kill
+
+if TYPE_CHECKING:
+    from gateway.customresources.conversion import Webhook
 
 logger = logging.getLogger(__name__)
 
@@ -99,15 +102,15 @@ class App(FastAPI):
             tasks.append(asyncio.create_task(_make_roles(gateway, self._started), name="bootstrap-roles"))
             tasks.append(asyncio.create_task(_control(gateway, self._started), name="controllers"))
             tasks.append(asyncio.create_task(_identify(gateway, self._started), name="identity"))
-            definitions = Definitions(gateway.endpoints, lambda each: webhook_of(each, gateway.find_service))
+            definitions = Definitions(gateway.endpoints, partial(_webhook_of, gateway))
             tasks.append(asyncio.create_task(definitions.run(), name="definitions"))
             for task in tasks[1:]:
                 task.add_done_callback(self._ended)
             await definitions.ready.wait()
             address = f"{self.settings.advertise_address or '127.0.0.1'}:{self.settings.secure_port}"
-            discovery = Discovery(gateway.registry, address)
+            discovery = Discovery(gateway.registry, address, gateway.services.media)
             gateway.endpoints.on_change(discovery.refresh)
-            self.include_router(operations(gateway, discovery.paths, [*BOOTSTRAP_HOOKS, *IDENTITY_HOOKS]))
+            self.include_router(operations(gateway, discovery.paths, list(BOOTSTRAP_HOOKS)))
             self.include_router(openapi(gateway.registry, gateway.endpoints.on_change))
             self._handler = Handler(gateway, discovery, self._super_call)
             yield
@@ -136,6 +139,13 @@ class App(FastAPI):
         self.failure = CannotServe(f"{task.get_name()} failed: {type(error).__name__}: {error}")
         self.stop()
         os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _webhook_of(gateway: Gateway, definition: JsonObject) -> Webhook | None:
+    """What converts a definition's objects."""
+    from gateway.customresources.conversion import webhook_of
+
+    return webhook_of(definition, gateway.find_service)
 
 
 def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
@@ -182,6 +192,8 @@ async def _control(gateway: Gateway, started: asyncio.Event) -> None:
     """Runs the elected controllers once requests are answered."""
     await started.wait()
     await gateway.services.policy.complete.wait()
+    from gateway.controllers.running import Controllers
+
     gateway.controllers = Controllers(gateway.endpoints, gateway.stopping)
     await gateway.controllers.run()
 
@@ -190,6 +202,8 @@ async def _identify(gateway: Gateway, started: asyncio.Event) -> None:
     """Keeps this server's lease once requests are answered."""
     await started.wait()
     await gateway.services.policy.complete.wait()
+    from gateway.controllers.identity import Identity
+
     await Identity(gateway.endpoints).run(gateway.stopping)
 
 

@@ -6,15 +6,15 @@ import logging
 from collections.abc import Callable
 
 import orjson
-from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.exceptions import HTTPException
 
 from gateway.discovery import openid
-from gateway.encodings import yaml
+from gateway.encodings.registry import encode_plain
 from gateway.endpoints.routing import method_not_allowed
+from gateway.framework import APIRouter, FastAPI, Request, Response
 from gateway.handler import NO_SNIFF, PAGE_NOT_FOUND
 from gateway.http.exchange import TEXT_TYPE
-from gateway.http.negotiation import literally_acceptable, unacceptable
+from gateway.http.negotiation import STANDARD, literally_acceptable, unacceptable
 from gateway.observability import health, metrics
 from gateway.server import Gateway
 from gateway.version import version_info
@@ -23,7 +23,6 @@ logger = logging.getLogger(__name__)
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]
 _JSON = "application/json"
-_YAML = "application/yaml"
 _TEXT = TEXT_TYPE.decode()
 _NO_SNIFF = {NO_SNIFF[0].decode(): NO_SNIFF[1].decode()}
 
@@ -49,7 +48,7 @@ def operations(gateway: Gateway, api_paths: Callable[[], list[str]], hooks: list
     async def show_keys(request: Request) -> Response:
         return _public(request, openid.key_set(gateway.settings), openid.KEYS_TYPE)
 
-    async def show_metrics() -> Response:
+    async def show_metrics(_request: Request) -> Response:
         return Response(metrics.exposition(gateway), headers={"content-type": metrics.CONTENT_TYPE.decode()})
 
     async def check_consistency(request: Request) -> Response:
@@ -58,7 +57,7 @@ def operations(gateway: Gateway, api_paths: Callable[[], list[str]], hooks: list
         findings = await gateway.services.checker.check()
         return Response(orjson.dumps(findings, option=orjson.OPT_INDENT_2), media_type=_JSON)
 
-    async def show_paths() -> Response:
+    async def show_paths(_request: Request) -> Response:
         own = [f"/{endpoint}{tail}" for endpoint, checks in endpoints.items() for tail in ("", *_below(checks))]
         paths = sorted({*api_paths(), *own, "/apis/", "/metrics", "/openapi/v2", "/openapi/v3", "/version"})
         return Response(orjson.dumps({"paths": paths}, option=orjson.OPT_INDENT_2), media_type="application/json")
@@ -73,7 +72,7 @@ def operations(gateway: Gateway, api_paths: Callable[[], list[str]], hooks: list
         (openid.KEYS_PATH, show_keys),
         ("/debug/consistency", check_consistency),
     ):
-        router.add_api_route(path, answer, methods=METHODS, include_in_schema=False, response_model=None)
+        router.add_route(path, answer, methods=METHODS)  # nothing is to be parsed, which a route of FastAPI's would do
     for endpoint, checks in endpoints.items():
         _add_health(router, endpoint, checks)
     return router
@@ -91,8 +90,8 @@ def _add_health(router: APIRouter, endpoint: str, checks: dict[str, health.Check
             logger.warning("%s check failed", endpoint, extra=dict(report.failures))
         return Response(report.text, 200 if report.healthy else 500, media_type=_TEXT, headers=_NO_SNIFF)
 
-    async def one_check(name: str) -> Response:
-        check = checks.get(name)
+    async def one_check(request: Request) -> Response:
+        check = checks.get(request.path_params["name"])
         if check is None:
             return page_not_found()
         try:
@@ -101,10 +100,8 @@ def _add_health(router: APIRouter, endpoint: str, checks: dict[str, health.Check
             return Response(f"internal server error: {error}\n", 500, media_type=_TEXT, headers=_NO_SNIFF)
         return Response("ok", media_type=_TEXT)
 
-    router.add_api_route(f"/{endpoint}", all_checks, methods=METHODS, include_in_schema=False, response_model=None)
-    router.add_api_route(
-        f"/{endpoint}/{{name:path}}", one_check, methods=METHODS, include_in_schema=False, response_model=None
-    )
+    router.add_route(f"/{endpoint}", all_checks, methods=METHODS)
+    router.add_route(f"/{endpoint}/{{name:path}}", one_check, methods=METHODS)
 
 
 def _public(request: Request, content: bytes, media_type: str) -> Response:
@@ -126,11 +123,10 @@ def _method_not_allowed() -> Response:
 
 
 def _not_acceptable(accept: str) -> Response:
-    """There is JSON only; the refusal comes in YAML to a client that asked for that."""
+    """There is JSON only; the refusal comes in what the client asked for, as any."""
     error = unacceptable((_JSON,))
-    if literally_acceptable(accept, (_YAML,)):
-        return Response(yaml.to_yaml(error.body()), error.code, media_type=_YAML)
-    return Response(error.body(), error.code, media_type=_JSON)
+    representation = STANDARD.for_status(accept.encode("latin-1"))
+    return Response(encode_plain(representation, error.body()), error.code, media_type=representation.media.name)
 
 
 def answer_strays(app: FastAPI) -> None:

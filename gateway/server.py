@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gateway.config import Settings
 from gateway.endpoints.services import Services
 from gateway.endpoints.table import Endpoints
+from gateway.http.negotiation import STANDARD, WITH_CBOR
 from gateway.jsontypes import JsonObject
 from gateway.kinds.registry import Registry
 from storage.etcd import EtcdClient
@@ -98,6 +99,7 @@ def build_gateway(settings: Settings) -> Gateway:
         store=store,
         lookup=lookup,
         checker=Checker(client, cache, feed.load_anew),
+        media=WITH_CBOR if "CBORServingAndStorage" in settings.feature_gates else STANDARD,
     )
     registry = builtin_registry()
     endpoints = Endpoints(registry, services)

@@ -34,11 +34,6 @@ DURATION = 3600  # seconds that a lease is good for, and between looks at those 
 RENEW_EVERY = 10.0
 PATIENCE = 1.0  # seconds that a server which stops waits for the end of its lease
 
-IDENTITY_HOOKS = (
-    "start-kube-apiserver-identity-lease-controller",
-    "start-kube-apiserver-identity-lease-garbage-collector",
-)
-
 
 def lease_name(host: str) -> str:
     """The name of a host's lease: both parts of what is hashed come after their length, in two bytes."""

@@ -10,12 +10,8 @@ import asyncio
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from gateway.customresources.cleanup import clean_up
-from gateway.customresources.conditions import settled
-from gateway.customresources.definition import ESTABLISHED, FINALIZER, TERMINATING, is_true
-from gateway.customresources.model import MakeConverter, model_of, resources_of
-from gateway.customresources.status import write_status
 from gateway.endpoints.table import Endpoints
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject
@@ -24,6 +20,9 @@ from gateway.kinds.resource import Resource
 from storage.entry import ChangeType
 from storage.errors import StorageError
 from storage.tap import Batch, State, tap
+
+if TYPE_CHECKING:  # what it takes to serve a definition is imported with the first one
+    from gateway.customresources.model import MakeConverter
 
 log = logging.getLogger(__name__)
 
@@ -117,6 +116,11 @@ class Definitions:
         task.add_done_callback(lambda done: self._cleaning.pop(f"retry of {name}", None))
 
     async def _settle(self, name: str) -> None:
+        from gateway.customresources.cleanup import clean_up
+        from gateway.customresources.conditions import settled
+        from gateway.customresources.definition import ESTABLISHED, FINALIZER, is_true
+        from gateway.customresources.status import write_status
+
         definition = self._all.get(name)
         wanted = definition
         if definition is not None:
@@ -141,6 +145,9 @@ class Definitions:
 
         Watches may start from the definition's revision, or only `later` if nobody could list its objects then.
         """
+        from gateway.customresources.definition import ESTABLISHED, TERMINATING, is_true
+        from gateway.customresources.model import model_of, resources_of
+
         before = self._served.get(name)
         if definition is None or not is_true(definition, ESTABLISHED):
             if before is not None:

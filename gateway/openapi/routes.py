@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 from email.utils import formatdate
 from time import time
 
-from fastapi import APIRouter, Request, Response
-
+from gateway.framework import APIRouter, Request, Response
 from gateway.http.negotiation import parse_accept
 from gateway.kinds.registry import Registry
 from gateway.openapi.documents import ROOT, Documents
@@ -41,10 +40,11 @@ def openapi(registry: Registry, on_change: Callable[[Callable[[], None]], None])
             documents.append(Documents(registry))
         return documents[0]
 
-    async def index() -> Response:
+    async def index(_request: Request) -> Response:
         return Response(made().index(), media_type=_INDEX)
 
-    async def document(place: str, request: Request) -> Response:
+    async def document(request: Request) -> Response:
+        place = request.path_params["place"]
         found = await asyncio.to_thread(made().document, place)
         if found is None:
             return Response("404 page not found\n", 404, media_type="text/plain")
@@ -77,11 +77,9 @@ def openapi(registry: Registry, on_change: Callable[[Callable[[], None]], None])
             return Response(None, 304, headers)
         return Response(made_2[media_type], headers=headers, media_type=media_type)
 
-    router.add_api_route("/openapi/v2", version_2, methods=METHODS, include_in_schema=False, response_model=None)
-    router.add_api_route(ROOT, index, methods=METHODS, include_in_schema=False, response_model=None)
-    router.add_api_route(
-        f"{ROOT}/{{place:path}}", document, methods=METHODS, include_in_schema=False, response_model=None
-    )
+    router.add_route("/openapi/v2", version_2, methods=METHODS)
+    router.add_route(ROOT, index, methods=METHODS)
+    router.add_route(f"{ROOT}/{{place:path}}", document, methods=METHODS)
     return router
 
 

@@ -26,11 +26,12 @@ def _re(pattern: str) -> Any:
 
 _isbn10, _isbn13 = _re("[0-9]{9}[0-9X]").fullmatch, _re("[0-9]{13}").fullmatch
 _scheme = _re("[A-Za-z][A-Za-z0-9+.-]*:").match
-# a lone name, or labels and a top-level domain of letters; symbols of any script are letters too, but in the last
+# symbols of any script are letters too, but in a top-level domain; lengths are looked at apart, for automata that count
+# repetitions of such classes are huge
 _NAME = r"[0-9\p{S}\p{L}]"
-_hostname = _re(
-    rf"{_NAME}(?:-?{_NAME}{{0,62}})?|(?:{_NAME}(?:[0-9\p{{S}}\p{{L}}-]{{0,61}}{_NAME})?\.)+\p{{L}}{{2,63}}"
-).fullmatch
+_lone_name = _re(rf"{_NAME}-?{_NAME}*").fullmatch
+_label = _re(rf"{_NAME}(?:[0-9\p{{S}}\p{{L}}-]*{_NAME})?").fullmatch
+_top_level = _re(r"\p{L}+").fullmatch
 _HEX = "[0-9a-fA-F]"
 _date_parts = _re(r"([0-9]{4})-([0-9]{2})-([0-9]{2})").fullmatch
 _time_parts = _re(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:.[0-9]+)?(?:z|[+-][0-9]{2}:[0-9]{2})").fullmatch
@@ -70,9 +71,13 @@ def _uuid(version: str, variant: str = "[0-9a-f]") -> Check:
 
 
 def _is_hostname(text: str) -> bool:
-    if not _hostname(text) or len(text.encode()) > 255:
+    """A lone name, or labels and a top-level domain of letters."""
+    *labels, last = text.split(".")
+    if len(text.encode()) > 255 or any(len(part.encode()) > 63 for part in (*labels, last)):
         return False
-    return all(len(part.encode()) <= 63 for part in text.split("."))
+    if not labels:
+        return _lone_name(text) is not None
+    return len(last) >= 2 and _top_level(last) is not None and all(_label(label) is not None for label in labels)
 
 
 def _octets(text: str) -> bool:
