@@ -77,6 +77,7 @@ def build_gateway(settings: Settings) -> Gateway:
     from gateway.admission.lookup import Lookup
     from gateway.kinds.builtin import builtin_registry
     from storage.cache import WatchCache
+    from storage.catching_up import Pasts
     from storage.checking import Checker
     from storage.consistency import ConsistentReads
     from storage.reads import Reads
@@ -99,6 +100,7 @@ def build_gateway(settings: Settings) -> Gateway:
         store=store,
         lookup=lookup,
         checker=Checker(client, cache, feed.load_anew),
+        pasts=Pasts(client),
         media=WITH_CBOR if "CBORServingAndStorage" in settings.feature_gates else STANDARD,
     )
     registry = builtin_registry()
