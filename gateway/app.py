@@ -171,6 +171,7 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
         ),
         asyncio.create_task(repair_until(allocation, gateway.stopping), name="service-ip-repair"),
         asyncio.create_task(keep_bootstrapped(gateway.endpoints, gateway.stopping), name="bootstrap"),
+        asyncio.create_task(gateway.services.following.run(gateway.stopping), name="files"),
     ]
 
 

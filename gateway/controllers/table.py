@@ -53,7 +53,13 @@ CONTROLLERS = {
         "role_aggregation:RoleAggregation", "clusterrole-aggregation-controller", "clusterrole-aggregation"
     ),
     "certificatesigningrequest-cleaner-controller": Known(
-        "certificate_requests:OldRequests", "certificate-controller", "csrcleaner"
+        "old_requests:OldRequests", "certificate-controller", "csrcleaner"
+    ),
+    "certificatesigningrequest-approving-controller": Known(
+        "certificate_requests:Approving", "certificate-controller", "csrapproving"
+    ),
+    "certificatesigningrequest-signing-controller": Known(
+        "certificate_requests:Signing", "certificate-controller", "csrsigning"
     ),
     # a kubelet may be there that has not said so yet: only who knows that there is none asks for this one
     "pod-garbage-collector-controller": Known("absent_nodes:AbsentNodes", "pod-garbage-collector", "podgc", False),

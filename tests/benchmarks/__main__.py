@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks import load
+from tests.benchmarks import deletion, load
 
 TARGETS = {
     "GET rv=0 / raw": 0.45,
@@ -297,6 +297,23 @@ def watches(bench: Bench) -> None:
     bench.record("WATCH 200 watchers x 200 events / raw", ours, raw)
 
 
+def deletions(bench: Bench) -> None:
+    """What is deleted a second, beside the peer that is named and the least that is allowed."""
+    options = bench.options
+    servers = [(bench.ours, TOKEN), *([(options.peer, options.peer_token)] if options.peer else [])]
+    for name, (case, count) in deletion.CASES.items():
+        if options.only and options.only not in name:
+            continue
+        found = [asyncio.run(case(*server, count)) for server in servers]
+        rates = [count / each.seconds for each in found]
+        peer = f"{rates[1]:12.1f}{rates[0] / rates[1]:8.2f}" if options.peer else f"{'':20s}"
+        p99 = ", ".join(f"{each.p99 * 1000:.0f} ms" for each in found)
+        mark = "" if rates[0] >= deletion.LEAST[name] else "   below"
+        print(f"{name:54s}{rates[0]:12.1f}{peer}{deletion.LEAST[name]:8.0f}{mark}   GET p99 {p99}", flush=True)
+    if not options.only or options.only in "graph":
+        print(f"graph of 100000 objects: {deletion.graph_megabytes(100_000):.0f} MB, 100 are allowed", flush=True)
+
+
 def resident_megabytes(process: subprocess.Popen[bytes]) -> float:
     status = Path(f"/proc/{process.pid}/status").read_text()
     return int(status.split("VmRSS:")[1].split()[0]) / 1024
@@ -308,6 +325,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="")
+    parser.add_argument("--peer", default="", help="URL of a kube-apiserver with its controller-manager")
+    parser.add_argument("--peer-token", default="", help="an administrator's token for it")
     options = parser.parse_args()
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -319,6 +338,7 @@ def main() -> None:
         reads(bench)
         writes(bench)
         watches(bench)
+        deletions(bench)
         print(f"resident in the end: {resident_megabytes(gateway):.0f} MB")
 
 

@@ -11,7 +11,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from gateway.controllers.certificate_requests import ends
+from gateway.controllers.old_requests import ends
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 HOUR = 3600
