@@ -109,6 +109,10 @@ class App(FastAPI):
             gateway.endpoints.on_change(discovery.refresh)
             self.include_router(operations(gateway, discovery.paths, list(BOOTSTRAP_HOOKS)))
             self.include_router(openapi(gateway.registry, gateway.endpoints.on_change))
+            if self.settings.testing_api:
+                from gateway.testing_api import testing_api
+
+                self.include_router(testing_api(gateway))
             self._handler = Handler(gateway, discovery, self._super_call)
             yield
         except StorageError as error:

@@ -64,6 +64,10 @@ class Authenticator:
         self._tokens, self._certificates, self.audiences = tuple(tokens), tuple(certificates), tuple(audiences)
         self._anonymous = ANONYMOUS_USER if anonymous else None
 
+    def add(self, tokens: TokenAuthenticator) -> None:
+        """Has one more kind of tokens known."""
+        self._tokens = (*self._tokens, tokens)
+
     async def authenticate(
         self, headers: Mapping[bytes, bytes], all_headers: Headers = (), certificate: bytes = b""
     ) -> User | None:
