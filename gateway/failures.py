@@ -4,36 +4,43 @@ from __future__ import annotations
 
 import logging
 
+from gateway.encodings.apart import Apart
 from gateway.encodings.representing import represented
 from gateway.http.exchange import Request, Response
 from gateway.http.failures import as_status
-from gateway.http.negotiation import JSON, MEMORABLE, negotiate
+from gateway.http.negotiation import JSON, MEMORABLE, Representation, negotiate
 from gateway.http.status import StatusError
 from storage.errors import NoSpace, Unavailable
 
 logger = logging.getLogger(__name__)
 
 
-async def failure(request: Request, error: Exception) -> Response:
+async def failure(request: Request, error: Exception, apart: Apart) -> Response:
     """A Status answer in the representation that the client accepts, in JSON if it accepts none."""
     status = as_status(error)
     if status.code >= 500:
         log_failure(request, status, error)
     response = Response(status.code, status.body(), headers=list(status.headers))
     accept = request.headers.get(b"accept", b"")
-    if request.representation is JSON and (len(accept) <= MEMORABLE or not _is_refused(status)):
+    if request.representation is JSON:
         try:
-            request.representation = negotiate(accept, "")
+            request.representation = _negotiated(accept, status)
         except StatusError:
             request.human = True
     if request.human:
         request.representation = request.representation.prettied()
-    return await represented(request, response)
+    return await represented(request, response, apart=apart)
 
 
-def _is_refused(status: StatusError) -> bool:
-    """Whether it is the answer to somebody who may not ask: no work is done for a long header of theirs."""
-    return status.code in (401, 403)
+def _negotiated(accept: bytes, status: StatusError) -> Representation:
+    """What a refusal is written in. No work is done for a long header of somebody who may not ask, or done twice."""
+    if len(accept) > MEMORABLE:
+        match status.code:
+            case 401 | 403:
+                return JSON
+            case 406:
+                raise status
+    return negotiate(accept, "")
 
 
 def log_failure(request: Request, status: StatusError, error: Exception) -> None:

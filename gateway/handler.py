@@ -83,7 +83,7 @@ class Handler:
         except ClientDisconnected:
             return
         except Exception as error:
-            response = await failure(request, error)
+            response = await failure(request, error, self._renderings.apart)
         await send_response(request, response, send)
 
     async def _respond(self, request: Request, scope: Scope) -> Response | None:

@@ -49,6 +49,18 @@ def _dumped_deeply(value: Any, **layout: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, **{"separators": (",", ":"), **layout}).encode()
 
 
+def identical(one: Any, other: Any) -> bool:
+    """Whether two values are the same JSON; to Python's == 1, 1.0 and true are equal."""
+    return bool(one == other) and _sorted(one) == _sorted(other)
+
+
+def _sorted(value: Any) -> bytes:
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError:
+        return _dumped_deeply(value, sort_keys=True)
+
+
 def depth(value: Any) -> int:
     """How many arrays and objects are nested in a value, itself included."""
     levels, level = 0, [value]

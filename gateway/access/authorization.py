@@ -9,7 +9,7 @@ from typing import Protocol
 
 from gateway.http import status
 from gateway.http.request_info import RequestInfo
-from gateway.http.status import StatusError
+from gateway.http.status import StatusError, shown
 from gateway.http.user import MASTERS_GROUP, User
 from gateway.kinds.attributes import Attributes
 from gateway.validation.field import go_quote
@@ -152,7 +152,7 @@ def _message(attributes: Attributes) -> str:
     info = attributes.info
     subject = f"User {go_quote(attributes.user.name)} cannot {info.verb}"
     if not info.is_resource:
-        return f"{subject} path {go_quote(info.path)}"
-    resource = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
-    scope = f"in the namespace {go_quote(info.namespace)}" if info.namespace else "at the cluster scope"
-    return f"{subject} resource {go_quote(resource)} in API group {go_quote(info.group)} {scope}"
+        return f"{subject} path {go_quote(shown(info.path))}"
+    resource = f"{shown(info.resource)}/{shown(info.subresource)}" if info.subresource else shown(info.resource)
+    scope = f"in the namespace {go_quote(shown(info.namespace))}" if info.namespace else "at the cluster scope"
+    return f"{subject} resource {go_quote(resource)} in API group {go_quote(shown(info.group))} {scope}"

@@ -9,7 +9,7 @@ from gateway.apply.field_set import LEAF, FieldSet, children_of, in_order
 from gateway.apply.shapes import FREE, Shape, element_of, item_identity, item_key, member_of, shape_of
 from gateway.apply.walks import Walk, every_path
 from gateway.jsontypes import JsonObject
-from gateway.schema.types import Type, compiled
+from gateway.schema.types import Kind, Type, compiled
 from gateway.schema.zero import zero
 
 
@@ -29,7 +29,7 @@ Compare = Callable[[Any, Any], "Comparison | None"]
 
 def compare(old: JsonObject, new: JsonObject, type_: Type) -> Comparison:
     """Compares two objects of a struct type."""
-    if old == new:
+    if old == new and (not _may_hold_anything(type_) or _told_apart(old) == _told_apart(new)):
         return SAME
     differ = _comparer(type_)
     return (differ(old, new) if differ else None) or SAME
@@ -37,6 +37,25 @@ def compare(old: JsonObject, new: JsonObject, type_: Type) -> Comparison:
 
 unset = compiled(zero)
 """What Go writes of a struct nobody has set a field of, not to be changed: new objects are compared with it."""
+
+
+def _holds_anything(type_: Type) -> bool:
+    inner = [field.type for field in type_.fields.values()] + [type_.elem] * (type_.elem is not None)
+    open_ = type_.kind is Kind.ANY or type_.structural or type_.preserves
+    return open_ or any(_may_hold_anything(each) for each in inner if each is not None)
+
+
+_may_hold_anything = compiled(_holds_anything, meanwhile=lambda type_: False)
+"""Whether there may be a number in one value where there is a boolean in another: to Python 1 equals True."""
+
+
+def _told_apart(value: Any) -> Any:
+    """A copy of a value in which booleans equal no numbers."""
+    if type(value) is dict:
+        return {name: _told_apart(member) for name, member in value.items()}
+    if type(value) is list:
+        return [_told_apart(item) for item in value]
+    return f"\0{value}" if type(value) is bool else value
 
 
 @compiled
@@ -49,13 +68,17 @@ def _comparer(type_: Type) -> Compare | None:
             return _struct_comparer(type_)
         case Shape.MAP:
             element = element_of(type_)
-            return _object_comparer(lambda _: (_comparer(element), every_path(element)))
+            return _object_comparer(lambda _: _member_of(element))
         case Shape.FREE:
             return _compare_free
     return _list_comparer(type_)
 
 
-Member = tuple["Compare | None", "Walk | None"]
+Member = tuple["Compare | None", "Walk | None", bool]
+
+
+def _member_of(type_: Type) -> Member:
+    return _comparer(type_), every_path(type_), _may_hold_anything(type_)
 
 
 def _struct_comparer(type_: Type) -> Compare:
@@ -65,7 +88,7 @@ def _struct_comparer(type_: Type) -> Compare:
         found = known.get(name)
         if found is None:
             member_type = member_of(type_, name)
-            found = known[name] = (_comparer(member_type), every_path(member_type))
+            found = known[name] = _member_of(member_type)
         return found
 
     return _object_comparer(member)
@@ -82,12 +105,17 @@ def _object_comparer(member: Callable[[str], Member]) -> Compare:
             if name not in old:
                 walk = member(name)[1]
                 changed["f:" + name] = LEAF if walk is None else walk(new[name])
-            elif name not in new:
+                continue
+            if name not in new:
                 walk = member(name)[1]
                 removed["f:" + name] = LEAF if walk is None else walk(old[name])
-            elif old[name] != new[name]:
-                inner = member(name)[0]
-                _note(inner(old[name], new[name]) if inner else _MODIFIED, "f:" + name, changed, removed)
+                continue
+            before, after = old[name], new[name]
+            inner, _, anything = member(name)
+            if anything and before == after:
+                before, after = _told_apart(before), _told_apart(after)
+            if before != after:
+                _note(inner(before, after) if inner else _MODIFIED, "f:" + name, changed, removed)
         return Comparison(changed, removed) if changed or removed else None
 
     return differ
@@ -118,7 +146,7 @@ def _every_free(value: Any) -> FieldSet:
     return LEAF if walk is None else walk(value)
 
 
-_compare_free_objects = _object_comparer(lambda _: (_compare_free, every_path(FREE)))
+_compare_free_objects = _object_comparer(lambda _: (_compare_free, every_path(FREE), True))
 
 
 def _list_comparer(type_: Type) -> Compare:
@@ -133,12 +161,15 @@ def _list_comparer(type_: Type) -> Compare:
         before, after = _grouped(old or (), identity), _grouped(new or (), identity)
         changed: FieldSet = {}
         removed: FieldSet = {}
-        inner, walk = _comparer(element), every_path(element)
+        inner, walk, anything = _member_of(element)
         for group in before | after:
             lefts, rights = before.get(group, []), after.get(group, [])
+            shown = (lefts or rights)[0]
+            if anything and lefts == rights:
+                lefts, rights = _told_apart(lefts), _told_apart(rights)
             if lefts == rights:
                 continue
-            key = keyed((lefts or rights)[0])
+            key = keyed(shown)
             if len(lefts) == 1 and len(rights) == 1:
                 _note(inner(lefts[0], rights[0]) if inner else _MODIFIED, key, changed, removed)
                 continue

@@ -10,7 +10,7 @@ from gateway.apply.comparison import Comparison, compare, unset
 from gateway.apply.entries import Identity, identity_of, new_entry
 from gateway.apply.field_set import FieldSet, difference, of_paths, recursive_difference, union
 from gateway.apply.reconcile import reconciled
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import JsonObject, identical
 from gateway.schema.types import Type
 
 ToVersion = Callable[[JsonObject, str], "tuple[JsonObject, Type] | None"]
@@ -86,7 +86,7 @@ def keep_timestamps(new: JsonObject, old: JsonObject) -> None:
         return
     if [_timeless(entry) for entry in after] != [_timeless(entry) for entry in before]:
         return
-    if new.keys() != old.keys() or any(new[name] != old[name] for name in new if name != "metadata"):
+    if new.keys() != old.keys() or any(not identical(new[name], old[name]) for name in new if name != "metadata"):
         return
     if {**new["metadata"], "managedFields": None} == {**old["metadata"], "managedFields": None}:
         new["metadata"]["managedFields"] = before

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.apply.conforms import conforms
+from gateway.apply.fits import fits
 from gateway.apply.path_element import shown
 from gateway.apply.shapes import Shape, element_of, is_open, item_key, shape_of
 from gateway.patches.go_text import go_print, go_type
@@ -18,7 +18,7 @@ _UNTYPED = frozenset({Kind.QUANTITY, Kind.TIME, Kind.MICROTIME, Kind.DURATION, K
 
 def nonconformity(value: Any, type_: Type) -> str | None:
     """What is wrong with the value, all of it in one text; None when it conforms. Duplicate items are wrong."""
-    if conforms(type_)(value):
+    if fits(type_)(value):
         return None
     errors: _Errors = []
     _check(value, type_, "", errors)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gateway.cel.ast import Call, Ident, Literal, Node, Select
 from gateway.cel.conversions import format_double
 from gateway.cel.plan import CACHE, COST, Constant, Evaluate, Frame
-from gateway.cel.schema_types import Convert
+from gateway.cel.schema_types import ToCel
 from gateway.cel.types import Kind, is_optional
 from gateway.cel.values import NONE, EvaluationError, Optional, Uint, no_overload, type_name
 
@@ -222,7 +222,7 @@ def _field_step(planner: Planner, operand: Node, field: str, optional: bool) -> 
     return lambda value, frame: qualify(value, field)
 
 
-def _property_step(name: str, convert: Convert | None, written: str, optional: bool) -> Step:
+def _property_step(name: str, convert: ToCel | None, written: str, optional: bool) -> Step:
     def step(value: Any, frame: Frame) -> Any:
         found = value.get(name)
         if found is None:

@@ -33,7 +33,7 @@ from gateway.jsontypes import JsonObject
 LARGEST_REQUEST = 3 * 1024 * 1024
 # kept for one evaluation: lists that were converted, by the identity of what they were made from
 Cache = dict[int, Any]
-Convert = Callable[[Any, Cache], Any]
+ToCel = Callable[[Any, Cache], Any]
 
 
 @dataclass(slots=True, eq=False)
@@ -47,7 +47,7 @@ class Declared:
     is_map: bool = False
     most: int = 0
     smallest: int = 2
-    convert: Convert | None = None
+    convert: ToCel | None = None
     # whether values of this type, or in them, are other than their JSON
     special: bool = False
 
@@ -180,7 +180,7 @@ def _moment(value: Any, cache: Cache) -> Any:
     return moment
 
 
-def _list_converter(element: Convert | None, schema: JsonObject) -> Convert | None:
+def _list_converter(element: ToCel | None, schema: JsonObject) -> ToCel | None:
     kind = schema.get("x-kubernetes-list-type")
     keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
     if element is None and kind not in ("set", "map"):
@@ -196,14 +196,14 @@ def _list_converter(element: Convert | None, schema: JsonObject) -> Convert | No
     return _cached(make)
 
 
-def _map_converter(element: Convert) -> Convert:
+def _map_converter(element: ToCel) -> ToCel:
     def make(pairs: dict[str, Any], cache: Cache) -> dict[str, Any]:
         return {name: None if each is None else element(each, cache) for name, each in pairs.items()}
 
     return _cached(make)
 
 
-def _cached(make: Convert) -> Convert:
+def _cached(make: ToCel) -> ToCel:
     def convert(value: Any, cache: Cache) -> Any:
         if type(value) is not list and type(value) is not dict:
             return value

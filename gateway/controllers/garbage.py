@@ -19,7 +19,7 @@ from gateway.controllers.queue import Work, WorkQueue
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject
-from gateway.writing.deletion import FOREGROUND, ORPHAN
+from gateway.writing.deletion_plan import FOREGROUND, ORPHAN
 from gateway.writing.options import DeleteOptions
 from storage.entry import Change, ChangeType, Entry
 

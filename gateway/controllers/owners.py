@@ -10,7 +10,7 @@ from gateway.controllers.ownership import Owner, policy_of, uid_of
 from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.table import Endpoints
 from gateway.jsontypes import JsonObject, loads
-from gateway.writing.deletion import FOREGROUND
+from gateway.writing.deletion_plan import FOREGROUND
 from storage.entry import Entry
 
 REMEMBERED = 4096  # absent owners; a uid never comes back

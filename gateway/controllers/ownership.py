@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from gateway.jsontypes import JsonObject, loads
-from gateway.writing.deletion import FOREGROUND, ORPHAN
+from gateway.writing.deletion_plan import FOREGROUND, ORPHAN
 from storage.entry import Entry
 
 _OWNERS, _DELETED, _UID = b'"ownerReferences":[', b'"deletionTimestamp":"', b'"uid":"'

@@ -16,7 +16,7 @@ from gateway.cel.rules import compile_schema
 from gateway.customresources.embedded import compile_embedded
 from gateway.customresources.finalizers import finalizer_warnings
 from gateway.customresources.keyed_lists import compile_lists
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import JsonObject, identical
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.identity import GroupVersionKind
 from gateway.kinds.scale_paths import ScalePaths
@@ -210,4 +210,4 @@ def _in_status(error: FieldError) -> FieldError:
 def _same_but_metadata(obj: JsonObject, old: JsonObject) -> bool:
     one = {key: value for key, value in obj.items() if key != "metadata"}
     other = {key: value for key, value in old.items() if key != "metadata"}
-    return one == other
+    return identical(one, other)

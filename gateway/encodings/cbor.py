@@ -32,7 +32,7 @@ _ARRAY = 0x80
 _INT64 = 1 << 63
 _BUILT_IN_TAGS = (*range(4, 6), 25, 28, 29, 30, 35, 36, 37, 43000, 52, 54, 100, 256, 258, 260, 261, 1004, 55799)
 
-Convert = Callable[[Any], Any]
+ToPlain = Callable[[Any], Any]
 
 
 class CborError(ValueError):
@@ -81,16 +81,16 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if type(value) is list else value
 
 
-def _converter(type_: Type) -> Convert:
+def _converter(type_: Type) -> ToPlain:
     """What makes of a type's JSON what is written; compiled once, and nothing but `_plain` where no bytes are."""
-    known: Convert | None = type_.compiled.get(_KEY)
+    known: ToPlain | None = type_.compiled.get(_KEY)
     if known is None:
         type_.compiled[_KEY] = lambda value: type_.compiled[_KEY](value)  # for types that lead back to themselves
         known = type_.compiled[_KEY] = _compile(type_)
     return known
 
 
-def _compile(type_: Type) -> Convert:
+def _compile(type_: Type) -> ToPlain:
     match type_.kind:
         case Kind.BYTES:
             return lambda value: None if value is None else cbor2.CBORTag(_LATER_BASE64, b64decode(value))
@@ -105,17 +105,17 @@ def _compile(type_: Type) -> Convert:
     return _plain
 
 
-def _struct(converters: dict[str, Convert], value: Any) -> Any:
+def _struct(converters: dict[str, ToPlain], value: Any) -> Any:
     if type(value) is not dict:
         return _plain(value)
     return {key.encode(): converters.get(key, _plain)(item) for key, item in value.items()}
 
 
-def _list(convert: Convert, value: Any) -> Any:
+def _list(convert: ToPlain, value: Any) -> Any:
     return value and [convert(item) for item in value]
 
 
-def _map(convert: Convert, value: Any) -> Any:
+def _map(convert: ToPlain, value: Any) -> Any:
     return value and {key.encode(): convert(item) for key, item in value.items()}
 
 

@@ -14,7 +14,7 @@ from gateway.encodings.rendered import RenderedEncoder
 from gateway.encodings.whole import WholeEncoder
 from gateway.http.beside import beside
 from gateway.http.exchange import JSON_TYPE, Request, Response
-from gateway.http.negotiation import JSON
+from gateway.http.negotiation import JSON, YAML, Representation
 from gateway.http.turns import next_turn
 from storage.entry import Entry
 
@@ -52,12 +52,20 @@ async def represented(
         return response
     if encoder is None or body.startswith(_STATUS):
         content_type = representation.media.name.encode()
-        encoded = encode_plain(representation, body)
+        encoded = await _plain(representation, body, apart)
     else:
         chosen = encoder()
         content_type = chosen.content_type
         encoded = await _document(chosen, body, apart)
     return Response(response.status, encoded, content_type, response.headers, response.cache_control, encoded=True)
+
+
+async def _plain(representation: Representation, body: bytes, apart: Apart | None) -> bytes:
+    if representation.media is YAML and len(body) > _OFFLOAD_ENTRY and apart is not None:
+        return await apart.yaml(body)
+    if len(body) > _OFFLOAD:
+        return await beside(lambda: encode_plain(representation, body))
+    return encode_plain(representation, body)
 
 
 async def _document(encoder: Encoder, body: bytes, apart: Apart | None) -> bytes:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
-_INVALID = re.compile(rb"%(?![0-9a-fA-F]{2})").search
+_DIGITS = b"0123456789abcdefABCDEF"
+_KINDS = bytes(b"%"[0] if byte == b"%"[0] else b"0"[0] if byte in _DIGITS else b"x"[0] for byte in range(256))
 
 
 def valid_escapes(raw: bytes) -> bool:
     """Whether every % is followed by two hexadecimal digits."""
-    return b"%" not in raw or _INVALID(raw) is None
+    count = raw.count(b"%")
+    return not count or raw.translate(_KINDS).count(b"%00") == count
 
 
 def unescaped(raw: bytes) -> str:

@@ -73,6 +73,8 @@ class Clause:
 YAML = MediaType("application/yaml")
 PROTOBUF = MediaType("application/vnd.kubernetes.protobuf", b"application/vnd.kubernetes.protobuf;stream=watch")
 SERVED = (MediaType("application/json", b"application/json"), YAML, PROTOBUF)  # an unspecific client gets the first
+_SERVED_TYPE = "application"
+_SERVED_SUBTYPES = tuple((media, media.name.removeprefix(f"{_SERVED_TYPE}/")) for media in SERVED)
 
 JSON = Representation(SERVED[0], b"application/json")
 _PRETTY_JSON = replace(JSON, pretty=True)
@@ -123,9 +125,10 @@ def matches(accept: str) -> Iterable[tuple[MediaType, Mapping[str, str]]]:
     if not accept:
         yield from ((media, {}) for media in SERVED)
     for clause in parse_accept(accept):
-        for media in SERVED:
-            type_, _, subtype = media.name.partition("/")
-            if (clause.type == type_ and clause.subtype in (subtype, "*")) or clause.type == clause.subtype == "*":
+        if clause.type not in ("*", _SERVED_TYPE):
+            continue
+        for media, subtype in _SERVED_SUBTYPES:
+            if clause.subtype in (subtype, "*") and (clause.type == _SERVED_TYPE or clause.subtype == "*"):
                 yield media, clause.params
 
 
@@ -164,7 +167,10 @@ def literally_acceptable(accept: str, produced: Iterable[str]) -> bool:
 def parse_accept(header: str) -> list[Clause]:
     """The clauses of an Accept header, by falling quality; malformed ones are left out, and those beyond any use."""
     clauses = []
-    for part in _clauses(header):
+    parts = _clauses(header)
+    if len(parts) > _INSERTED:
+        parts = list(dict.fromkeys(parts))
+    for part in parts:
         media, *params = part.strip(" ").split(";", _PARAMETERS + 1)[: _PARAMETERS + 1]
         type_, _slash, subtype = (piece.strip(" ") for piece in media.partition("/"))
         if not subtype and type_ == "*":

@@ -22,6 +22,7 @@ from gateway.http.corked import Corked
 from gateway.http.escapes import unescaped, valid_escapes
 from gateway.http.limits import Heads, Limits
 from gateway.http.pipelining import end_of_messages
+from gateway.http.wire import path_of, words_of
 
 _STAND_IN = b"TRACE"  # a method that the parser takes and nothing serves
 _FAREWELL = 0.5  # seconds that a client has to say goodbye, and to read why it is refused
@@ -209,7 +210,7 @@ class Protocol(HttpToolsProtocol):
             self._last_words = b""
             raise _Refused
         if self._fed and self._size_of_head() > self._limits.head_bytes:
-            self._last_words = _words(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+            self._last_words = words_of(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
             raise _Refused
         if self._held:
             self._release_head()
@@ -233,7 +234,7 @@ class Protocol(HttpToolsProtocol):
             scope["http_version"] = version
         path, _, query = self.url.partition(b"?")
         if not path.startswith(b"/"):
-            path = _path_of(path)
+            path = path_of(path)
         scope["raw_path"], scope["query_string"] = path, query
         scope["path"] = unescaped(path) if valid_escapes(path) else path.decode("utf-8", "replace")
 
@@ -340,7 +341,7 @@ class Protocol(HttpToolsProtocol):
         self._parting = True
         self._unset_timer()
         if self._last_words is None:
-            self._last_words = _words(status) if status else b""
+            self._last_words = words_of(status) if status else b""
         if self._stage is _BODY and not self.cycle.response_complete:
             self._drop_unfinished()
         if not self._unanswered:
@@ -388,17 +389,3 @@ class Protocol(HttpToolsProtocol):
     def _end_soon(self) -> None:
         if self.transport.is_closing():
             self.loop.call_later(_FAREWELL, self.transport.abort)
-
-
-def _words(status: HTTPStatus) -> bytes:
-    """A whole answer in plain text, as Go's net/http gives it to what never reaches a handler."""
-    text = f"{status.value} {status.phrase}".encode()
-    return b"HTTP/1.1 %b\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close\r\n\r\n%b" % (text, text)
-
-
-def _path_of(target: bytes) -> bytes:
-    """The path of a request's target in one of the rarer forms: a whole URL, an authority, an asterisk."""
-    _, scheme, rest = target.partition(b"://")
-    if not scheme:
-        return target
-    return b"/" + rest.partition(b"/")[2]

@@ -11,6 +11,13 @@ from collections.abc import Sequence
 from gateway.jsontypes import JsonObject, dumps
 from gateway.validation.field import FieldError, go_quote
 
+_LONGEST_NAME = 4096
+
+
+def shown(name: str) -> str:
+    """A name as messages show it: without what no object's name, kind or path has room for."""
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
+
 
 class StatusError(Exception):
     """An answer other than success. `headers` are sent with it (Retry-After, Allow, WWW-Authenticate)."""
@@ -47,25 +54,25 @@ class StatusError(Exception):
 
 
 def _details(name: str, group: str, kind: str) -> JsonObject:
-    return {k: v for k, v in (("name", name), ("group", group), ("kind", kind)) if v}
+    return {k: shown(v) for k, v in (("name", name), ("group", group), ("kind", kind)) if v}
 
 
 def _qualified(resource: str, group: str) -> str:
-    return f"{resource}.{group}" if group else resource
+    return f"{shown(resource)}.{shown(group)}" if group else shown(resource)
 
 
 def not_found(group: str, resource: str, name: str) -> StatusError:
-    message = f"{_qualified(resource, group)} {go_quote(name)} not found"
+    message = f"{_qualified(resource, group)} {go_quote(shown(name))} not found"
     return StatusError(404, "NotFound", message, _details(name, group, resource))
 
 
 def already_exists(group: str, resource: str, name: str) -> StatusError:
-    message = f"{_qualified(resource, group)} {go_quote(name)} already exists"
+    message = f"{_qualified(resource, group)} {go_quote(shown(name))} already exists"
     return StatusError(409, "AlreadyExists", message, _details(name, group, resource))
 
 
 def conflict(group: str, resource: str, name: str, cause: str) -> StatusError:
-    message = f"Operation cannot be fulfilled on {_qualified(resource, group)} {go_quote(name)}: {cause}"
+    message = f"Operation cannot be fulfilled on {_qualified(resource, group)} {go_quote(shown(name))}: {cause}"
     return StatusError(409, "Conflict", message, _details(name, group, resource))
 
 
@@ -73,7 +80,7 @@ MODIFIED = "the object has been modified; please apply your changes to the lates
 
 
 def forbidden(group: str, resource: str, name: str, cause: str) -> StatusError:
-    subject = _qualified(resource, group) + (f" {go_quote(name)}" if name else "")
+    subject = _qualified(resource, group) + (f" {go_quote(shown(name))}" if name else "")
     return StatusError(403, "Forbidden", f"{subject} is forbidden: {cause}", _details(name, group, resource))
 
 
@@ -90,7 +97,7 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> S
     if not errors:
         del details["causes"]
     text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else "<nil>"
-    return StatusError(422, "Invalid", f"{_qualified(kind, group)} {go_quote(name)} is invalid: {text}", details)
+    return StatusError(422, "Invalid", f"{_qualified(kind, group)} {go_quote(shown(name))} is invalid: {text}", details)
 
 
 def bad_request(message: str) -> StatusError:

@@ -11,6 +11,7 @@ from typing import Any
 from gateway.http.status import StatusError, bad_request
 from gateway.jsontypes import JsonObject
 from gateway.kinds.resource import Resource
+from gateway.schema.integers import parse_uint
 from gateway.validation.field import go_quote
 
 # apimachinery leaves out vowels and digits that look like letters, so that no words appear
@@ -137,19 +138,18 @@ def resource_version(meta: JsonObject) -> int:
     text = meta.get("resourceVersion") or ""
     if not text:
         return 0
-    if not (text.isascii() and text.isdigit()):
-        raise StatusError(500, "", f"strconv.ParseUint: parsing {go_quote(text)}: invalid syntax")
-    digits = text.lstrip("0") or "0"
-    version = int(digits) if len(digits) <= 20 else 2**64
-    if version >= 2**64:
-        raise StatusError(500, "", f"strconv.ParseUint: parsing {go_quote(text)}: value out of range")
-    return version
+    try:
+        return parse_uint(text)
+    except ValueError as fault:
+        raise StatusError(500, "", f"strconv.ParseUint: parsing {go_quote(text)}: {fault}") from None
 
 
 def carries_version(meta: JsonObject) -> bool:
     """Whether an object to be created has a resourceVersion; one that is no number, or 0, does not count."""
-    text = meta.get("resourceVersion") or ""
-    return bool(text.isascii() and text.isdigit() and text.strip("0"))
+    try:
+        return parse_uint(meta.get("resourceVersion") or "") != 0
+    except ValueError:
+        return False
 
 
 def expected_namespace(resource: Resource, namespace: str) -> str:

@@ -11,10 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeVar
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.validation.field import FieldError
+
+_R = TypeVar("_R")
 
 
 def _nothing(obj: JsonObject, attributes: Attributes) -> None:
@@ -31,6 +34,11 @@ def _valid(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
 
 def _valid_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     return []
+
+
+def on_update(judge: Callable[[JsonObject, Attributes], _R]) -> Callable[[JsonObject, JsonObject, Attributes], _R]:
+    """A rule of updates that looks at the new object alone, as one of creates does."""
+    return lambda obj, old, attributes: judge(obj, attributes)
 
 
 class Dependents(Enum):

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gateway.http.exchange import Request
+from gateway.http.parameters import boolean, integer
 from gateway.http.status import StatusError, bad_request, invalid
+from gateway.schema.integers import MOST, parse_uint
 from gateway.selectors import fields, labels
 from gateway.selectors.fields import Selectable
 from gateway.validation.field import FieldError, forbidden, go_quote, not_supported
@@ -33,36 +35,16 @@ class ListOptions:
     exact_field: tuple[str, str] | None = None  # a field and the one value that is selected
 
 
-def parse_int(text: str, bits: int = 64) -> int:
-    """strconv.ParseInt in base 10. Raises StatusError 400."""
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    if not (digits.isascii() and digits.isdigit()):
-        raise bad_request(f"strconv.ParseInt: parsing {go_quote(text)}: invalid syntax")
-    value = int(text) if len(text) < 30 else 1 << 90
-    if not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
-        raise bad_request(f"strconv.ParseInt: parsing {go_quote(text)}: value out of range")
-    return value
-
-
-def parse_bool(text: str) -> bool:
-    """A boolean parameter: everything but "false" and "0" is true."""
-    return text.lower() not in ("false", "0")
-
-
 def parse_resource_version(text: str, prefix: str = "", code: int = 500, reason: str = "") -> int:
     """A resourceVersion as a number, 0 when it is unset. Raises StatusError with the given code and message prefix."""
     if not text:
         return 0
-    fault = ""
-    if not (text.isascii() and text.isdigit()):
-        fault = "invalid syntax"
-    elif len(text) > 20 or int(text) >= 1 << 64:
-        fault = "value out of range"
-    if fault:
+    try:
+        return min(parse_uint(text), MOST)
+    except ValueError as fault:
         quoted = go_quote(text)
         message = f"resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: {fault}"
-        raise StatusError(code, reason, prefix + message)
-    return min(int(text), (1 << 63) - 1)
+        raise StatusError(code, reason, prefix + message) from None
 
 
 def list_options(request: Request, selectable: Selectable, watch: bool) -> ListOptions:
@@ -85,11 +67,11 @@ def _text(attribute: str) -> Callable[[ListOptions, str], None]:
 
 
 def _int(attribute: str) -> Callable[[ListOptions, str], None]:
-    return lambda options, value: setattr(options, attribute, parse_int(value))
+    return lambda options, value: setattr(options, attribute, integer(value))
 
 
 def _bool(attribute: str) -> Callable[[ListOptions, str], None]:
-    return lambda options, value: setattr(options, attribute, parse_bool(value))
+    return lambda options, value: setattr(options, attribute, boolean(value))
 
 
 _PARAMETERS = {

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 MOST, LEAST = (1 << 63) - 1, -(1 << 63)
 _DIGITS = 19  # of the greatest number of 64 bits
+_MOST_UNSIGNED = (1 << 64) - 1
+_NO_SYNTAX, _OUT_OF_RANGE = "invalid syntax", "value out of range"
 
 
 def is_integer(text: str) -> bool:
@@ -29,3 +31,24 @@ def int64(text: str) -> int | None:
         return None
     value = clamped(text)
     return value if LEAST <= value <= MOST else None
+
+
+def parse_int(text: str) -> int:
+    """strconv.ParseInt in base 10 and 64 bits; raises ValueError with Go's words for what is wrong."""
+    if not is_integer(text):
+        raise ValueError(_NO_SYNTAX)
+    value = clamped(text)
+    if not LEAST <= value <= MOST:
+        raise ValueError(_OUT_OF_RANGE)
+    return value
+
+
+def parse_uint(text: str) -> int:
+    """strconv.ParseUint in base 10 and 64 bits; raises ValueError with Go's words for what is wrong."""
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError(_NO_SYNTAX)
+    digits = text.lstrip("0") or "0"
+    value = int(digits) if len(digits) <= _DIGITS + 1 else _MOST_UNSIGNED + 1
+    if value > _MOST_UNSIGNED:
+        raise ValueError(_OUT_OF_RANGE)
+    return value

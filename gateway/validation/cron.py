@@ -7,7 +7,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from gateway.memo import memo
-from gateway.schema.integers import LEAST, MOST, clamped, is_integer
+from gateway.schema.integers import parse_int
 from gateway.validation.field import FieldError, go_quote, invalid
 
 
@@ -100,11 +100,10 @@ def _number_or_name(text: str, bounds: Bounds) -> int:
 
 
 def _number(text: str) -> int:
-    if not is_integer(text):
-        raise CronError(f"failed to parse int from {text}: strconv.Atoi: parsing {go_quote(text)}: invalid syntax")
-    number = clamped(text)
-    if not LEAST <= number <= MOST:
-        raise CronError(f"failed to parse int from {text}: strconv.Atoi: parsing {go_quote(text)}: value out of range")
+    try:
+        number = parse_int(text)
+    except ValueError as fault:
+        raise CronError(f"failed to parse int from {text}: strconv.Atoi: parsing {go_quote(text)}: {fault}") from None
     if number < 0:
         raise CronError(f"negative number ({number}) not allowed: {text}")
     return number

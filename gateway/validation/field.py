@@ -54,14 +54,24 @@ def go_quote(value: str) -> str:
 
 
 class _GoEscapes(dict[int, str | int]):
-    """What stands for a character between Go's quotes, by code point."""
+    """What stands for a character between Go's quotes, by code point; remembered for the first of them."""
 
     def __missing__(self, code: int) -> str | int:
-        if chr(code).isprintable():
-            return code
-        if code < 0x80:
-            return f"\\x{code:02x}"
-        return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+        found = _go_escape(code)
+        if len(self) < _ESCAPES_LIMIT:
+            self[code] = found
+        return found
+
+
+def _go_escape(code: int) -> str | int:
+    if chr(code).isprintable():
+        return code
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+_ESCAPES_LIMIT = 4096
 
 
 _NAMED = {
@@ -77,7 +87,7 @@ _NAMED = {
 }
 _GO_ESCAPES = _GoEscapes()
 _GO_ESCAPES.update(
-    {code: _GO_ESCAPES[code] for code in range(0x80)} | {ord(char): text for char, text in _NAMED.items()}
+    {code: _go_escape(code) for code in range(0x80)} | {ord(char): text for char, text in _NAMED.items()}
 )
 
 

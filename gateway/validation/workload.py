@@ -90,14 +90,26 @@ def validate_always_restarts(template: JsonObject, path: str, errors: list[Field
         errors.append(forbidden(f"{path}.spec.activeDeadlineSeconds", text))
 
 
-def validate_replica_template(
-    selector: JsonObject | None, template: JsonObject, path: str, errors: list[FieldError], options: PodOptions
-) -> None:
-    """The template of a Deployment or ReplicaSet."""
+def validate_selected_template(spec: JsonObject, errors: list[FieldError], options: PodOptions) -> None:
+    """The selector and the template of a Deployment or ReplicaSet."""
+    selector, template, path = spec.get("selector"), spec.get("template") or {}, "spec.template"
+    validate_selector(selector, "spec.selector", errors, "deployment")
+    if not selector_is_usable(selector):
+        errors.append(invalid("spec.selector", selector_json(selector), "invalid label selector"))
+        return
     if selector is None or not selector_is_empty(selector):
         validate_match(selector, template, path, errors)
     validate_pod_template(template, path, errors, options)
     validate_always_restarts(template, path, errors, "ReplicaSet")
+
+
+def validate_available(status: JsonObject, counts: tuple[str, ...], ready: tuple[str, ...]) -> list[FieldError]:
+    """The status of a Deployment or ReplicaSet: no count is negative, and none of `ready` more than the replicas."""
+    errors: list[FieldError] = []
+    validate_counts(status, counts, "status", errors)
+    validate_not_above(status, ready, "replicas", "status", errors, "status.replicas")
+    validate_not_above(status, ("availableReplicas",), "readyReplicas", "status", errors, "readyReplicas")
+    return errors
 
 
 def validate_immutable_selector(new: JsonObject, old: JsonObject, errors: list[FieldError]) -> None:

@@ -8,9 +8,9 @@ from gateway.http.exchange import Request, Response
 from gateway.jsontypes import JsonObject, dumps
 from gateway.writing.answering import body_of
 from gateway.writing.corrupt import delete_corrupt
-from gateway.writing.delete_options import read_delete_options
 from gateway.writing.deleting import delete_object
 from gateway.writing.options import DeleteOptions, WriteOptions
+from gateway.writing.options_body import read_delete_options
 from gateway.writing.write import Write, begin
 
 

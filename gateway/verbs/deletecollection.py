@@ -13,9 +13,9 @@ from gateway.reading.list_options import list_options
 from gateway.reading.lists import answer_page
 from gateway.reading.pages import read_page
 from gateway.verbs.delete import warn_of_dependents
-from gateway.writing.delete_options import read_delete_options
 from gateway.writing.deleting import delete_object
 from gateway.writing.options import DeleteOptions, WriteOptions
+from gateway.writing.options_body import read_delete_options
 from gateway.writing.write import Write, begin
 from storage.entry import Entry
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from gateway.http import status
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Operation
-from gateway.writing.deletion import Step, plan
+from gateway.writing.deletion_plan import Step, plan
 from gateway.writing.options import DeleteOptions
 from gateway.writing.write import Write, Written, encoded, mutate, validate
 from storage.change import KEEP, Changed, Decision, Delete, Finish, Outcome, Put, change, write_once

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from gateway.http.status import bad_request, invalid
+from gateway.http.parameters import boolean, integer
+from gateway.http.status import invalid
 from gateway.jsontypes import JsonObject
-from gateway.schema.integers import LEAST, MOST, clamped, is_integer
 from gateway.validation import field
 from gateway.validation.field import FieldError
 from gateway.validation.objectmeta import validate_field_manager
@@ -86,7 +86,7 @@ def delete_options_of_query(query: Query) -> DeleteOptions:
         return DeleteOptions()
     values: JsonObject = {"dryRun": list(query.get("dryRun", ()))}
     if query.get("gracePeriodSeconds"):
-        values["gracePeriodSeconds"] = parse_int64(_first(query, "gracePeriodSeconds"))
+        values["gracePeriodSeconds"] = integer(_first(query, "gracePeriodSeconds"))
     if query.get("propagationPolicy"):
         values["propagationPolicy"] = _first(query, "propagationPolicy")
     values["orphanDependents"] = _bool(query, "orphanDependents")
@@ -120,16 +120,6 @@ def validated_delete_options(values: JsonObject) -> DeleteOptions:
     )
 
 
-def parse_int64(text: str) -> int:
-    """A decimal number of 64 bits; raises StatusError 400 in Go's words when `text` is none."""
-    if not is_integer(text):
-        raise bad_request(f"strconv.ParseInt: parsing {field.go_quote(text)}: invalid syntax")
-    value = clamped(text)
-    if not LEAST <= value <= MOST:
-        raise bad_request(f"strconv.ParseInt: parsing {field.go_quote(text)}: value out of range")
-    return value
-
-
 def manager_of(option: str, user_agent: bytes) -> str:
     """The field manager of a request: the option, else the part of the User-Agent before "/", else "unknown"."""
     if option:
@@ -153,8 +143,6 @@ def _first(query: Query, name: str) -> str:
 
 
 def _bool(query: Query, name: str) -> bool | None:
-    """A boolean parameter as Kubernetes converts it: whatever is not false or 0 is true, an empty one too."""
+    """A boolean parameter; None where it is not given."""
     values = query.get(name)
-    if not values:
-        return None
-    return values[0].lower() not in ("false", "0")
+    return boolean(values[0]) if values else None

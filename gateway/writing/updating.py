@@ -8,7 +8,7 @@ from dataclasses import replace
 from gateway.access.authorization import require, with_verb
 from gateway.apply import keep_timestamps
 from gateway.http import status
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import JsonObject, identical
 from gateway.kinds import metadata
 from gateway.kinds.attributes import Operation
 from gateway.validation.names import name_is_path_segment
@@ -16,7 +16,7 @@ from gateway.validation.objectmeta import validate_object_meta, validate_object_
 from gateway.writing.allocating import Allocating
 from gateway.writing.conflicts import check_uid, check_version
 from gateway.writing.creating import admit_new, prepare_new
-from gateway.writing.deletion import finalized
+from gateway.writing.deletion_plan import finalized
 from gateway.writing.offload import offloaded
 from gateway.writing.write import Write, Written, encoded, invalid, mutate, put, validate
 from storage.change import KEEP, Changed, Decision, Delete, Finish, Outcome, change
@@ -98,7 +98,7 @@ class _Update:
         if finalized(write.endpoint.object_strategy, obj, old):
             self._shown = Written(await encoded(write, obj), current.revision)
             return KEEP if dry_run else Delete(_then_released(write, old, finish))
-        if obj == old and write.endpoint.is_stored_form(current):
+        if identical(obj, old) and write.endpoint.is_stored_form(current):
             self._shown = Written(current.value, current.revision, unchanged=True, link=link if dry_run else "")
             return KEEP
         value = await encoded(write, obj)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
 from typing import Any
@@ -15,8 +13,8 @@ from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.core_v1 import ConfigMap, Namespace
 
 from gateway.testing import ApiServer
+from tests.clients.kopf_operator import PATIENCE, running
 
-PATIENCE = 30
 FINALIZER = "kopf.zalando.org/KopfFinalizerMarker"
 
 
@@ -38,13 +36,6 @@ def deleted() -> Future[str]:
 def operator(server: ApiServer, client: Client, namespace: str, deleted: Future[str]) -> Iterator[None]:
     """An operator, in a thread, that copies a config map's colour into an annotation."""
     registry = kopf.OperatorRegistry()
-    settings = kopf.OperatorSettings()
-    settings.posting.enabled = False
-    settings.process.ultimate_exiting_timeout = None  # it must not end this process
-
-    @kopf.on.login(registry=registry)
-    def login(**_: Any) -> kopf.ConnectionInfo:
-        return kopf.ConnectionInfo(server=server.url, ca_path=str(server.ca_file), token=server.token)
 
     @kopf.on.create("configmaps", registry=registry, labels={"coloured": "yes"})
     @kopf.on.update("configmaps", registry=registry, labels={"coloured": "yes"}, field="data.colour")
@@ -55,27 +46,8 @@ def operator(server: ApiServer, client: Client, namespace: str, deleted: Future[
     def gone(name: str, **_: Any) -> None:
         deleted.set_result(name)
 
-    ready, stop = threading.Event(), threading.Event()
-
-    def run() -> None:
-        asyncio.run(
-            kopf.operator(
-                registry=registry,
-                settings=settings,
-                namespaces=[namespace],
-                standalone=True,
-                ready_flag=ready,
-                stop_flag=stop,
-            )
-        )
-
-    thread = threading.Thread(target=run, name="operator")
-    thread.start()
-    assert ready.wait(PATIENCE)
-    yield
-    stop.set()
-    thread.join(PATIENCE)
-    assert not thread.is_alive()
+    with running(server, registry, namespace):
+        yield
 
 
 @pytest.mark.usefixtures("operator")

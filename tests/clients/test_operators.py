@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,8 +16,8 @@ from lightkube.resources.core_v1 import ConfigMap, Namespace
 from lightkube.types import PatchType
 
 from gateway.testing import ApiServer
+from tests.clients.kopf_operator import PATIENCE, running
 
-PATIENCE = 30
 Resource = type[NamespacedResource] | type[GlobalResource]
 
 
@@ -76,14 +74,8 @@ def reached(client: Client, ponds: Any, name: str, holds: Callable[[Any], Any]) 
 @pytest.fixture
 def operator(server: ApiServer, ponds: Any, namespace: str) -> Iterator[None]:
     """A kopf operator, in a thread, that tells in the status how many fish a pond has."""
-    registry, settings = kopf.OperatorRegistry(), kopf.OperatorSettings()
-    settings.posting.enabled = False
-    settings.process.ultimate_exiting_timeout = None  # it must not end this process
+    registry = kopf.OperatorRegistry()
     place = (f"{namespace}.example.com", "v1", "ponds")
-
-    @kopf.on.login(registry=registry)
-    def login(**_: Any) -> kopf.ConnectionInfo:
-        return kopf.ConnectionInfo(server=server.url, ca_path=str(server.ca_file), token=server.token)
 
     @kopf.on.create(*place, registry=registry)
     @kopf.on.update(*place, registry=registry, field="spec.size")
@@ -94,27 +86,8 @@ def operator(server: ApiServer, ponds: Any, namespace: str) -> Iterator[None]:
     def drain(**_: Any) -> None:
         """Has kopf put a finalizer on ponds."""
 
-    ready, stop = threading.Event(), threading.Event()
-
-    def run() -> None:
-        asyncio.run(
-            kopf.operator(
-                registry=registry,
-                settings=settings,
-                namespaces=[namespace],
-                standalone=True,
-                ready_flag=ready,
-                stop_flag=stop,
-            )
-        )
-
-    thread = threading.Thread(target=run, name="operator")
-    thread.start()
-    assert ready.wait(PATIENCE)
-    yield
-    stop.set()
-    thread.join(PATIENCE)
-    assert not thread.is_alive()
+    with running(server, registry, namespace):
+        yield
 
 
 @pytest.mark.usefixtures("operator")

@@ -51,13 +51,17 @@ def test_long_urls_are_served(server: ApiServer, where: str) -> None:
             assert wire.reply().status == expected
 
 
-@pytest.mark.parametrize("piece", ["%41", "/", "a/", "%2f", "%ff"])
+@pytest.mark.parametrize("piece", ["%41", "/", "a/", "%2f", "%ff", "%01", "%22", "&", "%e2%80%8b"])
 def test_long_paths_hold_nobody(server: ApiServer, piece: str) -> None:
-    path = "/api/v1/" + piece * (1_000_000 // len(piece))
+    """Whatever they have to be told in, and however their characters are escaped there."""
     with held_at_most(server, LIMIT), Wire(server) as wire:
-        for token in (False, True):
-            wire.request(f"GET {path}", token=token)
-            assert wire.reply().status in ((200, 404) if token else (403,))
+        for start in ("/api/v1/", "/api/v1/namespaces/"):
+            path = start + piece * (1_000_000 // len(piece))
+            for token, accept in ((False, "application/json"), (False, "application/yaml"), (True, "application/yaml")):
+                wire.request(f"GET {path}", f"Accept: {accept}", token=token)
+                reply = wire.reply()
+                assert reply.status in ((200, 404) if token else (403,))
+                assert len(reply.body) < 100_000
 
 
 @pytest.mark.parametrize("pair", ["a&", "%41&", "a=%41&", "&", "watch=1&", "fieldSelector=metadata.name%3Da&"])
@@ -75,6 +79,7 @@ ACCEPTS = {
     "commas": "," * 1_000_000,
     "parameters": "application/json" + ";a=b" * 250_000,
     "refusable": "*/*;as=Table," * 70_000,
+    "refusable ones": ",".join(f"*/*;as=Table;x={number}" for number in range(45_000)),
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import JsonObject, identical
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategy import Strategy
 from gateway.validation.field import FieldError, invalid, required
@@ -30,7 +30,7 @@ def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
 
 def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     errors = validate_object_meta(obj["metadata"], True, name_is_dns_subdomain) + _revision(obj)
-    if obj.get("data") != old.get("data"):
+    if not identical(obj.get("data"), old.get("data")):
         errors.append(invalid("data", free_json(obj.get("data")), IMMUTABLE))
     return errors
 

@@ -75,9 +75,8 @@ def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     return errors
 
 
+@templates.unless_same_spec
 def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
-    if obj.get("spec") == old.get("spec"):
-        return []
     errors: list[FieldError] = []
     options = template_options(_job(old).get("template") or {})
     _spec(obj.get("spec") or {}, old.get("spec") or {}, errors, options)

@@ -104,9 +104,8 @@ def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     return errors
 
 
+@templates.unless_same_spec
 def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
-    if obj.get("spec") == old.get("spec"):
-        return []
     errors: list[FieldError] = []
     before = old.get("spec") or {}
     validate_immutable_selector(obj.get("spec") or {}, before, errors)

@@ -10,17 +10,13 @@ from gateway.kinds.strategy import Strategy
 from gateway.validation.field import FieldError, forbidden, invalid, not_supported, required
 from gateway.validation.formats import NOT_NEGATIVE
 from gateway.validation.int_or_percent import number_of, validate_at_most_100_percent, validate_int_or_percent
-from gateway.validation.internal_form import internal_json, selector_json
+from gateway.validation.internal_form import internal_json
 from gateway.validation.pod_options import PodOptions
-from gateway.validation.pod_template import template_options
 from gateway.validation.workload import (
-    selector_is_usable,
+    validate_available,
     validate_collision_count,
     validate_counts,
-    validate_immutable_selector,
-    validate_not_above,
-    validate_replica_template,
-    validate_selector,
+    validate_selected_template,
 )
 
 _STATUS_COUNTS = (
@@ -69,13 +65,8 @@ def _rolling_update(rolling: JsonObject, path: str, errors: list[FieldError]) ->
 
 
 def _spec(spec: JsonObject, errors: list[FieldError], options: PodOptions) -> None:
-    selector, template = spec.get("selector"), spec.get("template") or {}
     validate_counts(spec, ("replicas",), "spec", errors)
-    validate_selector(selector, "spec.selector", errors, "deployment")
-    if selector_is_usable(selector):
-        validate_replica_template(selector, template, "spec.template", errors, options)
-    else:
-        errors.append(invalid("spec.selector", selector_json(selector), "invalid label selector"))
+    validate_selected_template(spec, errors, options)
     _strategy(spec.get("strategy") or {}, "spec.strategy", errors)
     validate_counts(spec, ("minReadySeconds", "revisionHistoryLimit"), "spec", errors)
     deadline = spec.get("progressDeadlineSeconds")
@@ -86,27 +77,9 @@ def _spec(spec: JsonObject, errors: list[FieldError], options: PodOptions) -> No
             errors.append(invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds"))
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
-    errors: list[FieldError] = []
-    _spec(obj.get("spec") or {}, errors, template_options(None))
-    return errors
-
-
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
-    if obj.get("spec") == old.get("spec"):
-        return []
-    errors: list[FieldError] = []
-    _spec(obj.get("spec") or {}, errors, template_options(templates.template_of(old)))
-    validate_immutable_selector(obj.get("spec") or {}, old.get("spec") or {}, errors)
-    return errors
-
-
 def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
-    errors: list[FieldError] = []
-    status, counters = obj.get("status") or {}, ("updatedReplicas", "readyReplicas", "availableReplicas")
-    validate_counts(status, _STATUS_COUNTS, "status", errors)
-    validate_not_above(status, counters, "replicas", "status", errors, "status.replicas")
-    validate_not_above(status, ("availableReplicas",), "readyReplicas", "status", errors, "readyReplicas")
+    status = obj.get("status") or {}
+    errors = validate_available(status, _STATUS_COUNTS, ("updatedReplicas", "readyReplicas", "availableReplicas"))
     validate_collision_count(status, old.get("status") or {}, errors)
     return errors
 
@@ -115,8 +88,8 @@ STRATEGIES = {
     "": Strategy(
         prepare_for_create=templates.creating(),
         prepare_for_update=_prepare_for_update,
-        validate=_validate,
-        validate_update=_validate_update,
+        validate=templates.validating(_spec),
+        validate_update=templates.validating_update(_spec),
         warnings_on_create=templates.warnings_on_create,
         warnings_on_update=templates.warnings_on_update,
         reset_fields=(("status",),),

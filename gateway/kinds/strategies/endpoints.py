@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
-from gateway.kinds.strategy import Strategy
+from gateway.kinds.strategy import Strategy, on_update
 from gateway.validation.addresses import ip_warnings, validate_ip_legacy
 from gateway.validation.checks import each, one_of, same
 from gateway.validation.endpoint_addresses import validate_endpoint_ip
@@ -84,16 +84,12 @@ def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
     return [text for path, address in _addresses(obj) for text in ip_warnings(f"{path}.ip", address.get("ip", ""))]
 
 
-def _update_warnings(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
-    return _warnings(obj, attributes)
-
-
 STRATEGIES = {
     "": Strategy(
         validate=_validate,
         validate_update=_validate_update,
         warnings_on_create=_warnings,
-        warnings_on_update=_update_warnings,
+        warnings_on_update=on_update(_warnings),
         allow_create_on_update=True,
     )
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
-from gateway.kinds.strategy import Strategy
+from gateway.kinds.strategy import Strategy, on_update
 from gateway.validation.field import FieldError, forbidden, invalid, not_supported
 from gateway.validation.formats import NOT_NEGATIVE, validate_qualified_name
 
@@ -39,16 +39,12 @@ def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     return found
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
-    return _validate(obj, attributes)
-
-
 STRATEGIES = {
     "": Strategy(
         prepare_for_create=_drop,
         prepare_for_update=_drop_on_update,
         validate=_validate,
-        validate_update=_validate_update,
+        validate_update=on_update(_validate),
         allow_create_on_update=True,
         allow_unconditional_update=False,
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import counting, first_generation
-from gateway.kinds.strategy import Strategy
+from gateway.kinds.strategy import Strategy, on_update
 from gateway.validation.addresses import cidr_warnings, parse_cidr, validate_cidr_legacy
 from gateway.validation.checks import known, port_or_name
 from gateway.validation.field import FieldError, forbidden, invalid, required
@@ -117,10 +117,6 @@ def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
     return found
 
 
-def _update_warnings(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
-    return _warnings(obj, attributes)
-
-
 STRATEGIES = {
     "": Strategy(
         prepare_for_create=first_generation,
@@ -128,6 +124,6 @@ STRATEGIES = {
         validate=_validate,
         validate_update=_validate_update,
         warnings_on_create=_warnings,
-        warnings_on_update=_update_warnings,
+        warnings_on_update=on_update(_warnings),
     )
 }

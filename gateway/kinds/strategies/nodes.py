@@ -7,7 +7,7 @@ import re
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import keep_spec, keep_status
-from gateway.kinds.strategy import Strategy
+from gateway.kinds.strategy import Strategy, on_update
 from gateway.validation.addresses import cidr_warnings, parse_cidr, validate_cidr_legacy
 from gateway.validation.field import (
     DUPLICATE,
@@ -201,10 +201,6 @@ def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
     return found
 
 
-def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
-    return _warnings(obj, attributes)
-
-
 STRATEGIES = {
     "": Strategy(
         prepare_for_create=_prepare_for_create,
@@ -212,7 +208,7 @@ STRATEGIES = {
         validate=_validate,
         validate_update=_validate_update,
         warnings_on_create=_warnings,
-        warnings_on_update=_warnings_on_update,
+        warnings_on_update=on_update(_warnings),
         rechecks_metadata=False,
         reset_fields=(("status",),),
     ),

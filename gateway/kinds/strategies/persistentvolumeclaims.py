@@ -7,7 +7,7 @@ from copy import deepcopy
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import keep_spec, keep_status
-from gateway.kinds.strategy import Strategy
+from gateway.kinds.strategy import Strategy, on_update
 from gateway.validation.checks import immutable, same
 from gateway.validation.claim_spec import validate_claim_spec
 from gateway.validation.field import FieldError, forbidden, go_quote, invalid, not_supported, required
@@ -176,10 +176,6 @@ def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
     return found
 
 
-def _update_warnings(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
-    return _warnings(obj, attributes)
-
-
 STRATEGIES = {
     "": Strategy(
         prepare_for_create=_prepare_for_create,
@@ -187,7 +183,7 @@ STRATEGIES = {
         validate=_validate,
         validate_update=_validate_update,
         warnings_on_create=_warnings,
-        warnings_on_update=_update_warnings,
+        warnings_on_update=on_update(_warnings),
         reset_fields=(("status",),),
         returns_deleted=True,
     ),

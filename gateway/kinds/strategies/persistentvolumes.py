@@ -5,7 +5,7 @@ from __future__ import annotations
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import keep_spec, keep_status
-from gateway.kinds.strategy import Strategy
+from gateway.kinds.strategy import Strategy, on_update
 from gateway.validation.checks import immutable, same
 from gateway.validation.field import FieldError, forbidden, invalid, required
 from gateway.validation.go_structs import verbatim, volume_source_difference
@@ -167,10 +167,6 @@ def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
     return found + [text for key, text in _DEPRECATED_SOURCES.items() if key in spec]
 
 
-def _update_warnings(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
-    return _warnings(obj, attributes)
-
-
 STRATEGIES = {
     "": Strategy(
         prepare_for_create=_prepare_for_create,
@@ -178,7 +174,7 @@ STRATEGIES = {
         validate=_validate,
         validate_update=_validate_update,
         warnings_on_create=_warnings,
-        warnings_on_update=_update_warnings,
+        warnings_on_update=on_update(_warnings),
         rechecks_metadata=False,
         reset_fields=(("status",),),
         returns_deleted=True,

@@ -12,7 +12,7 @@ from gateway.validation.field import FieldError, invalid, required
 from gateway.validation.internal_form import go_json
 from gateway.validation.names import name_is_declared_subdomain
 from gateway.validation.pod_options import PodOptions
-from gateway.validation.pod_template import template_options, validate_pod_template
+from gateway.validation.pod_template import validate_pod_template
 from gateway.validation.workload import NO_MATCH, template_labels, validate_always_restarts, validate_counts
 
 
@@ -35,24 +35,6 @@ def _spec(spec: JsonObject, errors: list[FieldError], options: PodOptions) -> No
     validate_always_restarts(template, "spec.template", errors, "ReplicationController")
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
-    errors: list[FieldError] = []
-    _spec(obj.get("spec") or {}, errors, template_options(None))
-    return errors
-
-
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
-    if obj.get("spec") == old.get("spec"):
-        return []
-    errors: list[FieldError] = []
-    _spec(obj.get("spec") or {}, errors, template_options(templates.template_of(old)))
-    return errors
-
-
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
-    return validate_replica_status(obj.get("status") or {})
-
-
 def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
     # kube-apiserver looks at the template that is being replaced
     if obj["metadata"].get("generation") == old["metadata"].get("generation"):
@@ -64,12 +46,12 @@ STRATEGIES = with_status(
     Strategy(
         prepare_for_create=templates.creating("replicas"),
         prepare_for_update=templates.prepare_for_update,
-        validate=_validate,
-        validate_update=_validate_update,
+        validate=templates.validating(_spec),
+        validate_update=templates.validating_update(_spec, immutable_selector=False),
         warnings_on_create=templates.warnings_on_create,
         warnings_on_update=_warnings_on_update,
         validate_name=name_is_declared_subdomain,
         dependents=Dependents.ORPHAN,
     ),
-    _validate_status,
+    validate_replica_status,
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import bump_generation
-from gateway.kinds.strategy import Strategy
+from gateway.kinds.strategy import Strategy, on_update
 from gateway.validation.checks import same
 from gateway.validation.field import FieldError, go_quote
 from gateway.validation.resource_slice import validate_slice
@@ -62,10 +62,6 @@ def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
     return [f"spec.driver: driver names should be lowercase; {go_quote(driver)} contains uppercase characters"]
 
 
-def _update_warnings(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
-    return _warnings(obj, attributes)
-
-
 STRATEGIES = {
     "": Strategy(
         prepare_for_create=_prepare_for_create,
@@ -73,7 +69,7 @@ STRATEGIES = {
         validate=_validate,
         validate_update=_validate_update,
         warnings_on_create=_warnings,
-        warnings_on_update=_update_warnings,
+        warnings_on_update=on_update(_warnings),
         returns_deleted=True,
     )
 }

@@ -8,7 +8,7 @@ import json
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.configmaps import MAX_SIZE, decoded_length, frozen
-from gateway.kinds.strategy import Strategy
+from gateway.kinds.strategy import Strategy, on_update
 from gateway.validation.checks import each, immutable
 from gateway.validation.field import FieldError, invalid, required, too_long
 from gateway.validation.formats import is_config_map_key
@@ -90,16 +90,12 @@ def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
     return [problem] if problem else []
 
 
-def _update_warnings(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
-    return _warnings(obj, attributes)
-
-
 STRATEGIES = {
     "": Strategy(
         prepare_for_update=_prepare_for_update,
         validate=_validate,
         validate_update=_validate_update,
         warnings_on_create=_warnings,
-        warnings_on_update=_update_warnings,
+        warnings_on_update=on_update(_warnings),
     )
 }

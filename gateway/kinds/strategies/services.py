@@ -5,7 +5,7 @@ from __future__ import annotations
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import empty_status, keep_spec, keep_status
-from gateway.kinds.strategy import Allocation, Strategy
+from gateway.kinds.strategy import Allocation, Strategy, on_update
 from gateway.validation.addresses import cidr_warnings, ip_warnings
 from gateway.validation.checks import same
 from gateway.validation.field import FieldError, forbidden, go_quote
@@ -117,10 +117,6 @@ def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
     return found
 
 
-def _update_warnings(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
-    return _warnings(obj, attributes)
-
-
 def balancer_warnings(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
     """Warnings for the addresses in a status written to a Service or an Ingress."""
     ingresses = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
@@ -138,7 +134,7 @@ STRATEGIES = {
         validate=_validate,
         validate_update=_validate_update,
         warnings_on_create=_warnings,
-        warnings_on_update=_update_warnings,
+        warnings_on_update=on_update(_warnings),
         validate_name=name_is_dns_label,
         allow_create_on_update=True,
         reset_fields=(("status",),),

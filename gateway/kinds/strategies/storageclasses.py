@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
-from gateway.kinds.strategy import Strategy
+from gateway.kinds.strategy import Strategy, on_update
 from gateway.validation.checks import immutable, known
 from gateway.validation.field import FieldError, duplicate, required
 from gateway.validation.labels import validate_label_name
@@ -74,16 +74,12 @@ def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
     return found
 
 
-def _update_warnings(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
-    return _warnings(obj, attributes)
-
-
 STRATEGIES = {
     "": Strategy(
         validate=_validate,
         validate_update=_validate_update,
         warnings_on_create=_warnings,
-        warnings_on_update=_update_warnings,
+        warnings_on_update=on_update(_warnings),
         rechecks_metadata=False,
         returns_deleted=True,
     )

@@ -7,10 +7,19 @@ from collections.abc import Callable
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import bump_generation, keep_spec, keep_status
+from gateway.validation.field import FieldError
 from gateway.validation.pod_features import drop_disabled_fields
+from gateway.validation.pod_options import PodOptions
+from gateway.validation.pod_template import template_options
 from gateway.validation.pod_warnings import name_warning, template_warnings
+from gateway.validation.workload import validate_immutable_selector
 
 POD_NAMES = "Pod names and hostnames"
+
+CheckSpec = Callable[[JsonObject, list[FieldError], PodOptions], None]
+"""Adds to the errors what is wrong with a specification."""
+OnCreate = Callable[[JsonObject, Attributes], list[FieldError]]
+OnUpdate = Callable[[JsonObject, JsonObject, Attributes], list[FieldError]]
 
 
 def template_of(obj: JsonObject) -> JsonObject:
@@ -42,6 +51,40 @@ def prepare_for_update(obj: JsonObject, old: JsonObject, attributes: Attributes)
 
 
 prepare_status = keep_spec
+
+
+def validating(spec: CheckSpec) -> OnCreate:
+    """A validate that looks at nothing but the specification."""
+
+    def validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+        errors: list[FieldError] = []
+        spec(obj.get("spec") or {}, errors, template_options(None))
+        return errors
+
+    return validate
+
+
+def unless_same_spec(judge: OnUpdate) -> OnUpdate:
+    """A validate_update that looks only at updates of the specification."""
+
+    def validate(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+        return [] if obj.get("spec") == old.get("spec") else judge(obj, old, attributes)
+
+    return validate
+
+
+def validating_update(spec: CheckSpec, *, immutable_selector: bool = True) -> OnUpdate:
+    """A validate_update that looks at the specification, if it changes."""
+
+    @unless_same_spec
+    def validate(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+        errors: list[FieldError] = []
+        spec(obj.get("spec") or {}, errors, template_options(template_of(old)))
+        if immutable_selector:
+            validate_immutable_selector(obj.get("spec") or {}, old.get("spec") or {}, errors)
+        return errors
+
+    return validate
 
 
 def warnings_on_create(obj: JsonObject, attributes: Attributes) -> list[str]:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gateway.controllers.ownership import Graph, Node, Owner, node_of, uid_of
 from gateway.jsontypes import dumps
-from gateway.writing.deletion import FOREGROUND, ORPHAN
+from gateway.writing.deletion_plan import FOREGROUND, ORPHAN
 from storage.entry import Entry, entry_of
 
 HEAD = b'{"kind":"ConfigMap","apiVersion":"v1",'

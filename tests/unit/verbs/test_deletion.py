@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.kinds.builtin import builtin_registry
-from gateway.writing.deletion import Step, plan
+from gateway.writing.deletion_plan import Step, plan
 from gateway.writing.options import DeleteOptions
 
 RESOURCES = builtin_registry().resources

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from gateway.http.parameters import integer
 from gateway.http.status import StatusError
-from gateway.writing.options import delete_options_of_query, manager_of, parse_int64, write_options
+from gateway.writing.options import delete_options_of_query, manager_of, write_options
 
 
 def test_nothing_given_means_warn_and_write() -> None:
@@ -59,7 +60,7 @@ def test_delete_options_of_a_query() -> None:
 @pytest.mark.parametrize("text", ["soon", "", "1_0", " 1", "9" * 30])
 def test_a_number_that_is_none(text: str) -> None:
     with pytest.raises(StatusError, match=r"strconv\.ParseInt: parsing"):
-        parse_int64(text)
+        integer(text)
 
 
 def test_propagation_and_the_older_form_exclude_each_other() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.http.status import StatusError
-from gateway.jsontypes import loads
+from gateway.jsontypes import dumps, loads
 from tests.unit.verbs.conftest import Api
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -95,6 +95,36 @@ async def test_nothing_is_written_when_nothing_changes(api: Api) -> None:
     _, patched = await api.send("PATCH", f"{CONFIG_MAPS}/c", {"data": {"a": "1"}}, MERGE)
     assert api.store.writes == writes
     assert made == same == patched
+
+
+DIFFERENT = [(1, True), (0, False), (True, 1), ([1], [True]), ({"a": 0}, {"a": False})]
+different = pytest.mark.parametrize(("before", "after"), DIFFERENT)  # though Python holds them to be equal
+
+
+@different
+async def test_free_form_data_that_must_not_change(api: Api, before: Any, after: Any) -> None:
+    path, data = "/apis/apps/v1/namespaces/default/controllerrevisions", {"a": before}
+    await api.send("POST", path, {"metadata": {"name": "c"}, "data": data, "revision": 1})
+    error = await refused(api.send("PATCH", f"{path}/c", {"data": {"a": after}}, MERGE))
+    assert (error.code, error.reason) == (422, "Invalid")
+    path, claim = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims", {"devices": _configured(before)}
+    await api.send("POST", path, {"metadata": {"name": "c"}, "spec": claim})
+    error = await refused(api.send("PATCH", f"{path}/c", {"spec": {"devices": _configured(after)}}, MERGE))
+    assert "field is immutable" in error.message
+
+
+@different
+async def test_a_number_that_becomes_a_boolean_is_written(api: Api, before: Any, after: Any) -> None:
+    path = "/apis/resource.k8s.io/v1/deviceclasses"
+    await api.send("POST", path, {"metadata": {"name": "c"}, "spec": _configured(before)})
+    _, made = await api.send("PATCH", f"{path}/c", {"spec": _configured(after)}, MERGE, query="fieldManager=other")
+    assert dumps(made["spec"]) == dumps(_configured(after))
+    assert made["metadata"]["generation"] == 2
+    assert [each["manager"] for each in made["metadata"]["managedFields"]] == ["other"]
+
+
+def _configured(value: Any) -> dict[str, Any]:
+    return {"config": [{"opaque": {"driver": "d.example.com", "parameters": {"a": value}}}]}
 
 
 async def test_a_uid_in_a_put_is_a_precondition(api: Api) -> None:

@@ -26,7 +26,7 @@ _PLAIN = {
 
 
 @compiled
-def conforms(type_: Type) -> Test:
+def fits(type_: Type) -> Test:
     """A test of values: True when the value conforms without doubt, False when it has to be looked at closely."""
     match type_.kind:
         case Kind.STRUCT:
@@ -52,7 +52,7 @@ def _struct_test(type_: Type) -> Test:
                 return None
             member_type = member_of(type_, name)
             if member_type.kind in _CONTAINERS:
-                inner.append((name, conforms(member_type)))
+                inner.append((name, fits(member_type)))
             elif type(member) not in _PLAIN.get(member_type.kind, _SCALAR):
                 return None
         if len(plans) > _MAX_PLANS:
@@ -68,8 +68,8 @@ def _struct_test(type_: Type) -> Test:
             inner = planned(value)
             if inner is None:
                 return False
-        for name, fits in inner:  # noqa: SIM110 (all() would cost a generator)
-            if not fits(value[name]):
+        for name, holds in inner:  # noqa: SIM110 (all() would cost a generator)
+            if not holds(value[name]):
                 return False
         return True
 
@@ -78,7 +78,7 @@ def _struct_test(type_: Type) -> Test:
 
 def _map_test(type_: Type) -> Test:
     element = element_of(type_)
-    plain, inner = _PLAIN.get(element.kind), conforms(element)
+    plain, inner = _PLAIN.get(element.kind), fits(element)
 
     def test(value: Any) -> bool:
         if not isinstance(value, dict):
@@ -92,17 +92,17 @@ def _map_test(type_: Type) -> Test:
 
 def _list_test(type_: Type) -> Test:
     element = element_of(type_)
-    plain, inner = _PLAIN.get(element.kind), conforms(element)
+    plain, inner = _PLAIN.get(element.kind), fits(element)
     identity = item_identity(type_) if shape_of(type_) is not Shape.LEAF else None
 
     def test(value: Any) -> bool:
         if not isinstance(value, list):
             return value is None
         if plain is not None:
-            fits = plain.issuperset(map(type, value))
+            sound = plain.issuperset(map(type, value))
         else:
-            fits = all(map(inner, value))
-        return fits and (identity is None or not value or _are_distinct(value, identity))
+            sound = all(map(inner, value))
+        return sound and (identity is None or not value or _are_distinct(value, identity))
 
     return test
 
