@@ -169,7 +169,9 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
             gateway.services.checker.run(settings.consistency_check_interval), name="consistency-check"
         ),
         asyncio.create_task(repair_until(allocation, gateway.stopping), name="service-ip-repair"),
-        asyncio.create_task(keep_bootstrapped(gateway.endpoints, gateway.stopping), name="bootstrap"),
+        asyncio.create_task(
+            keep_bootstrapped(gateway.endpoints, gateway.stopping, gateway.furnished), name="bootstrap"
+        ),
     ]
 
 

@@ -52,9 +52,14 @@ class Snapshots:
         )
 
     async def take(self) -> str:
-        """Keeps the state as it is now; the snapshot's name. Raises StorageError and TooManySnapshots."""
+        """Keeps the state as it is once controllers are at rest; the snapshot's name.
+
+        Raises StorageError and TooManySnapshots.
+        """
         if len(self._kept) >= MOST_KEPT:
             raise TooManySnapshots(f"there are {MOST_KEPT} snapshots already; delete some")
+        if not self._at_rest():
+            await self._rest()
         loaded, _ = await load(self._store.client, self._root)
         name = uuid4().hex
         self._kept[name] = {key: kept for key, kept in loaded.items() if not key.startswith(self._excluded)}

@@ -115,8 +115,11 @@ def _answering(make: Callable[[Request], Awaitable[object]]) -> Callable[[Reques
 
 
 def at_rest(gateway: Gateway) -> bool:
-    """Whether the controllers have nothing to do right now."""
-    return gateway.controllers is None or all(queue.at_rest for queue in gateway.controllers.queues())
+    """Whether the cluster has all that it comes with, and the controllers have nothing to do right now."""
+    controllers = gateway.controllers
+    if controllers is None or controllers.undecided or not gateway.furnished.is_set():
+        return False
+    return all(queue.at_rest for queue in controllers.queues())
 
 
 async def expire(gateway: Gateway) -> None:

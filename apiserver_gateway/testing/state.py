@@ -88,7 +88,7 @@ def user(
         _bind(server, name, role, namespace)
     path = server.directory / f"{own}.kubeconfig"
     path.touch(0o600)
-    path.write_text(_kubeconfig(server, name, token))
+    path.write_text(kubeconfig(server, name, token))
     return User(name, token, path)
 
 
@@ -102,7 +102,8 @@ def _bind(server: ApiServer, name: str, role: str, namespace: str) -> None:
     ask(server, "POST", f"/apis/{RBAC}/v1/{path}", binding)
 
 
-def _kubeconfig(server: ApiServer, name: str, token: str) -> str:
+def kubeconfig(server: ApiServer, name: str, token: str) -> str:
+    """A kubeconfig for a user of the server."""
     authority = base64.b64encode(server.ca_file.read_bytes()).decode()
     return json.dumps(
         {

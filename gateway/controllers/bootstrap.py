@@ -71,8 +71,11 @@ def _needed(settings: Settings) -> list[BootstrapObject]:
     ]
 
 
-async def keep_bootstrapped(endpoints: Endpoints, stopping: asyncio.Event) -> None:
-    """Creates what the server does not need in order to serve, and again whatever of it all somebody deletes."""
+async def keep_bootstrapped(endpoints: Endpoints, stopping: asyncio.Event, furnished: asyncio.Event) -> None:
+    """Creates what the server does not need in order to serve, and again whatever of it all somebody deletes.
+
+    `furnished` is set once all of it has been there.
+    """
     settings = endpoints.services.settings
     address = settings.advertise_address or advertised(settings.bind_address)
     while not stopping.is_set():
@@ -84,6 +87,7 @@ async def keep_bootstrapped(endpoints: Endpoints, stopping: asyncio.Event) -> No
         ]
         try:
             await _create_missing(endpoints, objects)
+            furnished.set()
         except StorageError as error:
             logger.warning("objects that every cluster has are missing, they are tried again: %s", error)
         with contextlib.suppress(TimeoutError):
