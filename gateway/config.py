@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 
 AUTHORIZATION_MODES = ("RBAC", "AlwaysAllow", "AlwaysDeny")  # those that are served
+FEATURE_GATES = frozenset({"CBORServingAndStorage"})  # that can be switched; all are off by default
 
 
 class InvalidSettings(Exception):
@@ -71,6 +72,7 @@ class Settings:
     disable_admission_plugins: frozenset[str] = frozenset()
     enable_garbage_collector: bool = True
     controllers: tuple[str, ...] = ("*",)
+    feature_gates: frozenset[str] = frozenset()
     kubeconfig_out: Path | None = None
     kubeconfig_server: str = ""
     workers: int = 1
@@ -124,6 +126,10 @@ class Settings:
                 raise InvalidSettings(
                     f"--authorization-mode={mode} is not served; what is: {', '.join(AUTHORIZATION_MODES)}"
                 )
+        for gate in sorted(self.feature_gates - FEATURE_GATES):
+            raise InvalidSettings(
+                f"--feature-gates: {gate} cannot be switched on; what can: {', '.join(sorted(FEATURE_GATES))}"
+            )
         for flag, value in (
             ("--header-timeout", self.header_timeout),
             ("--shutdown-timeout", self.shutdown_timeout),

@@ -139,6 +139,17 @@ def _format(text: str) -> str:
     return text
 
 
+def _gates(text: str) -> frozenset[str]:
+    """The gates that are switched on."""
+    on = set[str]()
+    for part in _names(text):
+        name, separator, value = part.partition("=")
+        if not separator:
+            raise ValueError("give Name=true or Name=false")
+        (on.add if _boolean(value) else on.discard)(name.strip())
+    return frozenset(on)
+
+
 @dataclass(frozen=True, slots=True)
 class Flag:
     """A flag: the name, how its text becomes the setting of the same name, and what it is for."""
@@ -226,6 +237,7 @@ FLAGS = (
         "of kube-controller-manager",
         "NAMES",
     ),
+    Flag("feature-gates", _gates, "features to switch on or off, as Name=true: CBORServingAndStorage", "NAMES"),
     Flag("kubeconfig-out", Path, "write a kubeconfig with an admin's token here", "FILE"),
     Flag("kubeconfig-server", _server, "the server's URL in that kubeconfig", "URL"),
     Flag("workers", _count, "number of server processes on the port", "N"),
@@ -238,7 +250,7 @@ FLAGS = (
 )
 
 
-_LISTS = (_names, _name_set, _paths)  # may be given several times
+_LISTS = (_names, _name_set, _paths, _gates)  # may be given several times
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:

@@ -22,14 +22,15 @@ from gateway.http.compression import compressed
 from gateway.http.deadline import request_timeout, timed_out
 from gateway.http.escapes import valid_escapes
 from gateway.http.exchange import TEXT_TYPE, ClientDisconnected, Request, Response
-from gateway.http.negotiation import JSON, is_human, negotiate, pretty_parameter
+from gateway.http.negotiation import JSON, STANDARD, is_human, pretty_parameter
 from gateway.http.request_info import MalformedPath, RequestInfo, request_info
 from gateway.http.sending import Send, send_response, with_standard_headers
 from gateway.http.status import StatusError, not_found
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.registry import builtin_groups
+from gateway.kinds.resource import Resource
 from gateway.server import Gateway
-from gateway.transforms import transformed
+from gateway.transforms import check_read, transformed
 from gateway.verbs import Verb, verb_for
 
 Scope = MutableMapping[str, Any]
@@ -64,15 +65,15 @@ class Handler:
         self._discovery = discovery
         self._renderings = gateway.services.renderings
         self._fallback = fallback
+        self._media = gateway.services.media
         self._impersonation = Impersonation(gateway.services.authorizer)
         self._builtin = builtin_groups(gateway.registry)
         self._routes: dict[tuple[str, bytes], Route] = {}  # of GETs, by path and query
         gateway.endpoints.on_change(self._routes.clear)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(
-            scope["method"], scope["path"], scope["query_string"], dict(reversed(scope["headers"])), receive
-        )
+        headers = dict(reversed(scope["headers"]))
+        request = Request(scope["method"], scope["path"], scope["query_string"], headers, receive)
         try:
             response = await self._respond(request, scope)
             if response is None:
@@ -113,11 +114,15 @@ class Handler:
                 if request.info.group in self._builtin:
                     raise
                 return self._unknown_custom(request.info)
-        request.representation = negotiate(headers.get(b"accept", b""), route.info.verb)
+        resource = route.endpoint.resource
+        request.media = self._media.of_custom if resource.defined else self._media
+        if route.info.verb == "patch":
+            _check_patch_type(request, resource)
+        request.representation = request.media.negotiate(headers.get(b"accept", b""), route.info.verb)
         if request.human:
             request.representation = request.representation.prettied()
         if request.representation.transform is not None:
-            request.representation = transformed(request, route.endpoint.resource, route.info.verb)
+            request.representation = transformed(request, resource, route.info.verb)
         return await self._answer(request, route, timeout)
 
     async def _answer(self, request: Request, route: Route, timeout: float | None) -> Response:
@@ -133,6 +138,8 @@ class Handler:
                     response = await route.verb(endpoint, request)
             except TimeoutError:
                 raise timed_out() from None
+        if request.representation.transform is not None and response.status < 300:
+            check_read(request.representation, endpoint.resource, route.info.verb)
         if response.encoded or request.representation is JSON:
             return response
         return await represented(
@@ -188,6 +195,18 @@ class Handler:
 
 def _is_memorable(request: Request) -> bool:
     return len(request.query_string) <= _MEMORABLE_QUERY and len(request.path) <= _MEMORABLE_PATH
+
+
+def _check_patch_type(request: Request, resource: Resource) -> None:
+    """Raises StatusError 415 before anything else of a patch of a built-in kind is looked at, and not in CBOR."""
+    from gateway.writing.patching import patch_type
+
+    if not resource.defined:
+        try:
+            patch_type(request, resource)
+        except StatusError:
+            request.media = STANDARD
+            raise
 
 
 def _read_request_info(request: Request, raw_path: bytes) -> Response | None:

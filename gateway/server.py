@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gateway.config import Settings
 from gateway.endpoints.services import Services
 from gateway.endpoints.table import Endpoints
+from gateway.http.negotiation import STANDARD, WITH_CBOR
 from gateway.jsontypes import JsonObject
 from gateway.kinds.registry import Registry
 from storage.etcd import EtcdClient
@@ -77,6 +78,7 @@ def build_gateway(settings: Settings) -> Gateway:
     from gateway.admission.lookup import Lookup
     from gateway.kinds.builtin import builtin_registry
     from storage.cache import WatchCache
+    from storage.catching_up import Pasts
     from storage.checking import Checker
     from storage.consistency import ConsistentReads
     from storage.reads import Reads
@@ -99,6 +101,8 @@ def build_gateway(settings: Settings) -> Gateway:
         store=store,
         lookup=lookup,
         checker=Checker(client, cache, feed.load_anew),
+        pasts=Pasts(client),
+        media=WITH_CBOR if "CBORServingAndStorage" in settings.feature_gates else STANDARD,
     )
     registry = builtin_registry()
     endpoints = Endpoints(registry, services)

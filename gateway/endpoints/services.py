@@ -11,6 +11,8 @@ from gateway.access.rbac.policy import Policy
 from gateway.admission.lookup import Lookup
 from gateway.config import Settings
 from gateway.encodings.renderings import Renderings
+from gateway.http.negotiation import STANDARD, Negotiator
+from storage.catching_up import Pasts
 from storage.checking import Checker
 from storage.etcd import EtcdClient
 from storage.feed import Feed
@@ -30,5 +32,7 @@ class Services:
     store: EtcdStore
     lookup: Lookup
     checker: Checker
+    pasts: Pasts
+    media: Negotiator = STANDARD
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     renderings: Renderings = field(default_factory=Renderings)
