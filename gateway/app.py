@@ -172,6 +172,7 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
         asyncio.create_task(
             keep_bootstrapped(gateway.endpoints, gateway.stopping, gateway.furnished), name="bootstrap"
         ),
+        asyncio.create_task(gateway.services.following.run(gateway.stopping), name="files"),
     ]
 
 

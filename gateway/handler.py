@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.access.authorization import require
+from gateway.access.authorization import Undecided, require_of_request
 from gateway.access.impersonation import Impersonation, impersonates
 from gateway.discovery.serving import Discovery
 from gateway.encodings.representing import represented
@@ -83,6 +83,8 @@ class Handler:
                 response = await compressed(request, response)
         except ClientDisconnected:
             return
+        except Undecided as error:
+            response = _internal_error(request.path, str(error))
         except Exception as error:
             response = await failure(request, error, self._renderings.apart)
         await send_response(request, response, send)
@@ -158,7 +160,7 @@ class Handler:
         """Authenticates and authorizes; raises StatusError 400, 401 or 403."""
         services = self._gateway.services
         user = await services.authenticator.authenticate(
-            request.headers, scope["headers"], scope.get("client_certificate", b"")
+            request.headers, scope["headers"], scope.get("client_certificate", b""), request.path
         )
         if user is None:
             raise StatusError(401, "Unauthorized", "Unauthorized")
@@ -166,7 +168,7 @@ class Handler:
         attributes = Attributes(user, request.info)
         if impersonates(request.headers):
             request.user = attributes.user = await self._impersonation.user(scope["headers"], attributes)
-        await require(services.authorizer, attributes)
+        await require_of_request(services.authorizer, attributes)
 
     def _unknown_custom(self, info: RequestInfo) -> Response:
         """What is answered where a custom resource has no such path. Raises StatusError for a subresource."""
@@ -216,9 +218,14 @@ def _read_request_info(request: Request, raw_path: bytes) -> Response | None:
     try:
         request.info = request_info(request.method, request.path, request.query)
     except MalformedPath as error:
-        message = f'Internal Server Error: "{request.path}": failed to create RequestInfo: {error}\n'
-        return Response(500, message.encode(), TEXT_TYPE, [NO_SNIFF])
+        return _internal_error(request.path, f"failed to create RequestInfo: {error}")
     return None
+
+
+def _internal_error(path: str, reason: str) -> Response:
+    """500 in plain text, as kube-apiserver answers before it knows what the client accepts."""
+    message = f'Internal Server Error: "{path}": {reason}\n'
+    return Response(500, message.encode("utf-8", "replace"), TEXT_TYPE, [NO_SNIFF])
 
 
 def _timeout(request: Request) -> float | None:

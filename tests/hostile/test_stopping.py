@@ -32,8 +32,8 @@ class SlowServer(ApiServer):
     """A server that computes for ever when it is asked for its version."""
 
     def _command(self, control: int) -> list[str]:
-        python, path, _, _, *arguments = super()._command(control)
-        return [python, path, "-c", SLOW, *arguments]
+        python, _, _, *arguments = super()._command(control)
+        return [python, "-c", SLOW, *arguments]
 
 
 @pytest.mark.parametrize("busy", [True, False])
