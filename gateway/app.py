@@ -105,7 +105,7 @@ class App(FastAPI):
                 task.add_done_callback(self._ended)
             await definitions.ready.wait()
             address = f"{self.settings.advertise_address or '127.0.0.1'}:{self.settings.secure_port}"
-            discovery = Discovery(gateway.registry, address)
+            discovery = Discovery(gateway.registry, address, gateway.services.media)
             gateway.endpoints.on_change(discovery.refresh)
             self.include_router(operations(gateway, discovery.paths, list(BOOTSTRAP_HOOKS)))
             self.include_router(openapi(gateway.registry, gateway.endpoints.on_change))
@@ -172,6 +172,7 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
         asyncio.create_task(
             keep_bootstrapped(gateway.endpoints, gateway.stopping, gateway.furnished), name="bootstrap"
         ),
+        asyncio.create_task(gateway.services.following.run(gateway.stopping), name="files"),
     ]
 
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gateway.config import Settings
 from gateway.files import exclusive, replace_file
 
 if TYPE_CHECKING:
@@ -204,6 +205,11 @@ def _usage(sign: bool) -> x509.KeyUsage:
         encipher_only=False,
         decipher_only=False,
     )
+
+
+def authorities_of(settings: Settings) -> list[Path]:
+    """The files of the CAs that clients' certificates may be of."""
+    return [each for each in (settings.client_ca_file, settings.requestheader_client_ca_file) if each]
 
 
 def server_context(certificate: Path, key: Path, authorities: Sequence[Path] = ()) -> ssl.SSLContext:

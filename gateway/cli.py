@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -35,6 +35,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return run(parsed.version, parsed.sha256, parsed.releases)
         case "up":
             parser.error("up: say what to run: apiserver-gateway up [FLAGS] -- COMMAND")
+        case "kubeconfig":
+            from gateway.client_kubeconfig import run as write_kubeconfig
+
+            return write_kubeconfig(parsed)
         case "envtest-assets":
             return _envtest_assets(parsed.directory)
     return _serve(parsed)
@@ -87,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Makes a directory with the programs that envtest starts, and prints its path.",
     )
     envtest.add_argument("directory", nargs="?", default="", help="the directory; one in the cache if not given")
+    _add_kubeconfig(commands.add_parser)
     etcd = commands.add_parser("etcd", help="get an etcd for --embedded-etcd")
     actions = etcd.add_subparsers(dest="action", required=True, metavar="COMMAND")
     install = actions.add_parser(
@@ -98,6 +103,18 @@ def _parser() -> argparse.ArgumentParser:
     install.add_argument("--sha256", default="", help="the archive's digest; else that of the release's SHA256SUMS")
     install.add_argument("--releases", default="", metavar="URL", help="a mirror of etcd's releases on GitHub")
     return parser
+
+
+def _add_kubeconfig(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
+    from gateway.client_kubeconfig import add_arguments
+
+    add_arguments(
+        add_parser(
+            "kubeconfig",
+            help="write a kubeconfig of a user with a client certificate",
+            description="Signs a client certificate with a CA that the server trusts, and writes a kubeconfig with it.",
+        )
+    )
 
 
 def _serve(parsed: argparse.Namespace) -> int:

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from storage.etcd import EtcdSettings
 
 
-AUTHORIZATION_MODES = ("RBAC", "AlwaysAllow", "AlwaysDeny")  # those that are served
+AUTHORIZATION_MODES = ("RBAC", "Node", "Webhook", "AlwaysAllow", "AlwaysDeny")  # those that are served
+REVIEW_VERSIONS = ("v1", "v1beta1")  # of the reviews that webhooks are sent
+FEATURE_GATES = frozenset({"CBORServingAndStorage"})  # that can be switched; all are off by default
 
 
 class InvalidSettings(Exception):
@@ -47,7 +49,25 @@ class Settings:
     token_auth_file: Path | None = None
     admin_token: str = ""  # a token of system:masters besides those of the file
     anonymous_auth: bool = True
-    authorization_mode: tuple[str, ...] = ("RBAC",)
+    authentication_config: Path | None = None
+    authentication_token_webhook_config_file: Path | None = None
+    authentication_token_webhook_version: str = "v1beta1"
+    authentication_token_webhook_cache_ttl: float = 120.0
+    oidc_issuer_url: str = ""
+    oidc_client_id: str = ""
+    oidc_ca_file: Path | None = None
+    oidc_username_claim: str = "sub"
+    oidc_username_prefix: str = ""
+    oidc_groups_claim: str = ""
+    oidc_groups_prefix: str = ""
+    oidc_required_claim: tuple[str, ...] = ()  # "claim=value"
+    oidc_signing_algs: tuple[str, ...] = ("RS256",)
+    authorization_mode: tuple[str, ...] = ()  # RBAC, where --authorization-config is not given either
+    authorization_config: Path | None = None
+    authorization_webhook_config_file: Path | None = None
+    authorization_webhook_version: str = "v1beta1"
+    authorization_webhook_cache_authorized_ttl: float = 300.0
+    authorization_webhook_cache_unauthorized_ttl: float = 30.0
     service_cluster_ip_range: str = "10.0.0.0/24"
     service_node_port_range: tuple[int, int] = (30000, 32767)
     client_ca_file: Path | None = None
@@ -71,6 +91,10 @@ class Settings:
     disable_admission_plugins: frozenset[str] = frozenset()
     enable_garbage_collector: bool = True
     controllers: tuple[str, ...] = ("*",)
+    cluster_signing_cert_file: Path | None = None
+    cluster_signing_key_file: Path | None = None
+    cluster_signing_duration: float = 365 * 24 * 3600.0
+    feature_gates: frozenset[str] = frozenset()
     kubeconfig_out: Path | None = None
     kubeconfig_server: str = ""
     workers: int = 1
@@ -93,6 +117,8 @@ class Settings:
         if self.data_dir and not self.embedded_etcd:
             raise InvalidSettings("--data-dir is where --embedded-etcd keeps its data; give both or neither")
         _pair("--tls-cert-file", self.tls_cert_file, "--tls-private-key-file", self.tls_private_key_file)
+        signing = self.cluster_signing_cert_file, self.cluster_signing_key_file
+        _pair("--cluster-signing-cert-file", signing[0], "--cluster-signing-key-file", signing[1])
         _pair("--etcd-certfile", self.etcd_certfile, "--etcd-keyfile", self.etcd_keyfile)
         for flag, path in (
             ("--token-auth-file", self.token_auth_file),
@@ -106,6 +132,13 @@ class Settings:
             ("--requestheader-client-ca-file", self.requestheader_client_ca_file),
             *(("--service-account-key-file", path) for path in self.service_account_key_file),
             ("--identity-key-file", self.identity_key_file),
+            ("--cluster-signing-cert-file", self.cluster_signing_cert_file),
+            ("--cluster-signing-key-file", self.cluster_signing_key_file),
+            ("--authentication-config", self.authentication_config),
+            ("--authentication-token-webhook-config-file", self.authentication_token_webhook_config_file),
+            ("--oidc-ca-file", self.oidc_ca_file),
+            ("--authorization-config", self.authorization_config),
+            ("--authorization-webhook-config-file", self.authorization_webhook_config_file),
         ):
             if path is not None and not path.is_file():
                 raise InvalidSettings(f"{flag}: there is no file {path}")
@@ -114,20 +147,56 @@ class Settings:
         if self.testing_api and self.workers > 1:
             raise InvalidSettings("--testing-api is of one process: its clock and snapshots are; leave --workers out")
         self._check_admission_plugins()
+        self._check_authorization()
+        self._check_authentication()
         self._check_limits()
         if not self.etcd_prefix.startswith("/") or self.etcd_prefix.endswith("/"):
             raise InvalidSettings("--etcd-prefix must start with a slash and not end with one, as /registry does")
 
-    def _check_limits(self) -> None:
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """The authorization modes where no configuration file says others."""
+        return self.authorization_mode or ("RBAC",)
+
+    def _check_authorization(self) -> None:
         for mode in self.authorization_mode:
             if mode not in AUTHORIZATION_MODES:
                 raise InvalidSettings(
                     f"--authorization-mode={mode} is not served; what is: {', '.join(AUTHORIZATION_MODES)}"
                 )
+            if self.authorization_mode.count(mode) > 1:
+                raise InvalidSettings(f"--authorization-mode names {mode} more than once")
+        if self.authorization_config and (self.authorization_mode or self.authorization_webhook_config_file):
+            raise InvalidSettings(
+                "--authorization-config excludes --authorization-mode and --authorization-webhook-config-file: "
+                "say all of it in the file"
+            )
+        if ("Webhook" in self.authorization_mode) != (self.authorization_webhook_config_file is not None):
+            raise InvalidSettings(
+                "--authorization-mode=Webhook and --authorization-webhook-config-file belong together: "
+                "give both or neither"
+            )
+        _one_of("--authorization-webhook-version", self.authorization_webhook_version, REVIEW_VERSIONS)
+
+    def _check_authentication(self) -> None:
+        _one_of("--authentication-token-webhook-version", self.authentication_token_webhook_version, REVIEW_VERSIONS)
+        if bool(self.oidc_issuer_url) != bool(self.oidc_client_id):
+            raise InvalidSettings("--oidc-issuer-url and --oidc-client-id belong together: give both or neither")
+        if self.authentication_config and self.oidc_issuer_url:
+            raise InvalidSettings("--authentication-config excludes --oidc-*: name the issuer in the file")
+        if not self.oidc_issuer_url and (self.oidc_ca_file or self.oidc_groups_claim or self.oidc_required_claim):
+            raise InvalidSettings("--oidc-* flags say more of --oidc-issuer-url, which is not given")
+
+    def _check_limits(self) -> None:
+        for gate in sorted(self.feature_gates - FEATURE_GATES):
+            raise InvalidSettings(
+                f"--feature-gates: {gate} cannot be switched on; what can: {', '.join(sorted(FEATURE_GATES))}"
+            )
         for flag, value in (
             ("--header-timeout", self.header_timeout),
             ("--shutdown-timeout", self.shutdown_timeout),
             ("--max-connections-per-address", self.max_connections_per_address),
+            ("--cluster-signing-duration", self.cluster_signing_duration),
         ):
             if value <= 0:
                 raise InvalidSettings(f"{flag} must be more than 0")
@@ -158,6 +227,11 @@ class Settings:
             username=self.etcd_username,
             password=self.etcd_password,
         )
+
+
+def _one_of(flag: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise InvalidSettings(f"{flag}={value}: give {' or '.join(allowed)}")
 
 
 def _pair(one_flag: str, one: Path | None, other_flag: str, other: Path | None) -> None:

@@ -8,7 +8,7 @@ from gateway.encodings.apart import Apart
 from gateway.encodings.representing import represented
 from gateway.http.exchange import Request, Response
 from gateway.http.failures import as_status
-from gateway.http.negotiation import JSON, MEMORABLE, Representation, negotiate
+from gateway.http.negotiation import JSON, MEMORABLE, Representation
 from gateway.http.status import StatusError
 from storage.errors import NoSpace, Unavailable
 
@@ -22,25 +22,21 @@ async def failure(request: Request, error: Exception, apart: Apart) -> Response:
         log_failure(request, status, error)
     response = Response(status.code, status.body(), headers=list(status.headers))
     accept = request.headers.get(b"accept", b"")
-    if request.representation is JSON:
-        try:
-            request.representation = _negotiated(accept, status)
-        except StatusError:
-            request.human = True
+    request.representation = _negotiated(request, accept, status)
     if request.human:
         request.representation = request.representation.prettied()
     return await represented(request, response, apart=apart)
 
 
-def _negotiated(accept: bytes, status: StatusError) -> Representation:
+def _negotiated(request: Request, accept: bytes, status: StatusError) -> Representation:
     """What a refusal is written in. No work is done for a long header of somebody who may not ask, or done twice."""
     if len(accept) > MEMORABLE:
         match status.code:
             case 401 | 403:
                 return JSON
             case 406:
-                raise status
-    return negotiate(accept, "")
+                return JSON.prettied()
+    return request.media.for_status(accept)
 
 
 def log_failure(request: Request, status: StatusError, error: Exception) -> None:

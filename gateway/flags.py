@@ -121,6 +121,29 @@ def _endpoints(text: str) -> tuple[str, ...]:
     return names
 
 
+def _issuer(text: str) -> str:
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(text)
+    if parts.scheme != "https" or not parts.hostname or parts.query or parts.fragment or parts.username:
+        raise ValueError("give a URL such as https://accounts.example.org, without query or fragment")
+    return text
+
+
+def _pairs(text: str) -> tuple[str, ...]:
+    pairs = _names(text)
+    if not all("=" in pair for pair in pairs):
+        raise ValueError("give pairs such as claim=value")
+    return pairs
+
+
+def _algorithms(text: str) -> tuple[str, ...]:
+    names, known = _names(text), {f"{kind}{size}" for kind in ("RS", "ES", "PS") for size in (256, 384, 512)}
+    if unknown := [name for name in names if name not in known]:
+        raise ValueError(f"{unknown[0]} is none of {', '.join(sorted(known))}")
+    return names
+
+
 def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 4 and int(text)):
         raise ValueError("give a number from 1 to 999")
@@ -137,6 +160,17 @@ def _format(text: str) -> str:
     if text not in ("text", "json"):
         raise ValueError("give text or json")
     return text
+
+
+def _gates(text: str) -> frozenset[str]:
+    """The gates that are switched on."""
+    on = set[str]()
+    for part in _names(text):
+        name, separator, value = part.partition("=")
+        if not separator:
+            raise ValueError("give Name=true or Name=false")
+        (on.add if _boolean(value) else on.discard)(name.strip())
+    return frozenset(on)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,10 +225,48 @@ FLAGS = (
     Flag("token-auth-file", Path, 'CSV of bearer tokens: token,user,uid,"group1,group2"', "FILE"),
     Flag("admin-token", _token, "bearer token of an administrator; made up where one is needed", "TOKEN"),
     Flag("anonymous-auth", _boolean, "let requests without credentials in as system:anonymous", "BOOL"),
-    Flag("authorization-mode", _names, "who decides, in order: RBAC, AlwaysAllow, AlwaysDeny", "MODES"),
+    Flag(
+        "authentication-config",
+        Path,
+        "issuers of tokens, and who may be anonymous where",
+        "FILE",
+    ),
+    Flag("authentication-token-webhook-config-file", Path, "kubeconfig of a service that knows tokens", "FILE"),
+    Flag("authentication-token-webhook-version", str, "version of the TokenReviews that it is sent", "VERSION"),
+    Flag("authentication-token-webhook-cache-ttl", _seconds, "how long its answers are remembered", "DURATION"),
+    Flag("oidc-issuer-url", _issuer, "issuer of OpenID Connect tokens, https only", "URL"),
+    Flag("oidc-client-id", str, "the audience that its tokens have to be for", "ID"),
+    Flag("oidc-ca-file", Path, "CAs of the issuer's certificate, PEM; the host's if not given", "FILE"),
+    Flag("oidc-username-claim", str, "claim with the user's name", "CLAIM"),
+    Flag("oidc-username-prefix", str, "what goes before names; - is nothing, and without it the issuer's URL does"),
+    Flag("oidc-groups-claim", str, "claim with the user's groups", "CLAIM"),
+    Flag("oidc-groups-prefix", str, "what goes before groups"),
+    Flag("oidc-required-claim", _pairs, "claims that tokens must have: claim=value", "CLAIMS"),
+    Flag("oidc-signing-algs", _algorithms, "algorithms that tokens may be signed with", "NAMES"),
+    Flag(
+        "authorization-mode",
+        _names,
+        "who decides, in order: RBAC, Node, Webhook, AlwaysAllow, AlwaysDeny (default RBAC)",
+        "MODES",
+    ),
+    Flag("authorization-config", Path, "who decides, and under which conditions", "FILE"),
+    Flag(
+        "authorization-webhook-config-file",
+        Path,
+        "kubeconfig of the service that the mode Webhook asks",
+        "FILE",
+    ),
+    Flag("authorization-webhook-version", str, "version of the SubjectAccessReviews that it is sent", "VERSION"),
+    Flag("authorization-webhook-cache-authorized-ttl", _seconds, "how long its yes is remembered", "DURATION"),
+    Flag("authorization-webhook-cache-unauthorized-ttl", _seconds, "how long its no is remembered", "DURATION"),
     Flag("service-cluster-ip-range", _network, "range that services' cluster IPs are taken from", "CIDR"),
     Flag("service-node-port-range", _ports, "range that services' node ports are taken from", "LOW-HIGH"),
-    Flag("client-ca-file", Path, "CAs of client certificates, PEM: CN is the user, O the groups", "FILE"),
+    Flag(
+        "client-ca-file",
+        Path,
+        "CAs of client certificates, PEM: CN is the user, O the groups",
+        "FILE",
+    ),
     Flag("requestheader-client-ca-file", Path, "CAs of the certificates of front proxies, PEM", "FILE"),
     Flag("requestheader-username-headers", _names, "headers in which a front proxy names the user", "NAMES"),
     Flag("requestheader-uid-headers", _names, "headers with the user's uid", "NAMES"),
@@ -226,6 +298,10 @@ FLAGS = (
         "of kube-controller-manager",
         "NAMES",
     ),
+    Flag("cluster-signing-cert-file", Path, "CA that signs approved requests; the server's own if not given", "FILE"),
+    Flag("cluster-signing-key-file", Path, "its key, PEM", "FILE"),
+    Flag("cluster-signing-duration", _seconds, "longest life of what it signs", "DURATION"),
+    Flag("feature-gates", _gates, "features to switch on or off, as Name=true: CBORServingAndStorage", "NAMES"),
     Flag("kubeconfig-out", Path, "write a kubeconfig with an admin's token here", "FILE"),
     Flag("kubeconfig-server", _server, "the server's URL in that kubeconfig", "URL"),
     Flag("workers", _count, "number of server processes on the port", "N"),
@@ -238,7 +314,7 @@ FLAGS = (
 )
 
 
-_LISTS = (_names, _name_set, _paths)  # may be given several times
+_LISTS = (_names, _name_set, _paths, _pairs, _algorithms, _gates)  # may be given several times
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.access.authorization import require
+from gateway.access.authorization import Undecided, require_of_request
 from gateway.access.impersonation import Impersonation, impersonates
 from gateway.discovery.serving import Discovery
 from gateway.encodings.representing import represented
@@ -22,14 +22,15 @@ from gateway.http.compression import compressed
 from gateway.http.deadline import request_timeout, timed_out
 from gateway.http.escapes import valid_escapes
 from gateway.http.exchange import TEXT_TYPE, ClientDisconnected, Request, Response
-from gateway.http.negotiation import JSON, is_human, negotiate, pretty_parameter
+from gateway.http.negotiation import JSON, STANDARD, is_human, pretty_parameter
 from gateway.http.request_info import MalformedPath, RequestInfo, request_info
 from gateway.http.sending import Send, send_response, with_standard_headers
 from gateway.http.status import StatusError, not_found
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.registry import builtin_groups
+from gateway.kinds.resource import Resource
 from gateway.server import Gateway
-from gateway.transforms import transformed
+from gateway.transforms import check_read, transformed
 from gateway.verbs import Verb, verb_for
 
 Scope = MutableMapping[str, Any]
@@ -64,15 +65,15 @@ class Handler:
         self._discovery = discovery
         self._renderings = gateway.services.renderings
         self._fallback = fallback
+        self._media = gateway.services.media
         self._impersonation = Impersonation(gateway.services.authorizer)
         self._builtin = builtin_groups(gateway.registry)
         self._routes: dict[tuple[str, bytes], Route] = {}  # of GETs, by path and query
         gateway.endpoints.on_change(self._routes.clear)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(
-            scope["method"], scope["path"], scope["query_string"], dict(reversed(scope["headers"])), receive
-        )
+        headers = dict(reversed(scope["headers"]))
+        request = Request(scope["method"], scope["path"], scope["query_string"], headers, receive)
         try:
             response = await self._respond(request, scope)
             if response is None:
@@ -82,6 +83,8 @@ class Handler:
                 response = await compressed(request, response)
         except ClientDisconnected:
             return
+        except Undecided as error:
+            response = _internal_error(request.path, str(error))
         except Exception as error:
             response = await failure(request, error, self._renderings.apart)
         await send_response(request, response, send)
@@ -113,11 +116,15 @@ class Handler:
                 if request.info.group in self._builtin:
                     raise
                 return self._unknown_custom(request.info)
-        request.representation = negotiate(headers.get(b"accept", b""), route.info.verb)
+        resource = route.endpoint.resource
+        request.media = self._media.of_custom if resource.defined else self._media
+        if route.info.verb == "patch":
+            _check_patch_type(request, resource)
+        request.representation = request.media.negotiate(headers.get(b"accept", b""), route.info.verb)
         if request.human:
             request.representation = request.representation.prettied()
         if request.representation.transform is not None:
-            request.representation = transformed(request, route.endpoint.resource, route.info.verb)
+            request.representation = transformed(request, resource, route.info.verb)
         return await self._answer(request, route, timeout)
 
     async def _answer(self, request: Request, route: Route, timeout: float | None) -> Response:
@@ -133,6 +140,8 @@ class Handler:
                     response = await route.verb(endpoint, request)
             except TimeoutError:
                 raise timed_out() from None
+        if request.representation.transform is not None and response.status < 300:
+            check_read(request.representation, endpoint.resource, route.info.verb)
         if response.encoded or request.representation is JSON:
             return response
         return await represented(
@@ -151,7 +160,7 @@ class Handler:
         """Authenticates and authorizes; raises StatusError 400, 401 or 403."""
         services = self._gateway.services
         user = await services.authenticator.authenticate(
-            request.headers, scope["headers"], scope.get("client_certificate", b"")
+            request.headers, scope["headers"], scope.get("client_certificate", b""), request.path
         )
         if user is None:
             raise StatusError(401, "Unauthorized", "Unauthorized")
@@ -159,7 +168,7 @@ class Handler:
         attributes = Attributes(user, request.info)
         if impersonates(request.headers):
             request.user = attributes.user = await self._impersonation.user(scope["headers"], attributes)
-        await require(services.authorizer, attributes)
+        await require_of_request(services.authorizer, attributes)
 
     def _unknown_custom(self, info: RequestInfo) -> Response:
         """What is answered where a custom resource has no such path. Raises StatusError for a subresource."""
@@ -190,6 +199,18 @@ def _is_memorable(request: Request) -> bool:
     return len(request.query_string) <= _MEMORABLE_QUERY and len(request.path) <= _MEMORABLE_PATH
 
 
+def _check_patch_type(request: Request, resource: Resource) -> None:
+    """Raises StatusError 415 before anything else of a patch of a built-in kind is looked at, and not in CBOR."""
+    from gateway.writing.patching import patch_type
+
+    if not resource.defined:
+        try:
+            patch_type(request, resource)
+        except StatusError:
+            request.media = STANDARD
+            raise
+
+
 def _read_request_info(request: Request, raw_path: bytes) -> Response | None:
     """Sets the request's info; the answer for a path that cannot be read."""
     if not valid_escapes(raw_path):
@@ -197,9 +218,14 @@ def _read_request_info(request: Request, raw_path: bytes) -> Response | None:
     try:
         request.info = request_info(request.method, request.path, request.query)
     except MalformedPath as error:
-        message = f'Internal Server Error: "{request.path}": failed to create RequestInfo: {error}\n'
-        return Response(500, message.encode(), TEXT_TYPE, [NO_SNIFF])
+        return _internal_error(request.path, f"failed to create RequestInfo: {error}")
     return None
+
+
+def _internal_error(path: str, reason: str) -> Response:
+    """500 in plain text, as kube-apiserver answers before it knows what the client accepts."""
+    message = f'Internal Server Error: "{path}": {reason}\n'
+    return Response(500, message.encode("utf-8", "replace"), TEXT_TYPE, [NO_SNIFF])
 
 
 def _timeout(request: Request) -> float | None:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from gateway.config import AUTHORIZATION_MODES
+from gateway.config import AUTHORIZATION_MODES, FEATURE_GATES
 from gateway.flags import FLAGS
 
 _KNOWN = {flag.name: flag for flag in FLAGS}
@@ -30,6 +30,10 @@ def translated(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
             lacking += [f"--{name}={mode}" for mode in value.split(",") if mode not in AUTHORIZATION_MODES]
             if served := [mode for mode in value.split(",") if mode in AUTHORIZATION_MODES]:
                 taken[name] = ",".join(served)
+        elif name == "feature-gates":
+            gates = [gate.strip() for gate in value.split(",") if gate.strip()]
+            lacking += [f"--{name}={gate}" for gate in gates if gate.partition("=")[0] not in FEATURE_GATES]
+            taken[name] = ",".join(gate for gate in gates if gate.partition("=")[0] in FEATURE_GATES)
         elif name == "service-account-issuer":
             taken.setdefault(name, value)  # the first signs
         else:

@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
-from gateway.certificates import Certificates, ensure_certificates, server_context
+from gateway.certificates import Certificates, authorities_of, ensure_certificates, server_context
 from gateway.config import Settings
 from gateway.descriptors import raise_descriptor_limit
 from gateway.files import words
@@ -140,9 +140,10 @@ def _prepared(
         made, token = _result(identity, "--cert-dir")
         if settings.kubeconfig_out or not settings.token_auth_file:
             settings = replace(settings, admin_token=token)
+        if settings.client_ca_file is None and settings.tls_cert_file is None:
+            settings = replace(settings, client_ca_file=made.ca)
         try:
-            authorities = [each for each in (settings.client_ca_file, settings.requestheader_client_ca_file) if each]
-            context = server_context(made.certificate, made.key, authorities)
+            context = server_context(made.certificate, made.key, authorities_of(settings))
             ca = made.ca.read_bytes()
         except (OSError, ssl.SSLError) as error:
             raise LaunchError(f"cannot use {made.certificate} and {made.key}: {error}") from None

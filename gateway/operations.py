@@ -9,12 +9,12 @@ import orjson
 from starlette.exceptions import HTTPException
 
 from gateway.discovery import openid
-from gateway.encodings import yaml
+from gateway.encodings.registry import encode_plain
 from gateway.endpoints.routing import method_not_allowed
 from gateway.framework import APIRouter, FastAPI, Request, Response
 from gateway.handler import NO_SNIFF, PAGE_NOT_FOUND
 from gateway.http.exchange import TEXT_TYPE
-from gateway.http.negotiation import literally_acceptable, unacceptable
+from gateway.http.negotiation import STANDARD, literally_acceptable, unacceptable
 from gateway.observability import health, metrics
 from gateway.server import Gateway
 from gateway.version import version_info
@@ -23,7 +23,6 @@ logger = logging.getLogger(__name__)
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]
 _JSON = "application/json"
-_YAML = "application/yaml"
 _TEXT = TEXT_TYPE.decode()
 _NO_SNIFF = {NO_SNIFF[0].decode(): NO_SNIFF[1].decode()}
 
@@ -124,11 +123,10 @@ def _method_not_allowed() -> Response:
 
 
 def _not_acceptable(accept: str) -> Response:
-    """There is JSON only; the refusal comes in YAML to a client that asked for that."""
+    """There is JSON only; the refusal comes in what the client asked for, as any."""
     error = unacceptable((_JSON,))
-    if literally_acceptable(accept, (_YAML,)):
-        return Response(yaml.to_yaml(error.body()), error.code, media_type=_YAML)
-    return Response(error.body(), error.code, media_type=_JSON)
+    representation = STANDARD.for_status(accept.encode("latin-1"))
+    return Response(encode_plain(representation, error.body()), error.code, media_type=representation.media.name)
 
 
 def answer_strays(app: FastAPI) -> None:

@@ -36,6 +36,11 @@ def check_files(settings: Settings) -> None:
                 ours = str(settings.service_account_signing_key_file) in str(error)
                 raise ValueError(str(error) if ours else "it is no private key in PEM without a password") from None
     _check_access(settings)
+    with _wrong("--cluster-signing-cert-file", settings.cluster_signing_cert_file):
+        if settings.cluster_signing_cert_file and settings.cluster_signing_key_file:
+            from gateway.access.signing import read_authority
+
+            read_authority(settings.cluster_signing_cert_file, settings.cluster_signing_key_file)
     with _wrong("--identity-key-file", settings.identity_key_file):
         if settings.identity_key_file and len(identity_secret(settings.identity_key_file)) < 16:
             raise ValueError("the secret must have at least 16 bytes, such as of `openssl rand -hex 32`")
@@ -52,11 +57,47 @@ def _check_access(settings: Settings) -> None:
         with _wrong(flag, path):
             if path:
                 ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(path)
+    _check_issuers(settings)
+    _check_deciders(settings)
     for path in settings.service_account_key_file:
         with _wrong("--service-account-key-file", path):
             from gateway.access.keys import read_keys
 
             read_keys(path)
+
+
+def _check_issuers(settings: Settings) -> None:
+    with _wrong("--oidc-ca-file", settings.oidc_ca_file):
+        if settings.oidc_ca_file:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(settings.oidc_ca_file)
+    with _wrong("--authentication-config", settings.authentication_config):
+        if settings.authentication_config:
+            from gateway.access.issuers.configuration import read_authentication
+
+            found = read_authentication(settings.authentication_config, settings.service_account_issuer)
+            if found.anonymous is not None and not settings.anonymous_auth:
+                raise ValueError("it says who is anonymous, and so does --anonymous-auth: say it in one of them")
+    _check_place("--authentication-token-webhook-config-file", settings.authentication_token_webhook_config_file)
+
+
+def _check_deciders(settings: Settings) -> None:
+    with _wrong("--authorization-config", settings.authorization_config):
+        if settings.authorization_config:
+            from gateway.access.authorization_configuration import read_authorizers
+            from gateway.access.remote import read_place
+
+            for each in read_authorizers(settings.authorization_config):
+                if each.webhook:
+                    read_place(each.webhook.kubeconfig)
+    _check_place("--authorization-webhook-config-file", settings.authorization_webhook_config_file)
+
+
+def _check_place(flag: str, path: Path | None) -> None:
+    with _wrong(flag, path):
+        if path:
+            from gateway.access.remote import read_place
+
+            read_place(path)
 
 
 def identity_secret(path: Path) -> bytes:
@@ -103,5 +144,5 @@ def _wrong(flag: str, path: Path | None) -> Iterator[None]:
     except OSError as error:
         raise InvalidSettings(f"{flag}: cannot use {words(error, path)}") from None
     except (InvalidTokenFile, ValueError) as error:
-        said = str(error)
+        said = " ".join(str(error).split())
         raise InvalidSettings(f"{flag}: {said if str(path) in said else f'{path}: {said}'}") from None

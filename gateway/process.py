@@ -18,7 +18,9 @@ from types import FrameType
 
 import uvicorn
 
+from gateway.access.following import Followed
 from gateway.app import App, CannotServe
+from gateway.certificates import authorities_of, server_context
 from gateway.config import Settings
 from gateway.http.accepting import Acceptor, Quota
 from gateway.http.limits import Heads, Limits, limits_of
@@ -66,10 +68,27 @@ class Server(uvicorn.Server):
             acceptor = Acceptor(listener, context, quota, limits, self._protocol)
             acceptor.start()
             self.servers.append(acceptor)  # type: ignore[arg-type]  # it has all that is used of a server
+            self._follow(acceptor)
         if not self.should_exit:
             _settle_garbage_collection()
             self._ready()
             self._app.started()
+
+    def _follow(self, acceptor: Acceptor) -> None:
+        """Reads certificates anew that the settings name, for connections to come."""
+        settings, gateway = self._app.settings, self._app.gateway
+        own = settings.cert_dir / "apiserver.crt", settings.cert_dir / "apiserver.key"
+        certificate, key = settings.tls_cert_file or own[0], settings.tls_private_key_file or own[1]
+        authorities = [each for each in authorities_of(settings) if each != settings.cert_dir / "ca.crt"]
+        given = (certificate, key) if settings.tls_cert_file else ()
+        if gateway is not None and (authorities or given):
+            gateway.services.following.add(
+                Followed(
+                    "certificates",
+                    (*given, *authorities),
+                    lambda: acceptor.use(server_context(certificate, key, authorities_of(settings))),
+                )
+            )
 
     def _protocol(self, limits: Limits, lost: Callable[[], None]) -> Protocol:
         state = self.server_state, self.lifespan.state

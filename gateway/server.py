@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gateway.config import Settings
 from gateway.endpoints.services import Services
 from gateway.endpoints.table import Endpoints
+from gateway.http.negotiation import STANDARD, WITH_CBOR
 from gateway.jsontypes import JsonObject
 from gateway.kinds.registry import Registry
 from storage.etcd import EtcdClient
@@ -16,6 +17,7 @@ from storage.feed import Feed
 from storage.store import EtcdStore
 
 if TYPE_CHECKING:
+    from gateway.access.nodes.graph import NodeGraph
     from gateway.controllers.running import Controllers
 
 PROBE_TIMEOUT = 4.0  # seconds; a read may wait for the end of one probe and then for its own, and no read hangs over 10
@@ -71,12 +73,14 @@ class Gateway:
 
 def build_gateway(settings: Settings) -> Gateway:
     """Makes the parts and puts them together; nothing is connected yet. To be called on the event loop."""
-    from gateway.access.modes import authorizer_of
+    from gateway.access.following import Following
+    from gateway.access.modes import Authorization
     from gateway.access.rbac.policy import GROUP, Kind, Policy
     from gateway.access.tokens import authenticator_of
     from gateway.admission.lookup import Lookup
     from gateway.kinds.builtin import builtin_registry
     from storage.cache import WatchCache
+    from storage.catching_up import Pasts
     from storage.checking import Checker
     from storage.consistency import ConsistentReads
     from storage.reads import Reads
@@ -88,19 +92,33 @@ def build_gateway(settings: Settings) -> Gateway:
 
     consistent = ConsistentReads(cache, lambda: feed.probe(PROBE_TIMEOUT), feed.request_progress)
     store = EtcdStore(client, cache, Reads(client, cache, consistent), feed.acknowledged)
-    policy, lookup = Policy(), Lookup(store, settings.etcd_prefix)
+    policy, lookup, following = Policy(), Lookup(store, settings.etcd_prefix), Following()
+    authorization = Authorization(settings, policy)
     services = Services(
         settings=settings,
-        authenticator=authenticator_of(settings, lookup),
-        authorizer=authorizer_of(settings, policy),
+        authenticator=authenticator_of(settings, lookup, following),
+        authorizer=authorization.chain,
         policy=policy,
         client=client,
         feed=feed,
         store=store,
         lookup=lookup,
         checker=Checker(client, cache, feed.load_anew),
+        following=following,
+        pasts=Pasts(client),
+        media=WITH_CBOR if "CBORServingAndStorage" in settings.feature_gates else STANDARD,
     )
     registry = builtin_registry()
     endpoints = Endpoints(registry, services)
     policy.follow(cache, {kind: endpoints.of(GROUP, "v1", kind.value).cache for kind in Kind})
+    if authorization.graph is not None:
+        _follow_nodes(authorization.graph, endpoints)
+    for each in authorization.followed():
+        following.add(each)
     return Gateway(registry, services, endpoints)
+
+
+def _follow_nodes(graph: NodeGraph, endpoints: Endpoints) -> None:
+    from gateway.access.nodes.graph import Kind
+
+    graph.follow(endpoints.services.store.cache, {kind: endpoints.of(*kind.value).cache for kind in Kind})

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gateway.http.exchange import Request
-from gateway.http.negotiation import MEDIA_TYPES, PARTIAL, PARTIAL_LIST, TABLE, Representation, not_acceptable
+from gateway.http.negotiation import PARTIAL, PARTIAL_LIST, TABLE, Representation, not_acceptable
 from gateway.http.status import StatusError, bad_request
 from gateway.kinds.resource import Resource
 from gateway.validation.field import go_quote
 from gateway.writing.body import internal_package
 
+_READS = ("get", "list")
 _INCLUDED = ("", "None", "Metadata", "Object")
 
 
@@ -20,21 +21,33 @@ def transformed(request: Request, resource: Resource, verb: str) -> Representati
     transform = representation.transform
     assert transform is not None
     if transform.kind == TABLE and tuple(resource.verbs) == ("create",):
-        raise not_acceptable(MEDIA_TYPES)  # what is answered and never stored has no columns
+        raise not_acceptable(request.media.types)  # what is answered and never stored has no columns
     if transform.kind == TABLE:
         include = request.parameter("includeObject") if request.query_string else ""
         if include not in _INCLUDED:
             shown = f"Invalid value: {go_quote(include)}: must be 'Metadata', 'Object', 'None', or empty"
             raise bad_request(f"Unable to convert to Table as requested: includeObject: {shown}")
         return replace(representation, transform=transform._replace(include=include or "Metadata"))
-    lists = verb in ("list", "deletecollection")
-    if transform.kind == PARTIAL and lists:
-        raise _refused(f"you requested {PARTIAL}, but the requested object is a list", resource, "List")
-    if transform.kind == PARTIAL_LIST and not lists and verb != "watch":
-        raise _refused(f"you requested {PARTIAL_LIST}, but the requested object is not a list", resource, "")
+    if verb not in _READS:
+        check_read(representation, resource, verb)
     return representation
+
+
+def check_read(representation: Representation, resource: Resource, verb: str) -> None:
+    """Raises StatusError 406 for a list that was asked for as one object, and for an object asked for as a list.
+
+    Reads are carried out before: what fails fails by itself.
+    """
+    transform, lists = representation.transform, verb in ("list", "deletecollection")
+    kind = transform.kind if transform is not None else ""
+    if kind == PARTIAL and lists:
+        raise _refused(f"you requested {PARTIAL}, but the requested object is a list", resource, "List")
+    if kind == PARTIAL_LIST and not lists and verb != "watch":
+        raise _refused(f"you requested {PARTIAL_LIST}, but the requested object is not a list", resource, "")
 
 
 def _refused(reason: str, resource: Resource, suffix: str) -> StatusError:
     go_type = f"*{internal_package(resource.kind_group)}.{resource.kind}{suffix}"
+    if resource.defined:
+        go_type = "*v1.Scale" if resource.subresource == "scale" else f"*unstructured.Unstructured{suffix}"
     return StatusError(406, "NotAcceptable", f"{reason} ({go_type})")

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import count
 
+from storage.concerning import Concerning
 from storage.entry import MARK, METADATA, AttributesOf, Change, ChangeType, CorruptEntry, Entry, entry_of, reread_entry
 from storage.history import History
+from storage.index import FEW, Indexes
 from storage.unowned import Unowned
-from storage.waking import Interest, Waiter, Waiters
+from storage.waking import By, Interest, Waiter, Waiters
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +55,7 @@ class ResourceCache:
         self.generation = next(_generations)
         self.closed = False  # whether it was unregistered: nothing changes here any more
         self.history = History(start)
+        self.concerning = Concerning(self.history, spec.attributes_of)
         self.changed = 0  # the revision of the last change
         self.memo: dict[object, object] = {}  # answers made from the present state; emptied by each change
         self._entries: dict[bytes, Entry] = {}
@@ -60,6 +63,7 @@ class ResourceCache:
         self._canonical = spec.head + METADATA
         self._listeners: tuple[Listener, ...] = ()
         self._waiters = Waiters(spec.attributes_of)
+        self._indexes = Indexes(spec.attributes_of)
         self._told = 0  # the position up to which those who wait have been told
 
     def __len__(self) -> int:
@@ -112,6 +116,17 @@ class ResourceCache:
         entries = self._entries
         return [entries[key] for key in self._keys[start:end]]
 
+    def of_interest(self, prefix: bytes, interest: Interest | None) -> list[Entry] | None:
+        """The entries under a prefix that an interest may select, in key order, where they are found by it."""
+        if interest is None:
+            return None
+        if interest.by is By.KEY:
+            assert isinstance(interest.value, bytes)
+            found = self._entries.get(interest.value)
+            return [] if found is None else [found]
+        keys = None if len(self._keys) < FEW else self._indexes.find(interest, self.all_keys, self.get)
+        return None if keys is None else [self._entries[key] for key in keys if key.startswith(prefix)]
+
     def put(self, key: bytes, value: bytes, revision: int) -> None:
         """A key was written."""
         entry = self.entry(key, value, revision)
@@ -125,6 +140,8 @@ class ResourceCache:
             if type(entry) is CorruptEntry:
                 entry.last = previous.readable
         self._entries[key] = entry
+        if self._indexes:
+            self._indexes.put(key, entry)
         self._record(change)
 
     def remove(self, key: bytes, revision: int) -> None:
@@ -133,6 +150,8 @@ class ResourceCache:
         if previous is None:
             return
         del self._keys[bisect_left(self._keys, key)]
+        if self._indexes:
+            self._indexes.remove(key)
         corrupt = type(previous) is CorruptEntry
         self._record(Change(ChangeType.DELETED, revision, previous.at(revision), previous, corrupt))
 
@@ -143,6 +162,7 @@ class ResourceCache:
         self.changed = 0
         self._entries.clear()
         self._keys.clear()
+        self._indexes.clear()
         self.memo.clear()
 
     def load(self, items: Iterable[tuple[bytes, bytes, int]]) -> None:
@@ -153,6 +173,7 @@ class ResourceCache:
         """Takes over all objects that there are without a change being seen."""
         self._entries = entries
         self._keys = sorted(entries)
+        self._indexes.clear()
         self.changed = max((entry.revision for entry in entries.values()), default=0)
         self.memo.clear()
 

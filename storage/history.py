@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import count, islice
 from operator import attrgetter
 
 from storage.entry import Change
@@ -35,6 +35,7 @@ class Share:
 
 
 SHARE = Share()
+_numbers = count()
 
 
 class Overrun(Exception):
@@ -54,6 +55,7 @@ class History:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.start = start
+        self.number = next(_numbers)  # no two histories have the same
         self.first = 0  # the position of the oldest change kept
         self._changes: deque[Change] = deque()
         self._times: deque[float] = deque()  # when each of them came
@@ -125,10 +127,19 @@ class History:
         self._share.used += extra - self._extra
         self._extra = extra
 
-    def between(self, position: int, end: int) -> list[Change]:
-        """The changes from a position on, up to `end`. Raises Overrun if some of them are gone."""
+    def shrink(self, changes: int, size: int) -> None:
+        """Drops the oldest changes until there are no more than some, of no more than some bytes."""
+        while self._changes and (len(self._changes) > changes or self._bytes > size):
+            self._drop()
+
+    def check(self, position: int) -> None:
+        """Raises Overrun if what was at a position is gone."""
         if position < self.first:
             raise Overrun
+
+    def between(self, position: int, end: int) -> list[Change]:
+        """The changes from a position on, up to `end`. Raises Overrun if some of them are gone."""
+        self.check(position)
         newest = self.end
         found = list(islice(reversed(self._changes), newest - end, newest - position))
         found.reverse()

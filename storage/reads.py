@@ -17,6 +17,7 @@ from storage.consistency import EVENTS_WAIT, ConsistentReads
 from storage.entry import Attributes, Entry
 from storage.etcd import EtcdClient
 from storage.history import Overrun
+from storage.waking import Interest
 
 Match = Callable[[Attributes], bool]
 
@@ -84,16 +85,39 @@ class Reads:
         """Makes the cache at least as new as etcd is now; False when only etcd can answer. Raises Unavailable."""
         return await self._consistent.fresh()
 
-    async def page(self, resource: ResourceCache, prefix: bytes, start: bytes, limit: int, match: Match | None) -> Page:
-        """A page of the cache's present state, from the key `start` on; limit 0 means all."""
+    async def page(
+        self,
+        resource: ResourceCache,
+        prefix: bytes,
+        start: bytes,
+        limit: int,
+        match: Match | None,
+        interest: Interest | None = None,
+    ) -> Page:
+        """A page of the cache's present state, from the key `start` on; limit 0 means all.
+
+        Nothing matches but what the interest may concern.
+        """
         low, high = resource.bounds(prefix)
         if start > prefix:
             low = max(low, resource.index_of(start))
+        concerned = resource.of_interest(prefix, interest)
+        if concerned is not None:
+            return self._of_few(resource, [entry for entry in concerned if entry.key >= start], limit, match, high)
         if match is None and limit:
             entries = resource.slice(low, min(low + limit, high))
             return _cut(entries, self._cache.reached, high - low - len(entries), present=True)
         entries = resource.slice(low, high)
         return await _select(entries, high - low, self._cache.reached, limit, match, resource, present=True)
+
+    def _of_few(self, resource: ResourceCache, few: list[Entry], limit: int, match: Match | None, high: int) -> Page:
+        """A page of the present state of which nothing else can be part; `high` is where the range ends."""
+        attributes_of = resource.spec.attributes_of
+        kept = [entry for entry in few if match is None or match(entry.attributes(attributes_of))]
+        if limit and len(kept) >= limit:
+            kept = kept[:limit]
+            return _cut(kept, self._cache.reached, high - resource.index_of(kept[-1].key) - 1, present=True)
+        return Page(kept, self._cache.reached, present=True)
 
     async def page_at(
         self, resource: ResourceCache, prefix: bytes, start: bytes, limit: int, match: Match | None, revision: int

@@ -40,6 +40,21 @@ Waiter = asyncio.Future[int]
 Aspect = tuple[By, str]
 
 
+def values_of(aspect: Aspect, change: Change, attributes_of: AttributesOf) -> Iterator[bytes | str]:
+    """The values of an aspect that a change is of: before it, and after it."""
+    by, name = aspect
+    if by is By.KEY:
+        yield change.key
+    elif by is By.PREFIX:
+        yield change.key[: change.key.rindex(b"/") + 1]
+    else:
+        for entry in (change.previous, None if change.type is ChangeType.DELETED else change.entry):
+            readable = entry and entry.readable
+            if readable:
+                attributes = readable.attributes(attributes_of)
+                yield (attributes.fields if by is By.FIELD else attributes.labels).get(name, "")
+
+
 class Waiters:
     """Futures of those who wait. Their result is the position in the history from which on to look.
 
@@ -85,24 +100,11 @@ class Waiters:
         """Wakes those whom some changes concern; the first of these has a position."""
         for change in changes:
             for aspect, values in self._found.items():
-                for value in set(self._values(aspect, change)):
+                for value in set(values_of(aspect, change, self._attributes_of)):
                     for waiter in values.get(value, ()):
                         if not waiter.done():
                             waiter.set_result(position)
             position += 1
-
-    def _values(self, aspect: Aspect, change: Change) -> Iterator[bytes | str]:
-        by, name = aspect
-        if by is By.KEY:
-            yield change.key
-        elif by is By.PREFIX:
-            yield change.key[: change.key.rindex(b"/") + 1]
-        else:
-            for entry in (change.previous, None if change.type is ChangeType.DELETED else change.entry):
-                readable = entry and entry.readable
-                if readable:
-                    attributes = readable.attributes(self._attributes_of)
-                    yield (attributes.fields if by is By.FIELD else attributes.labels).get(name, "")
 
     def wake(self) -> None:
         """Wakes those without an interest, at once or, a crowd of them, in a moment."""
@@ -128,13 +130,13 @@ class Waiters:
         waiters, self._any = self._any, set()
         _wake(waiters, -1)
 
-    def wake_all(self) -> None:
-        """Wakes everybody, whatever they wait for, to look at where they were."""
+    def wake_all(self, position: int = -1) -> None:
+        """Wakes everybody, whatever they wait for; those with an interest to look from a position on."""
         self.wake_any()
         found, self._found = self._found, {}
         for values in found.values():
             for waiters in values.values():
-                _wake(waiters, -1)
+                _wake(waiters, position)
 
 
 def _wake(waiters: Iterable[Waiter], position: int) -> None:

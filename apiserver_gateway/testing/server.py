@@ -44,7 +44,9 @@ class ApiServer:
         self.ca_file = directory / "certificates" / "ca.crt"
         self.kubeconfig = directory / "kubeconfig"
         self.log_file = directory / "server.log"
-        self._flags = (*((f"--throw-away={directory}", "--testing-api") if throw_away else ()), *flags)
+        alone = not any(flag.startswith("--workers") for flag in flags)
+        own = (f"--throw-away={directory}", *(("--testing-api",) if alone else ())) if throw_away else ()
+        self._flags = (*own, *flags)
         self._etcd = (f"--etcd-servers={etcd_servers}",) if etcd_servers else ("--embedded-etcd",)
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None

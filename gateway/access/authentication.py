@@ -60,6 +60,7 @@ class Authenticator:
         """`audiences` are the API server's own: --api-audiences. `known` has users by the SHA-256 of the Authorization
         header that alone names them: the first of `tokens` would find them too, but not as fast.
         """
+        self._anonymous_paths: frozenset[str] | None = None
         self._known = known or {}
         self._tokens, self._certificates, self.audiences = tuple(tokens), tuple(certificates), tuple(audiences)
         self._anonymous = ANONYMOUS_USER if anonymous else None
@@ -68,8 +69,12 @@ class Authenticator:
         """Has one more kind of tokens known."""
         self._tokens = (*self._tokens, tokens)
 
+    def let_anonymous_in(self, anonymous: bool, paths: frozenset[str] | None = None) -> None:
+        """Says whether requests without credentials are let in, and on which paths alone."""
+        self._anonymous, self._anonymous_paths = ANONYMOUS_USER if anonymous else None, paths
+
     async def authenticate(
-        self, headers: Mapping[bytes, bytes], all_headers: Headers = (), certificate: bytes = b""
+        self, headers: Mapping[bytes, bytes], all_headers: Headers = (), certificate: bytes = b"", path: str = ""
     ) -> User | None:
         """The user of a request; None means 401.
 
@@ -93,11 +98,15 @@ class Authenticator:
                     return with_authenticated(user)
         token = None if header is None else bearer_token(header)
         if token is None:
-            return None if refused else self._anonymous
+            return None if refused else self._nobody(path)
         try:
             return (await self.review(token, self.audiences)).user
         except InvalidCredentials:
             return None
+
+    def _nobody(self, path: str) -> User | None:
+        paths = self._anonymous_paths
+        return self._anonymous if paths is None or path in paths else None
 
     async def review(self, token: str, audiences: Sequence[str]) -> Authenticated:
         """Whose a token is, and for which of some audiences. Raises InvalidCredentials."""

@@ -73,14 +73,26 @@ class AlwaysDeny:
 class Masters:
     """system:masters may do everything, whatever others say; the others are asked in turn about the rest."""
 
-    def __init__(self, others: Sequence[Authorizer]) -> None:
-        self._others = tuple(others)
-        self._known = self._others[0].known if len(self._others) == 1 else _unknown
+    def __init__(self, others: Sequence[Authorizer], modes: Sequence[str] = ()) -> None:
+        """`modes` are the names of the others' modes, in their order."""
+        self.replace(others, modes)
+
+    def replace(self, others: Sequence[Authorizer], modes: Sequence[str]) -> None:
+        """Asks others from now on."""
+        self._others, self.modes = tuple(others), tuple(modes)
+        self._known = self._others[0].known if len(self._others) == 1 else self._known_of_many
 
     def known(self, attributes: Attributes) -> Verdict | None:
         if MASTERS_GROUP in attributes.user.groups:
             return ALLOWED
         return self._known(attributes)
+
+    def _known_of_many(self, attributes: Attributes) -> Verdict | None:
+        for other in self._others:
+            verdict = other.known(attributes)
+            if verdict is None or verdict.decision is not Decision.NO_OPINION:
+                return verdict
+        return None
 
     async def authorize(self, attributes: Attributes) -> Verdict:
         if MASTERS_GROUP in attributes.user.groups:
@@ -95,11 +107,25 @@ class Masters:
                 return verdict
             reasons += [verdict.reason] if verdict.reason else []
             errors += [verdict.error] if verdict.error else []
-        return Verdict(Decision.NO_OPINION, "\n".join(reasons), ", ".join(errors))
+        return Verdict(Decision.NO_OPINION, "\n".join(reasons), _aggregated(errors))
 
 
-def _unknown(attributes: Attributes) -> Verdict | None:
-    return None
+def _aggregated(errors: Sequence[str]) -> str:
+    different = list(dict.fromkeys(errors))
+    return f"[{', '.join(different)}]" if len(different) > 1 else "".join(different)
+
+
+class Undecided(Exception):
+    """An authorizer failed, and no other allows the request; the message says why."""
+
+
+async def require_of_request(authorizer: Authorizer, attributes: Attributes) -> None:
+    """Raises StatusError 403 for a request that is not allowed, Undecided when that could not be found out."""
+    verdict = authorizer.known(attributes) or await authorizer.authorize(attributes)
+    if verdict.decision is not Decision.ALLOW:
+        if verdict.error:
+            raise Undecided(verdict.error)
+        raise forbidden(attributes, verdict.reason)
 
 
 async def require(authorizer: Authorizer, attributes: Attributes) -> None:

@@ -6,6 +6,7 @@ TLS has verified that a certificate is of one of the authorities; here it is tol
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import sha256
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.access.authentication import Headers, InvalidCredentials
+from gateway.access.following import Followed
 from gateway.config import Settings
 from gateway.http.escapes import unescaped, valid_escapes
 from gateway.http.user import User, extra_of
@@ -29,15 +31,27 @@ class Authorities:
 
     def __init__(self, path: Path, *, alone: bool) -> None:
         """`alone` says that TLS trusts nobody else: what it has verified is of these."""
+        self._path, self._alone = path, alone
+        self._issued = lru_cache(1024)(self._has_issued)
+        self._certificates = () if alone else self._read()
+
+    def vouch_for(self, der: bytes) -> bool:
+        """Whether a certificate that TLS has verified is one of theirs, and still valid."""
+        return (self._alone or self._issued(der)) and time.time() < _expiry(der)
+
+    def reload(self) -> None:
+        """Reads the file anew: whom others have vouched for is unknown from now on. Raises OSError, ValueError."""
+        self._certificates = self._read()
+        self._alone = False  # a connection may be older than the file
+        self._issued.cache_clear()
+
+    def _read(self) -> Sequence[Certificate]:
         from cryptography.x509 import load_pem_x509_certificates
 
-        self._certificates = load_pem_x509_certificates(path.read_bytes())
-        self._alone = alone
-        self.vouch_for = lru_cache(1024)(self._vouch_for)
+        return load_pem_x509_certificates(self._path.read_bytes())
 
-    def _vouch_for(self, der: bytes) -> bool:
-        """Whether a certificate that TLS has verified is one of theirs."""
-        return self._alone or any(_has_issued(each, der) for each in self._certificates)
+    def _has_issued(self, der: bytes) -> bool:
+        return any(_has_issued(each, der) for each in self._certificates)
 
 
 class ClientCertificates:
@@ -95,15 +109,23 @@ class FrontProxy:
         return extra
 
 
-def certificate_authenticators(settings: Settings) -> list[ClientCertificates | FrontProxy]:
-    """Those that the settings ask for, in kube-apiserver's order. Raises OSError, ValueError."""
+def certificate_authenticators(settings: Settings) -> tuple[list[ClientCertificates | FrontProxy], list[Followed]]:
+    """Those that the settings ask for, in kube-apiserver's order, and their files. Raises OSError, ValueError."""
     found: list[ClientCertificates | FrontProxy] = []
+    followed: list[Followed] = []
+
+    def authorities(flag: str, path: Path) -> Authorities:
+        made = Authorities(path, alone=alone)
+        if path != settings.cert_dir / "ca.crt":  # the server's own CA stays what it is
+            followed.append(Followed(flag, (path,), made.reload))
+        return made
+
     proxies, clients = settings.requestheader_client_ca_file, settings.client_ca_file
     alone = proxies is None or clients is None or proxies == clients
     if proxies is not None:
         found.append(
             FrontProxy(
-                Authorities(proxies, alone=alone),
+                authorities("--requestheader-client-ca-file", proxies),
                 names=settings.requestheader_username_headers,
                 uids=settings.requestheader_uid_headers,
                 groups=settings.requestheader_group_headers,
@@ -112,8 +134,8 @@ def certificate_authenticators(settings: Settings) -> list[ClientCertificates | 
             )
         )
     if clients is not None:
-        found.append(ClientCertificates(Authorities(clients, alone=alone)))
-    return found
+        found.append(ClientCertificates(authorities("--client-ca-file", clients)))
+    return found, followed
 
 
 def _has_issued(authority: Certificate, der: bytes) -> bool:
@@ -135,6 +157,11 @@ def _attributes(der: bytes, dotted: str) -> list[str]:
 
     found = _parsed(der).subject.get_attributes_for_oid(ObjectIdentifier(dotted))
     return [each.value if isinstance(each.value, str) else each.value.decode("utf-8", "replace") for each in found]
+
+
+@lru_cache(1024)
+def _expiry(der: bytes) -> float:
+    return _parsed(der).not_valid_after_utc.timestamp()
 
 
 @lru_cache(1024)

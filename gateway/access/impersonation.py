@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from gateway.access.authorization import Authorizer, asked_of_resource, forbidden, require, with_verb
+from gateway.access.nodes.identity import NODE_PREFIX, NODES_GROUP
 from gateway.access.service_accounts import account_groups, account_of
 from gateway.http.escapes import unescaped, valid_escapes
 from gateway.http.status import StatusError, bad_request
@@ -28,8 +29,6 @@ from gateway.kinds.attributes import Attributes
 from gateway.validation.field import go_quote
 from gateway.validation.names import is_dns1123_subdomain
 
-NODE_PREFIX = "system:node:"
-NODES_GROUP = "system:nodes"
 NODE_NAME_KEY = "authentication.kubernetes.io/node-name"
 _REVIEWS = "authentication.k8s.io"
 _PREFIX = b"impersonate-"

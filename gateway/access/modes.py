@@ -1,21 +1,113 @@
-"""The authorizers that --authorization-mode names."""
+"""Who decides: the authorizers of --authorization-mode, or of --authorization-config, made when they are asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gateway.access.authorization import AlwaysAllow, AlwaysDeny, Authorizer, Masters
+from gateway.access.following import Followed
 from gateway.access.rbac.authorizer import RBAC
 from gateway.access.rbac.policy import Policy
 from gateway.config import Settings
 
-_MODES: Mapping[str, Callable[[Settings, Policy], Authorizer]] = {
-    "AlwaysAllow": lambda settings, policy: AlwaysAllow(),
-    "AlwaysDeny": lambda settings, policy: AlwaysDeny(),
-    "RBAC": lambda settings, policy: RBAC(policy),
-}
+if TYPE_CHECKING:
+    from gateway.access.authorization_configuration import AuthorizerSettings
+    from gateway.access.authorization_webhook import WebhookAuthorizer, WebhookSettings
+    from gateway.access.nodes.graph import NodeGraph
+    from gateway.cel.program import Program
+
+_NODE_ROLE = "system:node"
 
 
-def authorizer_of(settings: Settings, policy: Policy) -> Authorizer:
-    """The chain of the modes, in their order, behind the one that lets system:masters do everything."""
-    return Masters([_MODES[mode](settings, policy) for mode in settings.authorization_mode])
+class Authorization:
+    """The authorizers of one server. `chain` asks them; `graph` is there where nodes are to be authorized."""
+
+    def __init__(self, settings: Settings, policy: Policy) -> None:
+        """Raises OSError and ValueError for files that cannot be used."""
+        self._settings, self._policy = settings, policy
+        self._made: dict[str, Authorizer] = {}
+        self._webhooks: dict[AuthorizerSettings, WebhookAuthorizer] = {}
+        self.graph: NodeGraph | None = None
+        self.chain = Masters(())
+        self.reload()
+
+    def reload(self) -> None:
+        """Reads the configuration file, if there is one, and has its authorizers decide. Raises OSError, ValueError."""
+        path = self._settings.authorization_config
+        if path is None:
+            modes = self._settings.modes
+            self.chain.replace([self._of_mode(mode) for mode in modes], modes)
+            return
+        from gateway.access.authorization_configuration import read_authorizers
+
+        wanted = read_authorizers(path)
+        if self.chain.modes:
+            for each in wanted:
+                if each.mode in ("Node", "RBAC") and each.mode not in self._made:
+                    text = f"authorizer type {each.mode} is not allowed if it was not enabled at initial server startup"
+                    raise ValueError(text)
+        webhooks = {each: self._webhooks.get(each) or webhook(each.webhook) for each in wanted if each.webhook}
+        self._webhooks = webhooks
+        found = [webhooks[each] if each.webhook else self._of_mode(each.mode) for each in wanted]
+        self.chain.replace(found, [each.mode for each in wanted])
+
+    def followed(self) -> list[Followed]:
+        """The files that are read anew when they change."""
+        path = self._settings.authorization_config
+        return [] if path is None else [Followed("--authorization-config", (path,), self.reload)]
+
+    def _of_mode(self, mode: str) -> Authorizer:
+        if mode not in self._made:
+            self._made[mode] = self._makers()[mode]()
+        return self._made[mode]
+
+    def _makers(self) -> dict[str, Callable[[], Authorizer]]:
+        return {
+            "AlwaysAllow": AlwaysAllow,
+            "AlwaysDeny": AlwaysDeny,
+            "RBAC": lambda: RBAC(self._policy),
+            "Node": self._node,
+            "Webhook": lambda: webhook(webhook_settings(self._settings)),
+        }
+
+    def _node(self) -> Authorizer:
+        from gateway.access.nodes.authorizer import NodeAuthorizer
+        from gateway.access.nodes.graph import NodeGraph
+        from gateway.access.rbac import policy
+        from gateway.access.rbac.rules import compile_rules
+
+        roles = json.loads(Path(policy.__file__).with_name("bootstrap_policy.json").read_text(encoding="utf-8"))
+        rules = next(role["rules"] for role in roles["clusterroles"] if role["metadata"]["name"] == _NODE_ROLE)
+        self.graph = NodeGraph()
+        return NodeAuthorizer(self.graph, compile_rules(rules))
+
+
+def webhook_settings(settings: Settings) -> WebhookSettings:
+    """The webhook of the flags."""
+    from gateway.access.authorization_webhook import WebhookSettings
+    from gateway.access.remote import TIMEOUT
+
+    assert settings.authorization_webhook_config_file is not None
+    return WebhookSettings(
+        settings.authorization_webhook_config_file,
+        settings.authorization_webhook_version,
+        TIMEOUT,
+        settings.authorization_webhook_cache_authorized_ttl,
+        settings.authorization_webhook_cache_unauthorized_ttl,
+    )
+
+
+def webhook(settings: WebhookSettings) -> WebhookAuthorizer:
+    """The authorizer that asks a webhook. Raises OSError, ValueError."""
+    from gateway.access.authorization_webhook import WebhookAuthorizer
+    from gateway.access.remote import Remote, read_place
+
+    conditions: Sequence[Program] = ()
+    if settings.conditions:
+        from gateway.access.authorization_conditions import compiled_condition
+
+        conditions = [compiled_condition(text) for text in settings.conditions]
+    return WebhookAuthorizer(Remote(read_place(settings.kubeconfig), settings.timeout), settings, conditions)

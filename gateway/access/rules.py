@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from gateway.access.nodes.identity import node_of
 from gateway.access.rbac.policy import Policy, aggregated
 from gateway.access.rbac.rules import FULL_AUTHORITY, Rule
 from gateway.http.user import User
@@ -36,7 +37,7 @@ def own_rules(modes: Sequence[str], policy: Policy, user: User, namespace: str) 
         elif mode == "RBAC":
             rules, missing = policy.rules_for(user, namespace)
             errors += [aggregated([role.missing() for role in missing])] if missing else []
-        elif mode in _UNKNOWN:
+        elif mode == "Webhook" or (mode == "Node" and node_of(user) is not None):
             found.incomplete = True
             errors.append(_UNKNOWN[mode])
         found.resources += [each.spec for each in rules if each.resources]

@@ -73,6 +73,11 @@ class ServiceAccountTokens:
         self._audiences, self._objects, self._lookup = tuple(audiences), objects, lookup
         self._verified: OrderedDict[bytes, JsonObject] = OrderedDict()
 
+    def replace(self, keys: Sequence[VerificationKey]) -> None:
+        """Verifies with other keys from now on: what others have signed is void."""
+        self._keys = tuple(keys)
+        self._verified.clear()
+
     async def authenticate(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
         """The service account whose token it is. Raises InvalidCredentials."""
         claims = self._claims(token)
@@ -124,7 +129,7 @@ class ServiceAccountTokens:
             try:
                 claims: JsonObject = jwt.decode(token, key.key, algorithms=[key.algorithm], options=times)  # type: ignore[arg-type]  # a dict of the options that it knows
                 return claims
-            except (jwt.InvalidTokenError, ValueError):
+            except (jwt.PyJWTError, ValueError):
                 continue
         raise InvalidCredentials("go-jose/go-jose: error in cryptographic primitive")
 

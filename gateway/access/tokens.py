@@ -2,45 +2,59 @@
 
 from __future__ import annotations
 
-from gateway.access.authentication import Authenticator, TokenAuthenticator, with_authenticated
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from gateway.access.authentication import Authenticated, Authenticator, TokenAuthenticator, with_authenticated
 from gateway.access.bootstrap_tokens import BootstrapTokens
 from gateway.access.client_certificates import certificate_authenticators
+from gateway.access.following import Followed, Following
 from gateway.access.keys import signing_key, verification_keys
 from gateway.access.service_account_tokens import Objects, ServiceAccountTokens, Signer
 from gateway.access.token_file import StaticTokens, read_token_file
 from gateway.config import Settings
 from gateway.http.user import MASTERS_GROUP, User
 
+if TYPE_CHECKING:
+    from gateway.access.issuers.configuration import AuthenticationConfiguration
+    from gateway.access.issuers.tokens import IssuerTokens
+
 ADMIN = with_authenticated(User("kubernetes-admin", (MASTERS_GROUP,), "kubernetes-admin"))
 
 
-def authenticator_of(settings: Settings, objects: Objects) -> Authenticator:
-    """Tokens of the file and the admin's, service accounts', bootstrap tokens, certificates.
+def authenticator_of(settings: Settings, objects: Objects, following: Following) -> Authenticator:
+    """Certificates, tokens of the file and the admin's, service accounts', bootstrap's, other issuers', a webhook's.
 
-    Raises InvalidTokenFile, OSError, ValueError.
+    The files that they go by are read anew when they change. Raises InvalidTokenFile, OSError, ValueError.
     """
     users = read_token_file(settings.token_auth_file) if settings.token_auth_file else {}
     if settings.admin_token:
         users[settings.admin_token] = ADMIN
     audiences = api_audiences(settings)
-    accounts = ServiceAccountTokens(
-        settings.service_account_issuer,
-        verification_keys(settings),
-        audiences,
-        objects,
-        lookup=settings.service_account_lookup,
-    )
+    accounts = _accounts(settings, audiences, objects, following)
     static = StaticTokens(users)
     tokens: list[TokenAuthenticator] = [static, accounts]
     if settings.enable_bootstrap_token_auth:
         tokens.append(BootstrapTokens(objects))
-    return Authenticator(
-        tokens,
-        audiences,
-        certificates=certificate_authenticators(settings),
-        anonymous=settings.anonymous_auth,
-        known=static.headers,
+    issuers = _issuers(settings)
+    if issuers is not None:
+        tokens.append(issuers)
+    if settings.authentication_token_webhook_config_file:
+        tokens.append(_webhook(settings, audiences))
+    certificates, followed = certificate_authenticators(settings)
+    authenticator = Authenticator(
+        tokens, audiences, certificates=certificates, anonymous=settings.anonymous_auth, known=static.headers
     )
+    for each in followed:
+        following.add(each)
+    if settings.authentication_config and issuers is not None:
+        issuers.let_anonymous_in(authenticator)
+        following.add(
+            Followed(
+                "--authentication-config", (settings.authentication_config,), lambda: issuers.reload(authenticator)
+            )
+        )
+    return authenticator
 
 
 def api_audiences(settings: Settings) -> tuple[str, ...]:
@@ -51,3 +65,81 @@ def api_audiences(settings: Settings) -> tuple[str, ...]:
 def signer_of(settings: Settings) -> Signer:
     """What signs service account tokens."""
     return Signer(settings.service_account_issuer[0], signing_key(settings))
+
+
+def _accounts(
+    settings: Settings, audiences: Sequence[str], objects: Objects, following: Following
+) -> ServiceAccountTokens:
+    accounts = ServiceAccountTokens(
+        settings.service_account_issuer,
+        verification_keys(settings),
+        audiences,
+        objects,
+        lookup=settings.service_account_lookup,
+    )
+    if paths := settings.service_account_key_file:
+        following.add(
+            Followed("--service-account-key-file", paths, lambda: accounts.replace(verification_keys(settings)))
+        )
+    return accounts
+
+
+class Issuers:
+    """The tokens of all issuers of a configuration, which may be read anew."""
+
+    def __init__(self, read: Callable[[], AuthenticationConfiguration], anonymous: bool) -> None:
+        """`anonymous` holds where the configuration says nothing of it. Raises OSError, ValueError."""
+        self._read, self._otherwise = read, anonymous
+        self._tokens: list[IssuerTokens] = []
+        self._configuration = self._take()
+
+    async def authenticate(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
+        """The user of a token, None of an issuer that is not configured. Raises InvalidCredentials."""
+        for each in self._tokens:
+            found = await each.authenticate(token, audiences)
+            if found is not None:
+                return found
+        return None
+
+    def let_anonymous_in(self, authenticator: Authenticator) -> None:
+        """Has the authenticator treat requests without credentials as the configuration says."""
+        anonymous = self._configuration.anonymous
+        authenticator.let_anonymous_in(self._otherwise if anonymous is None else anonymous, self._configuration.paths)
+
+    def reload(self, authenticator: Authenticator) -> None:
+        """Reads the configuration anew; an issuer that is as it was keeps what it knows. Raises OSError, ValueError."""
+        self._configuration = self._take()
+        self.let_anonymous_in(authenticator)
+
+    def _take(self) -> AuthenticationConfiguration:
+        from gateway.access.issuers.tokens import IssuerTokens
+
+        wanted = self._read()
+        known = {each.settings: each for each in self._tokens}
+        self._tokens = [known.get(each) or IssuerTokens(each) for each in wanted.issuers]
+        return wanted
+
+
+def _issuers(settings: Settings) -> Issuers | None:
+    path = settings.authentication_config
+    if path is None and not settings.oidc_issuer_url:
+        return None
+    from gateway.access.issuers.configuration import AuthenticationConfiguration, read_authentication
+    from gateway.access.issuers.settings import issuer_of_flags
+
+    if path is not None:
+        file, own = path, settings.service_account_issuer
+        return Issuers(lambda: read_authentication(file, own), settings.anonymous_auth)
+    issuer = issuer_of_flags(settings)
+    assert issuer is not None
+    return Issuers(lambda: AuthenticationConfiguration((issuer,)), settings.anonymous_auth)
+
+
+def _webhook(settings: Settings, audiences: Sequence[str]) -> TokenAuthenticator:
+    from gateway.access.remote import Remote, read_place
+    from gateway.access.token_webhook import WebhookTokens
+
+    assert settings.authentication_token_webhook_config_file is not None
+    remote = Remote(read_place(settings.authentication_token_webhook_config_file))
+    version = settings.authentication_token_webhook_version
+    return WebhookTokens(remote, version, audiences, settings.authentication_token_webhook_cache_ttl)

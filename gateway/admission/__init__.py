@@ -16,6 +16,7 @@ from gateway.admission import (
     default_storage_class,
     default_tolerations,
     namespace_lifecycle,
+    node_restriction,
     node_taint,
     priority,
     runtime_class,
@@ -29,6 +30,7 @@ from gateway.kinds.resource import Resource
 PLUGINS: tuple[Plugin, ...] = (
     namespace_lifecycle.PLUGIN,
     service_account.PLUGIN,
+    node_restriction.PLUGIN,
     node_taint.PLUGIN,
     priority.PLUGIN,
     default_tolerations.PLUGIN,

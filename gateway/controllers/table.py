@@ -51,6 +51,12 @@ CONTROLLERS = {
     "clusterrole-aggregation-controller": Known(
         "role_aggregation:RoleAggregation", "clusterrole-aggregation-controller", "clusterrole-aggregation"
     ),
+    "certificatesigningrequest-approving-controller": Known(
+        "certificate_requests:Approving", "certificate-controller", "csrapproving"
+    ),
+    "certificatesigningrequest-signing-controller": Known(
+        "certificate_requests:Signing", "certificate-controller", "csrsigning"
+    ),
     # a kubelet may be there that has not said so yet: only who knows that there is none asks for this one
     "pod-garbage-collector-controller": Known("absent_nodes:AbsentNodes", "pod-garbage-collector", "podgc", False),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gateway.discovery.documents import aggregated_documents, groups_of, legacy_documents
@@ -11,9 +11,10 @@ from gateway.encodings import pretty_json, protobuf, yaml
 from gateway.endpoints.routing import method_not_allowed, unknown_path
 from gateway.http.exchange import Request, Response
 from gateway.http.negotiation import (
-    MEDIA_TYPES,
-    Clause,
+    STANDARD,
+    Negotiator,
     literally_acceptable,
+    names,
     not_acceptable,
     parse_accept,
     unacceptable,
@@ -39,7 +40,9 @@ class Choice(NamedTuple):
 class Discovery:
     """The documents of what is served; made anew when that changes."""
 
-    def __init__(self, registry: Registry, server_address: str) -> None:
+    def __init__(self, registry: Registry, server_address: str, media: Negotiator = STANDARD) -> None:
+        """`media` is what the documents of group versions are to be had in."""
+        self._media = media
         self._registry, self._address = registry, server_address
         self._builtin = builtin_groups(registry)
         self._stale = False
@@ -69,10 +72,13 @@ class Discovery:
         document = self._legacy.get(path)
         if document is None:
             return self._absent(path)
-        # /apis and /apis/GROUP are answered whatever the method
-        if request.method != "GET" and (path.startswith("/api/") or path == "/api" or path.count("/") == 3):
+        resources = path.startswith("/api/") or path.count("/") == 3  # the documents of group versions
+        strictly = resources or path == "/api"  # /apis and /apis/GROUP are answered whatever the method
+        if strictly and request.method != "GET":
             raise method_not_allowed()
-        choice = _choose(request.headers.get(b"accept", b"").decode("latin-1"), path in self._aggregated)
+        accept = request.headers.get(b"accept", b"").decode("latin-1")
+        request.media = self._media if resources else STANDARD
+        choice = _choose(accept, path in self._aggregated, request.media.types, strictly)
         if choice.aggregated:
             return self._respond_aggregated(request, path, choice)
         choice = choice._replace(pretty=choice.pretty or request.human)
@@ -111,32 +117,32 @@ def _encode(document: bytes, choice: Choice) -> bytes:
         obj = loads(document)
         type_ = type_of(_AGGREGATED_MESSAGE if choice.aggregated else META + obj["kind"])
         return protobuf.answer(obj.get("apiVersion", ""), obj["kind"], protobuf.message(type_, obj))
+    if choice.media_type == "application/cbor":
+        from gateway.encodings import cbor
+
+        return cbor.answer(cbor.content(loads(document), None))
     if choice.media_type == "application/yaml":
         return yaml.to_yaml(document)
     return pretty_json.indent(document) if choice.pretty else document
 
 
-def _choose(accept: str, aggregated: bool) -> Choice:
-    """What the header's best clause that can be honoured asks for; raises StatusError 406.
+def _choose(accept: str, aggregated: bool, types: Sequence[str], literally: bool) -> Choice:
+    """What the header's best clause that can be honoured asks for, of `types`; raises StatusError 406.
 
-    `aggregated` tells whether the aggregated document is to be had at the path.
+    `aggregated` tells whether the aggregated document is to be had at the path, `literally` whether a clause has to
+    name one of the types.
     """
-    if not literally_acceptable(accept, MEDIA_TYPES):
-        raise unacceptable(MEDIA_TYPES)
+    if literally and not literally_acceptable(accept, types):
+        raise unacceptable(types)
     if not accept:
-        return Choice(MEDIA_TYPES[0])
+        return Choice(types[0])
     for clause in parse_accept(accept):
-        for media_type in MEDIA_TYPES:
-            if _names(clause, media_type) and _honoured(clause.params, media_type):
+        for media_type in types:
+            if names(clause, media_type) and _honoured(clause.params, media_type):
                 wanted = {name: clause.params[name] for name in _AGGREGATED if name in clause.params}
                 if not wanted or (aggregated and wanted == _AGGREGATED):
                     return Choice(media_type, bool(wanted), clause.params.get("pretty") == "1")
-    raise not_acceptable(MEDIA_TYPES)
-
-
-def _names(clause: Clause, media_type: str) -> bool:
-    type_, _, subtype = media_type.partition("/")
-    return (clause.type == type_ and clause.subtype in (subtype, "*")) or clause.type == clause.subtype == "*"
+    raise not_acceptable(types)
 
 
 def _honoured(params: Mapping[str, str], media_type: str) -> bool:

@@ -8,7 +8,7 @@ has as base64 is a byte string tagged for later base64. An object is encoded onc
 from __future__ import annotations
 
 from base64 import b64decode, b64encode, urlsafe_b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
 from io import BytesIO
@@ -53,11 +53,11 @@ def answer(made: bytes) -> bytes:
     return SELF_DESCRIBED + made
 
 
-def list_answer(api_version: str, kind: str, metadata: JsonObject, items: Sequence[bytes]) -> list[bytes]:
-    """The parts of a list: `kind` is the list's, `items` are contents."""
+def list_head(api_version: str, kind: str, metadata: JsonObject, count: int) -> bytes:
+    """What stands before the contents of a list's items: `kind` is the list's."""
     members = (("kind", kind), ("apiVersion", api_version), ("metadata", metadata))
     named = b"".join([content(name, None) + content(value, None) for name, value in members])
-    return [SELF_DESCRIBED + b"\xa4" + named + content("items", None) + _array(len(items)), *items]
+    return SELF_DESCRIBED + b"\xa4" + named + content("items", None) + _array(count)
 
 
 def watch_event(event_type: str, made: bytes) -> bytes:
@@ -135,11 +135,13 @@ def decode(data: bytes) -> Any:
             semantic_decoders=_TAGS,
         )
         value = _json(decoder.decode())
-        if source.tell() != len(data):
-            raise CborError(f"cbor: {len(data) - source.tell()} bytes of extraneous data starting at {source.tell()}")
+        if (end := source.tell()) != len(data):
+            raise CborError(f"cbor: {len(data) - end} bytes of extraneous data starting at index {end}")
         return value
     except CborError:
         raise
+    except cbor2.CBORDecodeEOF:
+        raise CborError("unexpected EOF" if data else "EOF") from None
     except (ValueError, TypeError, EOFError, OverflowError, RecursionError, cbor2.CBORError) as problem:
         raise CborError(f"cbor: {problem}") from None
 

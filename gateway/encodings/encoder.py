@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from gateway.encodings.list_meta import ListMeta
 from gateway.jsontypes import JsonObject
@@ -77,3 +77,11 @@ class Encoder(Protocol):
 
     def opening(self, chunk: bytes) -> bytes:
         """The first events of a stream, where something is only told with the first."""
+
+
+@runtime_checkable
+class Converting(Protocol):
+    """An encoder whose work on a big object is better done in a thread."""
+
+    def fresh(self, entry: Entry) -> bytes:
+        """An object of the cache as GET answers it, without a look at what is remembered."""

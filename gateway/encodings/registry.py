@@ -10,7 +10,7 @@ from gateway.encodings.encoder import Encoder, Shape
 from gateway.encodings.format import Format
 from gateway.encodings.json import JsonEncoder
 from gateway.encodings.rendered import RenderedEncoder
-from gateway.http.negotiation import PROTOBUF, TABLE, YAML, Representation, Transform
+from gateway.http.negotiation import CBOR, PROTOBUF, TABLE, YAML, Representation, Transform
 
 _INDENTED_STEP = 256 * 1024
 _YAML_STEP = 4 * 1024
@@ -24,6 +24,10 @@ def encoder_for(representation: Representation, shape: Shape) -> Encoder:
         from gateway.encodings.protobuf_encoder import ProtobufEncoder
 
         return ProtobufEncoder(shape)
+    if representation.media is CBOR:
+        from gateway.encodings.cbor_encoder import CborEncoder
+
+        return CborEncoder(shape)
     format_ = _format(representation)
     if format_ is None:
         return JsonEncoder(shape)
@@ -42,6 +46,10 @@ def _transforming(representation: Representation, transform: Transform, shape: S
 
         if representation.media is PROTOBUF:
             return PartialProtobufEncoder(shape, transform.version)
+        if representation.media is CBOR:
+            from gateway.encodings.cbor_encoder import PartialCborEncoder
+
+            return PartialCborEncoder(shape, transform.version)
         made = PartialEncoder(shape, transform.version)
     format_ = _format(representation)
     if format_ is None:
@@ -71,5 +79,9 @@ def encode_plain(representation: Representation, value: bytes) -> bytes:
         from gateway.encodings.protobuf_encoder import status_message
 
         return status_message(value)
+    if representation.media is CBOR:
+        from gateway.encodings.cbor_encoder import plain
+
+        return plain(value)
     format_ = _format(representation)
     return value if format_ is None else format_.whole(value)

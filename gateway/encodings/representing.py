@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gateway.encodings.apart import Apart
-from gateway.encodings.encoder import Encoder
+from gateway.encodings.encoder import Converting, Encoder
 from gateway.encodings.registry import encode_plain
 from gateway.encodings.rendered import RenderedEncoder
 from gateway.encodings.whole import WholeEncoder
@@ -27,11 +27,8 @@ async def represented_entry(encoder: Encoder, entry: Entry, apart: Apart) -> byt
     """An object of the cache, as GET answers it."""
     if entry.size > _OFFLOAD_ENTRY and isinstance(encoder, RenderedEncoder | WholeEncoder) and encoder.apart:
         return await apart.yaml(encoder.json_entry(entry))
-    if entry.size > _OFFLOAD and not encoder.streamable:
-        from gateway.encodings.protobuf_encoder import ProtobufEncoder  # protobuf alone needs it
-
-        if isinstance(encoder, ProtobufEncoder):
-            return await beside(lambda: encoder.fresh(entry))
+    if entry.size > _OFFLOAD and isinstance(encoder, Converting):
+        return await beside(lambda: encoder.fresh(entry))
     if entry.size > _OFFLOAD:
         await next_turn()
     return encoder.entry(entry)

@@ -6,11 +6,14 @@ import asyncio
 from dataclasses import dataclass, field
 
 from gateway.access.authentication import Authenticator
-from gateway.access.authorization import Authorizer
+from gateway.access.authorization import Masters
+from gateway.access.following import Following
 from gateway.access.rbac.policy import Policy
 from gateway.admission.lookup import Lookup
 from gateway.config import Settings
 from gateway.encodings.renderings import Renderings
+from gateway.http.negotiation import STANDARD, Negotiator
+from storage.catching_up import Pasts
 from storage.checking import Checker
 from storage.etcd import EtcdClient
 from storage.feed import Feed
@@ -19,16 +22,21 @@ from storage.store import EtcdStore
 
 @dataclass(slots=True)
 class Services:
-    """Shared by all endpoints. `stopping` is set when the process begins to shut down: watches await it and end."""
+    """Shared by all endpoints. `following` reads files anew that change. `stopping` is set when the process begins to
+    shut down: watches await it and end.
+    """
 
     settings: Settings
     authenticator: Authenticator
-    authorizer: Authorizer
+    authorizer: Masters
     policy: Policy
     client: EtcdClient
     feed: Feed
     store: EtcdStore
     lookup: Lookup
     checker: Checker
+    pasts: Pasts
+    following: Following = field(default_factory=Following)
+    media: Negotiator = STANDARD
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     renderings: Renderings = field(default_factory=Renderings)

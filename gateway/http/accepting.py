@@ -61,6 +61,10 @@ class Acceptor:
         self._reported = -BETWEEN_REPORTS
         self._closed = False
 
+    def use(self, context: ssl.SSLContext) -> None:
+        """Has connections that are accepted from now on make their handshakes by another context."""
+        self._context = context
+
     def start(self) -> None:
         """Begins to accept."""
         self._listener.setblocking(False)

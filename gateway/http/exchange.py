@@ -9,7 +9,7 @@ from typing import Any
 
 from gateway.http.deadline import MAXIMUM, timed_out
 from gateway.http.escapes import unescaped, valid_escapes
-from gateway.http.negotiation import JSON, Representation
+from gateway.http.negotiation import JSON, STANDARD, Negotiator, Representation
 from gateway.http.request_info import RequestInfo
 from gateway.http.status import StatusError, request_too_large
 from gateway.http.user import User
@@ -32,7 +32,8 @@ class ClientDisconnected(Exception):
 class Request:
     """One HTTP request. `headers` holds the first value of each header, names in lower case.
 
-    `representation` is what the Accept header was negotiated to; `warnings` become Warning headers of the answer.
+    `representation` is what the Accept header was negotiated to, of what `media` has; `warnings`
+    become Warning headers of the answer.
     """
 
     __slots__ = (
@@ -41,6 +42,7 @@ class Request:
         "headers",
         "human",
         "info",
+        "media",
         "method",
         "path",
         "query_string",
@@ -60,6 +62,7 @@ class Request:
     ) -> None:
         self.method, self.path, self.query_string = method, path, query_string
         self.headers, self.receive = headers, receive
+        self.media: Negotiator = STANDARD
         self.info: RequestInfo
         self.user: User
         self.representation: Representation = JSON

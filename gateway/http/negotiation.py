@@ -6,15 +6,12 @@ Two rules apply one after the other, as in kube-apiserver: some clause must name
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from gateway.http.status import StatusError, unsupported_media_type
 
-# what bodies are read in and error messages advertise
-MEDIA_TYPES = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
-STREAM_TYPES = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
 META_GROUP = "meta.k8s.io"
 _META_VERSIONS = ("v1", "v1beta1")
 TABLE, PARTIAL, PARTIAL_LIST = "Table", "PartialObjectMetadata", "PartialObjectMetadataList"
@@ -36,6 +33,7 @@ class MediaType:
 
     name: str
     stream: bytes | None = None
+    advertised: str = ""  # what error messages call that
 
 
 class Transform(NamedTuple):
@@ -70,66 +68,124 @@ class Clause:
     params: dict[str, str] = field(default_factory=dict)
 
 
+_TYPE = "application"  # of all that is served
+_JSON = MediaType("application/json", b"application/json", "application/json;stream=watch")
 YAML = MediaType("application/yaml")
-PROTOBUF = MediaType("application/vnd.kubernetes.protobuf", b"application/vnd.kubernetes.protobuf;stream=watch")
-SERVED = (MediaType("application/json", b"application/json"), YAML, PROTOBUF)  # an unspecific client gets the first
-_SERVED_TYPE = "application"
-_SERVED_SUBTYPES = tuple((media, media.name.removeprefix(f"{_SERVED_TYPE}/")) for media in SERVED)
+_PROTOBUF_STREAM = "application/vnd.kubernetes.protobuf;stream=watch"
+PROTOBUF = MediaType("application/vnd.kubernetes.protobuf", _PROTOBUF_STREAM.encode(), _PROTOBUF_STREAM)
+CBOR = MediaType("application/cbor", b"application/cbor-seq", "application/cbor-seq")
 
-JSON = Representation(SERVED[0], b"application/json")
+JSON = Representation(_JSON, b"application/json")
 _PRETTY_JSON = replace(JSON, pretty=True)
-
-_memo: dict[tuple[bytes, str], Representation] = {(b"", ""): JSON, (b"application/json", ""): JSON, (b"*/*", ""): JSON}
-
-
-def negotiate(accept: bytes, verb: str) -> Representation:
-    """The representation for an Accept header's value (b"" when there is none); raises StatusError 406.
-
-    `verb` tells watches (streams) and lists, whose messages differ, from the rest. Answers to short headers are
-    remembered.
-    """
-    kind = verb if verb in _COLLECTION_VERBS else ""
-    found = _memo.get((accept, kind))
-    if found is None:
-        found = _negotiate(accept.decode("latin-1"), kind)
-        if len(accept) <= MEMORABLE:
-            if len(_memo) >= _MEMO_LIMIT:
-                _memo.clear()
-            _memo[accept, kind] = found
-    return found
-
-
 _COLLECTION_VERBS = frozenset({"list", "watch"})
+_FAILURE = "failure"  # stands for a verb where failures are remembered
 
 
-def _negotiate(accept: str, kind: str) -> Representation:
-    if not literally_acceptable(accept, MEDIA_TYPES):
-        produced = MEDIA_TYPES + STREAM_TYPES if kind else MEDIA_TYPES
-        raise unacceptable(produced)
-    stream = kind == "watch"
-    for media, params in matches(accept):
-        if _honours(media, params, stream):
-            content_type = media.stream if stream else media.name.encode()
-            if content_type is None:
-                break
-            pretty = params.get("pretty") == "1" and not stream
-            transform = _transform(params)
-            if media is JSON.media and not pretty and transform is None:
-                return JSON
-            return Representation(media, content_type, pretty, transform)
-    raise not_acceptable(STREAM_TYPES if stream else MEDIA_TYPES)
+class Negotiator:
+    """What a server negotiates about: `served` media types, of which an unspecific client gets the first.
+
+    `types` are their names, in which bodies are read too, `streams` those that watches come in. Of custom kinds there
+    are no messages in protobuf, though their metadata is to be had in it, and the first of the two rules is not asked.
+    """
+
+    def __init__(self, served: Sequence[MediaType], custom: bool = False) -> None:
+        self.served, self._custom = served, custom
+        self.of_custom = self if custom else Negotiator(served, custom=True)
+        self.types = tuple(media.name for media in served)
+        self._subtypes = tuple((media, media.name.removeprefix(f"{_TYPE}/")) for media in served)
+        self.streams = tuple(media.advertised for media in served if media.advertised)
+        self._memo: dict[tuple[bytes, str], Representation] = {}
+
+    def negotiate(self, accept: bytes, verb: str) -> Representation:
+        """The representation for an Accept header's value (b"" when there is none); raises StatusError 406.
+
+        `verb` tells watches (streams) and lists, whose messages differ, from the rest. Answers to short headers are
+        remembered.
+        """
+        kind = verb if verb in _COLLECTION_VERBS else ""
+        found = self._memo.get((accept, kind))
+        if found is None:
+            found = self._negotiate(accept.decode("latin-1"), kind)
+            self._remember(accept, kind, found)
+        return found
+
+    def _remember(self, accept: bytes, kind: str, found: Representation) -> None:
+        if len(accept) <= MEMORABLE:
+            if len(self._memo) >= _MEMO_LIMIT:
+                self._memo.clear()
+            self._memo[accept, kind] = found
+
+    def _negotiate(self, accept: str, kind: str) -> Representation:
+        produced = self.types + self.streams if kind else self.types
+        if not self._custom and not literally_acceptable(accept, produced):
+            raise unacceptable(produced)
+        stream = kind == "watch"
+        for media, params in self._matches(accept):
+            if _honours(media, params, stream) and not (self._custom and media is PROTOBUF and "as" not in params):
+                content_type = media.stream if stream else media.name.encode()
+                if content_type is None:
+                    break
+                pretty = params.get("pretty") == "1" and not stream
+                transform = _transform(params)
+                if media is JSON.media and not pretty and transform is None:
+                    return JSON
+                return Representation(media, content_type, pretty, transform)
+        raise not_acceptable(self.streams if stream else self.types)
+
+    @property
+    def has_cbor(self) -> bool:
+        """Whether CBOR is served."""
+        return CBOR in self.served
+
+    def for_status(self, accept: bytes) -> Representation:
+        """How to answer a failure: what is asked for as another kind gets a Status all the same, in indented JSON where
+        the header admits nothing but other kinds.
+        """
+        known = self._memo.get((accept, _FAILURE))
+        if known is None:
+            known = self._for_status(accept.decode("latin-1"))
+            self._remember(accept, _FAILURE, known)
+        return known
+
+    def _for_status(self, accept: str) -> Representation:
+        for media, params in self._matches(accept):
+            if _TRANSFORMING.isdisjoint(params) and not params.get("sv") and _honours(media, params, False):
+                found = JSON if media is JSON.media else Representation(media, media.name.encode())
+                return found.prettied() if params.get("pretty") == "1" else found
+        return _PRETTY_JSON
+
+    def _matches(self, accept: str) -> Iterable[tuple[MediaType, Mapping[str, str]]]:
+        """Media types and parameters that the header admits, the preferred first; all of them for an empty one."""
+        if not accept:
+            yield from ((media, {}) for media in self.served)
+        for clause in parse_accept(accept):
+            if clause.type not in ("*", _TYPE):
+                continue
+            for media, subtype in self._subtypes:
+                if clause.subtype in (subtype, "*") and (clause.type == _TYPE or clause.subtype == "*"):
+                    yield media, clause.params
+
+    def body_type(self, content_type: bytes) -> str:
+        """The media type of a request's body, "application/json" when it has none; raises StatusError 415."""
+        if content_type in (b"", b"application/json"):
+            return self.types[0]
+        if len(content_type) > _LONGEST_TYPE:
+            raise unsupported_body(self.types)
+        media, _, parameters = content_type.decode("latin-1").partition(";")
+        media_type = media.strip().lower()
+        if media_type not in self.types or not _well_formed(parameters):
+            raise unsupported_body(self.types)
+        return media_type
 
 
-def matches(accept: str) -> Iterable[tuple[MediaType, Mapping[str, str]]]:
-    """Media types with their parameters that the header admits, the preferred first; all of them for an empty one."""
-    if not accept:
-        yield from ((media, {}) for media in SERVED)
-    for clause in parse_accept(accept):
-        if clause.type not in ("*", _SERVED_TYPE):
-            continue
-        for media, subtype in _SERVED_SUBTYPES:
-            if clause.subtype in (subtype, "*") and (clause.type == _SERVED_TYPE or clause.subtype == "*"):
-                yield media, clause.params
+STANDARD = Negotiator((_JSON, YAML, PROTOBUF))
+WITH_CBOR = Negotiator((*STANDARD.served, CBOR))  # behind the feature gate CBORServingAndStorage
+
+
+def names(clause: Clause, media_type: str) -> bool:
+    """Whether a clause admits a media type, its parameters aside."""
+    type_, _, subtype = media_type.partition("/")
+    return (clause.type == type_ and clause.subtype in (subtype, "*")) or clause.type == clause.subtype == "*"
 
 
 def _honours(media: MediaType, params: Mapping[str, str], stream: bool) -> bool:
@@ -145,11 +201,11 @@ _TRANSFORMING = frozenset({"as", "g", "v"})
 
 
 def _transforms(media: MediaType, params: Mapping[str, str]) -> bool:
-    """Whether the other form that is asked for is to be had in a media type: tables are not in protobuf."""
+    """Whether the other form that is asked for is to be had in a media type: tables are not in binary ones."""
     if params.get("g") != META_GROUP or params.get("v") not in _META_VERSIONS:
         return False
     kind = params.get("as")
-    return kind in (PARTIAL, PARTIAL_LIST) or (kind == TABLE and media is not PROTOBUF)
+    return kind in (PARTIAL, PARTIAL_LIST) or (kind == TABLE and media not in (PROTOBUF, CBOR))
 
 
 def _transform(params: Mapping[str, str]) -> Transform | None:
@@ -249,22 +305,6 @@ def not_acceptable(accepted: Iterable[str]) -> StatusError:
     """406 when no clause's parameters can be honoured."""
     message = f"only the following media types are accepted: {', '.join(accepted)}"
     return StatusError(406, "NotAcceptable", message)
-
-
-def body_media_type(content_type: bytes) -> str:
-    """The media type of a request's body, "application/json" when it has none; raises StatusError 415.
-
-    It is one of MEDIA_TYPES.
-    """
-    if content_type in (b"", b"application/json"):
-        return MEDIA_TYPES[0]
-    if len(content_type) > _LONGEST_TYPE:
-        raise unsupported_body(MEDIA_TYPES)
-    media, _, parameters = content_type.decode("latin-1").partition(";")
-    media_type = media.strip().lower()
-    if media_type not in MEDIA_TYPES or not _well_formed(parameters):
-        raise unsupported_body(MEDIA_TYPES)
-    return media_type
 
 
 def _well_formed(parameters: str) -> bool:

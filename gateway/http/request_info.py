@@ -13,6 +13,7 @@ from dataclasses import dataclass
 Query = Mapping[str, Sequence[str]]
 
 _METHOD_VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_OF_MANY = frozenset({"list", "watch", "deletecollection"})
 _PATH_VERBS = frozenset({"proxy", "watch"})
 _NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 _FALSE = frozenset({"false", "0"})
@@ -29,7 +30,8 @@ class RequestInfo:
     """Who is asked to do what: `verb` as authorization has it; resource fields are empty on other requests.
 
     `parts` are the path's segments from the resource on: resource, name, subresource and whatever follows it.
-    `verb_in_path` tells the deprecated forms /watch/… and /proxy/….
+    `verb_in_path` tells the deprecated forms /watch/… and /proxy/…. The selectors are those of the query, as they came,
+    of a request for many objects.
     """
 
     verb: str
@@ -44,6 +46,8 @@ class RequestInfo:
     name: str = ""
     parts: Sequence[str] = ()
     verb_in_path: bool = False
+    field_selector: str = ""
+    label_selector: str = ""
 
 
 def request_info(method: str, path: str, query: Query) -> RequestInfo:
@@ -80,9 +84,18 @@ def request_info(method: str, path: str, query: Query) -> RequestInfo:
             name = selected_name(query)
         if verb == "delete" and not name:
             verb = "deletecollection"
-    return RequestInfo(
+    info = RequestInfo(
         verb, path, True, prefix, group, version, parts[0], subresource, namespace, name, parts, verb_in_path
     )
+    if query and verb in _OF_MANY:
+        info.field_selector = _first(query, "fieldSelector")
+        info.label_selector = _first(query, "labelSelector")
+    return info
+
+
+def _first(query: Query, name: str) -> str:
+    values = query.get(name)
+    return values[0] if values else ""
 
 
 def watch_parameter(query: Query) -> bool:

@@ -87,6 +87,11 @@ class Resource:
         return own.openapi is not None and own.gvk == self.gvk
 
     @property
+    def defined(self) -> bool:
+        """Whether a definition made the kind of the objects at its path, be it a subresource of theirs."""
+        return self.model_version.openapi is not None
+
+    @property
     def type_name(self) -> str:
         """That schema's name in the catalog ("io.k8s.api.core.v1.Pod"). Raises KeyError for a custom kind."""
         return type_name_for(*self.gvk)

@@ -15,11 +15,13 @@ from dataclasses import replace
 
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.status import bad_request, expired
+from gateway.reading.interests import interest_of
 from gateway.reading.list_options import EXACT, NOT_OLDER_THAN, ListOptions, parse_resource_version
 from gateway.reading.too_large import too_large
 from storage import continuation
 from storage.errors import Compacted, FutureRevision
 from storage.reads import Page, Reads, TooLargeRevision
+from storage.waking import By, Interest
 
 _TOO_OLD = "The resourceVersion for the provided list is too old."
 _TOKEN_TOO_OLD = (
@@ -37,12 +39,14 @@ async def read_page(reads: Reads, endpoint: Endpoint, prefix: bytes, options: Li
             return await _continued(reads, endpoint, prefix, options)
         if options.name and (prefix != endpoint.cache.spec.prefix or not endpoint.resource.namespaced):
             return await _one(reads, endpoint, prefix + options.name.encode(), options)
-        return await _first(reads, endpoint, prefix, options)
+        return await _first(reads, endpoint, prefix, options, interest_of(endpoint, prefix, options))
     except TooLargeRevision as error:
         raise too_large(error) from None
 
 
-async def _first(reads: Reads, endpoint: Endpoint, prefix: bytes, options: ListOptions) -> Page:
+async def _first(
+    reads: Reads, endpoint: Endpoint, prefix: bytes, options: ListOptions, interest: Interest | None
+) -> Page:
     revision = _revision(options.resource_version)
     limit, match = max(options.limit, 0), options.match
     exactly = options.resource_version_match == EXACT or (limit and options.resource_version_match != NOT_OLDER_THAN)
@@ -59,13 +63,14 @@ async def _first(reads: Reads, endpoint: Endpoint, prefix: bytes, options: ListO
         cached, limit = True, 0
     else:
         cached = await reads.fresh()
-    page = reads.page if cached else reads.page_direct
-    return await page(endpoint.cache, prefix, prefix, limit, match)
+    if not cached:
+        return await reads.page_direct(endpoint.cache, prefix, prefix, limit, match)
+    return await reads.page(endpoint.cache, prefix, prefix, limit, match, interest)
 
 
 async def _one(reads: Reads, endpoint: Endpoint, key: bytes, options: ListOptions) -> Page:
     """A collection narrowed to one name: a limit means nothing to it, not even that the version is meant exactly."""
-    return await _first(reads, endpoint, key, replace(options, limit=0))
+    return await _first(reads, endpoint, key, replace(options, limit=0), Interest(By.KEY, "", key))
 
 
 async def _continued(reads: Reads, endpoint: Endpoint, prefix: bytes, options: ListOptions) -> Page:

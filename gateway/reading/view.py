@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from storage.cache import ResourceCache
 from storage.entry import Change, ChangeType, Entry
+from storage.history import History
 from storage.reads import Match
 from storage.waking import Interest
 
@@ -50,18 +51,20 @@ class View:
         self._convert, self.interest = convert, interest
         self._resource, self.prefix, self._match, self._encode = resource, prefix, match, encode
         self._attributes_of = resource.spec.attributes_of
-        self._memo: dict[tuple[int, int], tuple[bytes, int]] = {}
+        self._memo: dict[tuple[int, int, int], tuple[bytes, int]] = {}
         self._remembered = 0  # bytes
 
-    def chunk(self, position: int) -> tuple[bytes, int]:
+    def chunk(self, position: int, history: History | None = None) -> tuple[bytes, int]:
         """The next events from a position of the history on, as sent, and the position after them. Raises Overrun.
+
+        The history is that of the cache if no other is given.
 
         Those who are behind go by the same steps, so that they share what is made for the first of them. All changes
         of one revision come together: a client that resumes names the last revision it has seen.
         """
-        history = self._resource.history
-        end = self._step(position)
-        span = (position, end)
+        history = history or self._resource.history
+        end = self._step(position, history)
+        span = (history.number, position, end)
         found = self._memo.get(span)
         if found is None:
             changes = _some(history.between(position, end))
@@ -69,15 +72,15 @@ class View:
             self._remember(span, *found)
         return found
 
-    def _step(self, position: int) -> int:
-        history = self._resource.history
+    def _step(self, position: int, history: History) -> int:
         return history.whole(min(history.end, position - position % PART + PART))
 
-    def next(self, position: int) -> list[Entry]:
+    def next(self, position: int, history: History | None = None) -> list[Entry]:
         """The versions of objects that the next events from a position on are made of. Raises Overrun."""
-        return versions_in(self._resource.history.between(position, self._step(position)))
+        history = history or self._resource.history
+        return versions_in(history.between(position, self._step(position, history)))
 
-    def _remember(self, span: tuple[int, int], chunk: bytes, reached: int) -> None:
+    def _remember(self, span: tuple[int, int, int], chunk: bytes, reached: int) -> None:
         self._remembered += len(chunk)
         if len(self._memo) >= MEMO or self._remembered > MEMO_BYTES:
             self._memo.clear()

@@ -90,7 +90,9 @@ class WatchStream:
     async def _chunks(self, revision: int) -> AsyncIterator[bytes]:
         cache, page = self.endpoint.cache, self.page
         if page is None and (self.initial or not revision):
-            page = Page(cache.slice(*cache.bounds(self.view.prefix)), self.endpoint.store.cache.reached)
+            concerned = cache.of_interest(self.view.prefix, self.view.interest)
+            entries = cache.slice(*cache.bounds(self.view.prefix)) if concerned is None else concerned
+            page = Page(entries, self.endpoint.store.cache.reached)
             self.position = cache.history.end
         if page is not None:
             revision = page.revision
@@ -129,7 +131,11 @@ class WatchStream:
     async def _follow(self) -> AsyncIterator[bytes]:
         endpoint, view = self.endpoint, self.view
         stopping, history = endpoint.services.stopping, endpoint.cache.history
+        behind = True
         while not stopping.is_set() and not endpoint.retired:
+            if behind:
+                self.position = await endpoint.cache.concerning.next(view.interest, self.position)
+                behind = self.position < history.end
             if self.position < history.end:
                 if endpoint.versions.converts:
                     await endpoint.versions.all(view.next(self.position))

@@ -191,9 +191,14 @@ def _compares(value: str | None, operator: str, bound: int) -> bool:
 
 
 @memo(4 << 20, share=100)  # a requirement takes much more than its text
+def parse_requirements(text: str) -> list[Requirement]:
+    """The requirements of a selector, all of which have to hold. Raises SelectorError."""
+    return _Parser(text).parse()
+
+
 def parse(text: str) -> Matcher | None:
     """A predicate on labels, None when the selector selects everything. Raises SelectorError."""
-    requirements = _Parser(text).parse()
+    requirements = parse_requirements(text)
     if len(requirements) > _FEW:
         return _many(requirements)
     matchers = [_matcher(requirement) for requirement in requirements]

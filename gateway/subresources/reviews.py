@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 from gateway.access.authentication import INVALID_TOKEN, InvalidCredentials, bearer_token
 from gateway.access.authorization import Decision
 from gateway.access.rules import own_rules
+from gateway.access.selection import field_text, label_text
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.http.exchange import Request, Response
@@ -91,7 +94,7 @@ async def self_subject_rules_review(endpoint: Endpoint, request: Request) -> Res
 
 def _rules(endpoint: Endpoint, user: User, namespace: str) -> JsonObject:
     services = endpoint.services
-    status = own_rules(services.settings.authorization_mode, services.policy, user, namespace)
+    status = own_rules(services.authorizer.modes, services.policy, user, namespace)
     shown: JsonObject = {
         "resourceRules": [_fields(each, _RESOURCE_RULE) for each in status.resources],
         "nonResourceRules": [_fields(each, _PATH_RULE) for each in status.paths],
@@ -151,8 +154,19 @@ def _request(spec: JsonObject) -> RequestInfo:
     names = ("group", "resource", "subresource", "namespace", "name")
     version = asked.get("version") or "*"
     return RequestInfo(
-        asked.get("verb", ""), "", True, version=version, **{name: asked.get(name, "") for name in names}
+        asked.get("verb", ""),
+        "",
+        True,
+        version=version,
+        **{name: asked.get(name, "") for name in names},
+        field_selector=_selector(asked.get("fieldSelector"), field_text),
+        label_selector=_selector(asked.get("labelSelector"), label_text),
     )
+
+
+def _selector(given: JsonObject | None, text: Callable[[Iterable[JsonObject]], str]) -> str:
+    given = given or {}
+    return text(given["requirements"]) if given.get("requirements") else str(given.get("rawSelector") or "")
 
 
 def _user_info(user: User) -> JsonObject:

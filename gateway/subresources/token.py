@@ -19,7 +19,7 @@ from gateway.validation.field import FieldError, go_quote, invalid
 from gateway.writing.body import read_object
 from gateway.writing.options import write_options
 from gateway.writing.tracking import track_fields
-from gateway.writing.write import begin, validate
+from gateway.writing.write import begin, mutate, validate
 
 GROUP = "authentication.k8s.io"
 MIN_SECONDS, MAX_SECONDS = 600, 1 << 32
@@ -34,6 +34,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     write = begin(endpoint, request, options)
     attributes, resource, lookup = write.attributes, endpoint.resource, endpoint.services.lookup
     asked = await read_object(request, endpoint, options.validation)
+    await mutate(write, Operation.CREATE, asked, None)
     _check_place(asked["metadata"], attributes)
     account = await lookup.get("serviceaccounts", attributes.namespace, attributes.name)
     if account is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request, Response
 from gateway.writing.answering import respond
-from gateway.writing.patching import APPLY, maker_of, read_patch
+from gateway.writing.patching import APPLIES, maker_of, read_patch
 from gateway.writing.updating import update_object
 from gateway.writing.write import begin
 
@@ -14,5 +14,5 @@ async def patch(endpoint: Endpoint, request: Request) -> Response:
     """Changes an object as the body says; an apply may create it. Raises StatusError 400, 404, 409, 413, 415, 422."""
     media_type, body, options = await read_patch(request, endpoint.resource)
     write = begin(endpoint, request, options)
-    may_create = media_type == APPLY and not endpoint.resource.subresource
+    may_create = media_type in APPLIES and not endpoint.resource.subresource
     return await respond(write, await update_object(write, maker_of(write, media_type, body), allow_create=may_create))

@@ -10,7 +10,6 @@ from typing import Any
 
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request
-from gateway.http.negotiation import body_media_type
 from gateway.http.status import bad_request
 from gateway.jsontypes import JsonObject
 from gateway.kinds.resource import Resource
@@ -20,6 +19,7 @@ from gateway.schema.types import Type
 from gateway.writing.offload import YAML, offloaded
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
+CBOR = "application/cbor"
 SCHEME = 'in scheme "pkg/runtime/scheme.go:111"'
 _SUMMARY_LENGTH = 30
 _GROUP_PACKAGES = {
@@ -37,7 +37,7 @@ async def read_object(request: Request, endpoint: Endpoint, validation: str) -> 
     `validation` is the fieldValidation directive; with "Warn" the request gets warnings. Raises StatusError 400, 413
     and 415.
     """
-    media_type = body_media_type(request.headers.get(b"content-type", b""))
+    media_type = request.media.body_type(request.headers.get(b"content-type", b""))
     data = await request.body()
     resource = endpoint.resource
     kind = resource.kind
@@ -65,6 +65,8 @@ class _Reader:
         else:
             value = parse_document(data, media_type, kind, strict, strictly=validation != "Ignore")
         version, named = type_meta(value, data, api_version, kind)
+        if media_type == CBOR and self.resource.custom and not (value or {}).get("kind"):
+            raise _unrecognized(kind, "Object 'Kind' is missing", data)
         if version != api_version or (named != kind and not self.resource.custom):
             raise _other_kind(value, version, named, api_version, kind)
         report = DecodeReport()
@@ -96,6 +98,8 @@ def complete(obj: JsonObject, sent: Any, resource: Resource, kind: str = "") -> 
 def parse_document(data: bytes, media_type: str, kind: str, strict: list[str], *, strictly: bool) -> Any:
     """The JSON value of a body; duplicate keys of YAML are added to `strict`. Raises StatusError 400."""
     try:
+        if media_type == CBOR:
+            return parse_cbor(data, kind)  # raises StatusError
         if media_type == "application/yaml":
             from gateway.writing.yaml_body import YamlError, parse_yaml
 
@@ -111,6 +115,16 @@ def parse_document(data: bytes, media_type: str, kind: str, strict: list[str], *
     except DecodeError as error:
         text = f"couldn't get version/kind; json parse error: {error}"
         raise _unrecognized(kind, text, data) from None
+
+
+def parse_cbor(data: bytes, kind: str) -> Any:
+    """The JSON value of a body in CBOR, in which no key may come twice. Raises StatusError 400."""
+    from gateway.encodings.cbor import CborError, decode
+
+    try:
+        return decode(data)
+    except CborError as error:
+        raise _unrecognized(kind, f"unable to determine group/version/kind: {error}", data) from None
 
 
 def parse_protobuf(data: bytes, type_: Type, api_version: str, kind: str) -> JsonObject:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from gateway.http.exchange import Request
-from gateway.http.negotiation import body_media_type
 from gateway.http.status import bad_request
 from gateway.jsontypes import JsonObject
 from gateway.schema.catalog import type_of
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
 from gateway.schema.problems import json_kind
-from gateway.writing.body import META_STRUCT, PROTOBUF, SCHEME, parse_protobuf
+from gateway.writing.body import CBOR, META_STRUCT, PROTOBUF, SCHEME, parse_cbor, parse_protobuf
 from gateway.writing.offload import YAML, offloaded
 from gateway.writing.options import DeleteOptions, delete_options_of_query, validated_delete_options
 
@@ -21,7 +20,7 @@ async def read_delete_options(request: Request) -> DeleteOptions:
     data = await request.body()
     if not data:
         return delete_options_of_query(request.query) if request.query_string else DeleteOptions()
-    media_type = body_media_type(request.headers.get(b"content-type", b""))
+    media_type = request.media.body_type(request.headers.get(b"content-type", b""))
     size = len(data) * YAML if media_type == "application/yaml" else len(data)
     return validated_delete_options(await offloaded(size, lambda: _decoded(data, media_type)))
 
@@ -29,6 +28,8 @@ async def read_delete_options(request: Request) -> DeleteOptions:
 def _decoded(data: bytes, media_type: str) -> JsonObject:
     if media_type == PROTOBUF:
         value = parse_protobuf(data, type_of(_TYPE), "v1", "DeleteOptions")
+    elif media_type == CBOR:
+        value = parse_cbor(data, "DeleteOptions")
     elif media_type == "application/yaml":
         from gateway.writing.yaml_body import YamlError, parse_yaml
 

@@ -26,24 +26,34 @@ JSON_PATCH = b"application/json-patch+json"
 MERGE_PATCH = b"application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = b"application/strategic-merge-patch+json"
 APPLY = b"application/apply-patch+yaml"
+APPLY_CBOR = b"application/apply-patch+cbor"  # where bodies may be CBOR
+APPLIES = (APPLY, APPLY_CBOR)
 
-_CUSTOM = (JSON_PATCH, MERGE_PATCH, APPLY)
+_CUSTOM = (JSON_PATCH, MERGE_PATCH)
 
 Read = Callable[[Type, Any, DecodeReport], JsonObject]
 Fail = Callable[[str, bool], status.StatusError]  # (message, whether it is about unknown or duplicate fields)
 
 
-async def read_patch(request: Request, resource: Resource) -> tuple[bytes, bytes, WriteOptions]:
-    """The media type, the body and the options of a patch; raises StatusError 413, 415, 422."""
+def patch_type(request: Request, resource: Resource) -> bytes:
+    """The media type of a patch; raises StatusError 415."""
     media_type = request.headers.get(b"content-type", b"").partition(b";")[0]
-    if resource.custom and media_type not in _CUSTOM:
-        accepted = ", ".join(each.decode() for each in _CUSTOM)
+    applies = APPLIES if request.media.has_cbor else (APPLY,)
+    if not resource.defined:
+        if media_type not in _MAKERS or (media_type == APPLY_CBOR and APPLY_CBOR not in applies):
+            raise status.StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+    elif media_type not in (*_CUSTOM, *applies):
+        accepted = ", ".join(each.decode() for each in (*_CUSTOM, *applies))
         message = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
         raise status.StatusError(415, "UnsupportedMediaType", message)
-    if media_type not in _MAKERS:
-        raise status.StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+    return media_type
+
+
+async def read_patch(request: Request, resource: Resource) -> tuple[bytes, bytes, WriteOptions]:
+    """The media type, the body and the options of a patch; raises StatusError 413, 415, 422."""
+    media_type = patch_type(request, resource)
     body = await request.body()
-    return media_type, body, write_options(request.query, "PatchOptions", apply=media_type == APPLY)
+    return media_type, body, write_options(request.query, "PatchOptions", apply=media_type in APPLIES)
 
 
 def maker_of(write: Write, media_type: bytes, body: bytes) -> MakeObject:
@@ -120,27 +130,41 @@ def _by_strategic_merge(write: Write, body: bytes) -> MakeObject:
     return make
 
 
-def _by_apply(write: Write, body: bytes) -> MakeObject:
+def _yaml_config(body: bytes) -> tuple[Any, list[str]]:
+    from gateway.writing.yaml_body import YamlError, parse_yaml
+
+    try:
+        config, duplicates = parse_yaml(body)
+    except YamlError as error:
+        raise status.bad_request(f"error decoding YAML: {error}") from None
+    return _checked_config(config), duplicates
+
+
+def _cbor_config(body: bytes) -> tuple[Any, list[str]]:
+    from gateway.encodings.cbor import CborError, decode
+
+    try:
+        return _checked_config(decode(body)), []
+    except CborError as error:
+        raise status.bad_request(f"error decoding YAML: {error}") from None  # kube-apiserver says so too
+
+
+def _checked_config(config: Any) -> JsonObject:
+    """An applied configuration. Raises StatusError 400 for what is no object."""
+    if config is None:
+        raise status.bad_request("invalid object type: /, Kind=")
+    if not isinstance(config, dict):
+        raise status.bad_request(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
+            f"{json_kind(config)} into Go value of type map[string]interface {{}}"
+        )
+    return config
+
+
+def _by_apply(write: Write, body: bytes, read: Callable[[bytes], tuple[Any, list[str]]]) -> MakeObject:
     """Server-side apply: the configuration is merged by field ownership."""
     endpoint, resource, attributes = write.endpoint, write.resource, write.attributes
-
-    def parsed() -> tuple[Any, list[str]]:
-        from gateway.writing.yaml_body import YamlError, parse_yaml
-
-        try:
-            config, duplicates = parse_yaml(body)
-        except YamlError as error:
-            raise status.bad_request(f"error decoding YAML: {error}") from None
-        if config is None:
-            raise status.bad_request("invalid object type: /, Kind=")
-        if not isinstance(config, dict):
-            raise status.bad_request(
-                "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
-                f"{json_kind(config)} into Go value of type map[string]interface {{}}"
-            )
-        return config, duplicates
-
-    parse = _once(parsed)
+    parse = _once(lambda: read(body))
 
     def make(old: JsonObject | None) -> JsonObject:
         from gateway.apply import server_side_apply
@@ -273,5 +297,6 @@ _MAKERS: dict[bytes, Callable[[Write, bytes], MakeObject]] = {
     JSON_PATCH: _json_patch,
     MERGE_PATCH: _merge_patch,
     STRATEGIC_MERGE_PATCH: _by_strategic_merge,
-    APPLY: _by_apply,
+    APPLY: lambda write, body: _by_apply(write, body, _yaml_config),
+    APPLY_CBOR: lambda write, body: _by_apply(write, body, _cbor_config),
 }

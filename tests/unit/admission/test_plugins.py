@@ -43,6 +43,7 @@ def test_plugins_come_in_kube_apiserver_s_order() -> None:
     assert [plugin.name for plugin in PLUGINS] == [
         "NamespaceLifecycle",
         "ServiceAccount",
+        "NodeRestriction",
         "TaintNodesByCondition",
         "Priority",
         "DefaultTolerationSeconds",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.http.negotiation import body_media_type, is_human, negotiate, pretty_parameter
+from gateway.http.negotiation import STANDARD, WITH_CBOR, is_human, pretty_parameter
 from gateway.http.status import StatusError
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -26,20 +26,20 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
     ],
 )
 def test_the_best_clause_that_can_be_honoured_wins(accept: str, content_type: str) -> None:
-    assert negotiate(accept.encode(), "get").content_type == content_type.encode()
+    assert STANDARD.negotiate(accept.encode(), "get").content_type == content_type.encode()
 
 
 @pytest.mark.parametrize("accept", ["text/html", "application/*", "Application/JSON", "image/png, text/*"])
 def test_no_literal_media_type_is_not_acceptable(accept: str) -> None:
     with pytest.raises(StatusError, match="406: Not Acceptable") as caught:
-        negotiate(accept.encode(), "get")
+        STANDARD.negotiate(accept.encode(), "get")
     assert (caught.value.code, caught.value.details) == (406, {})
     assert "stream=watch" not in caught.value.message
 
 
 def test_collections_advertise_their_streams_too() -> None:
     with pytest.raises(StatusError, match="application/json;stream=watch"):
-        negotiate(b"text/html", "list")
+        STANDARD.negotiate(b"text/html", "list")
 
 
 @pytest.mark.parametrize(
@@ -54,14 +54,14 @@ def test_collections_advertise_their_streams_too() -> None:
 )
 def test_parameters_that_cannot_be_honoured_are_not_acceptable(accept: str) -> None:
     with pytest.raises(StatusError, match="only the following media types are accepted: application/json, ") as caught:
-        negotiate(accept.encode(), "get")
+        STANDARD.negotiate(accept.encode(), "get")
     assert (caught.value.code, caught.value.details) == (406, None)
 
 
 def test_a_watch_needs_a_format_that_streams() -> None:
-    assert negotiate(b"application/json;stream=watch", "watch").content_type == b"application/json"
+    assert STANDARD.negotiate(b"application/json;stream=watch", "watch").content_type == b"application/json"
     with pytest.raises(StatusError, match="accepted: application/json;stream=watch, "):
-        negotiate(b"application/yaml", "watch")
+        STANDARD.negotiate(b"application/yaml", "watch")
 
 
 def test_indentation_is_for_people_unless_the_parameter_says_otherwise() -> None:
@@ -70,18 +70,53 @@ def test_indentation_is_for_people_unless_the_parameter_says_otherwise() -> None
     assert not pretty_parameter({"pretty": ["false"]}, True)
     assert not pretty_parameter({"pretty": ["maybe"]}, True)
     assert pretty_parameter({"pretty": [""]}, True)
-    assert negotiate(b"application/json;pretty=1", "get").pretty
+    assert STANDARD.negotiate(b"application/json;pretty=1", "get").pretty
 
 
 def test_bodies_are_json_or_yaml() -> None:
-    assert body_media_type(b"") == "application/json"
-    assert body_media_type(b"application/yaml; charset=utf-8") == "application/yaml"
+    assert STANDARD.body_type(b"") == "application/json"
+    assert STANDARD.body_type(b"application/yaml; charset=utf-8") == "application/yaml"
     with pytest.raises(StatusError, match="the body of the request was in an unknown format") as caught:
-        body_media_type(b"text/plain")
+        STANDARD.body_type(b"text/plain")
     assert caught.value.code == 415
 
 
 @pytest.mark.parametrize("content_type", [b"application/json;;=", b"application/json; charset", b"application/json;=x"])
 def test_malformed_content_types_are_refused(content_type: bytes) -> None:
     with pytest.raises(StatusError):
-        body_media_type(content_type)
+        STANDARD.body_type(content_type)
+
+
+@pytest.mark.parametrize(
+    ("accept", "media", "pretty"),
+    [
+        ("", "application/json", False),
+        ("application/*", "application/json", False),
+        ("text/html", "application/json", True),
+        (TABLE, "application/json", True),
+        (f"{TABLE},application/yaml", "application/yaml", False),
+        ("application/yaml;sv=v1", "application/json", True),
+    ],
+)
+def test_a_failure_is_never_another_kind(accept: str, media: str, pretty: bool) -> None:
+    found = STANDARD.for_status(accept.encode())
+    assert (found.media.name, found.pretty, found.transform) == (media, pretty, None)
+
+
+def test_custom_kinds_have_no_messages_in_protobuf() -> None:
+    protobuf = "application/vnd.kubernetes.protobuf"
+    with pytest.raises(StatusError, match="only the following"):
+        STANDARD.of_custom.negotiate(protobuf.encode(), "get")
+    assert STANDARD.of_custom.negotiate(f"{protobuf},application/json".encode(), "get").media.name == "application/json"
+    partial = f"{protobuf};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+    assert STANDARD.of_custom.negotiate(partial.encode(), "get").media.name == protobuf
+
+
+def test_cbor_is_negotiated_where_it_is_served() -> None:
+    assert WITH_CBOR.negotiate(b"application/cbor", "watch").content_type == b"application/cbor-seq"
+    assert WITH_CBOR.negotiate(b"*/*", "get").content_type == b"application/json"
+    assert WITH_CBOR.body_type(b"application/cbor") == "application/cbor"
+    with pytest.raises(StatusError, match="only the following"):
+        WITH_CBOR.negotiate(b"application/cbor;as=Table;v=v1;g=meta.k8s.io", "get")
+    with pytest.raises(StatusError, match="application/cbor-seq"):
+        WITH_CBOR.negotiate(b"text/html", "list")

@@ -15,7 +15,7 @@ from gateway.encodings.registry import encoder_for
 from gateway.encodings.representing import represented
 from gateway.http.compression import THRESHOLD, accepts_gzip, compressed
 from gateway.http.exchange import Request, Response
-from gateway.http.negotiation import negotiate
+from gateway.http.negotiation import STANDARD
 from gateway.http.status import not_found
 from gateway.kinds.columns.registry import columns_of
 from gateway.schema.catalog import type_of
@@ -63,7 +63,7 @@ ENTRIES = [
 
 async def test_yaml_is_made_of_the_json_answer() -> None:
     request = request_with()
-    request.representation = negotiate(b"application/yaml", "get")
+    request.representation = STANDARD.negotiate(b"application/yaml", "get")
     answer = await represented(request, Response(200, OBJECT), lambda: encoder_for(request.representation, shape()))
     assert answer.content_type == b"application/yaml"
     assert isinstance(answer.body, bytes)
@@ -72,7 +72,7 @@ async def test_yaml_is_made_of_the_json_answer() -> None:
 
 @pytest.mark.parametrize("accept", [b"application/yaml", b"application/json;pretty=1", b"application/json"])
 def test_a_list_made_item_by_item_reads_as_one_that_is_whole(accept: bytes) -> None:
-    encoder = encoder_for(negotiate(accept, "list"), shape())
+    encoder = encoder_for(STANDARD.negotiate(accept, "list"), shape())
     groups = [encoder.items(ENTRIES[:2], first=True), encoder.items(ENTRIES[2:], first=False)]
     made = b"".join(encoder.list(ListMeta(7, "token", 4), groups, 3))
     plain = JsonEncoder(shape())
@@ -83,7 +83,7 @@ def test_a_list_made_item_by_item_reads_as_one_that_is_whole(accept: bytes) -> N
 
 @pytest.mark.parametrize("accept", [b"application/yaml", b"application/json;pretty=1", b"application/json"])
 def test_an_empty_list_has_its_items(accept: bytes) -> None:
-    made = b"".join(encoder_for(negotiate(accept, "list"), shape()).list(ListMeta(7), [], 0))
+    made = b"".join(encoder_for(STANDARD.negotiate(accept, "list"), shape()).list(ListMeta(7), [], 0))
     assert yaml.safe_load(made) == {
         "kind": "PodList",
         "apiVersion": "v1",
@@ -94,7 +94,7 @@ def test_an_empty_list_has_its_items(accept: bytes) -> None:
 
 async def test_a_status_is_no_object_of_the_endpoint() -> None:
     request = request_with()
-    request.representation = negotiate(b"application/yaml", "get")
+    request.representation = STANDARD.negotiate(b"application/yaml", "get")
     status = Response(404, not_found("", "pods", "p").body())
 
     def unasked() -> Encoder:

@@ -1,0 +1,156 @@
+"""--authorization-mode=Webhook: another service decides (page "Webhook Mode").
+
+As kube-apiserver's `plugin/pkg/authorizer/webhook`: answers are remembered by what was asked, for a while.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gateway.access.authorization import NO_OPINION, Decision, Verdict
+from gateway.access.remote import Remote, RemoteError
+from gateway.access.selection import field_requirements, label_requirements
+from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
+
+if TYPE_CHECKING:
+    from gateway.cel.program import Program
+
+GROUP = "authorization.k8s.io"
+VARIABLE = "request"
+_MOST_REMEMBERED = 8192
+_LONGEST_REMEMBERED = 10_000  # characters that clients have the choice of
+_TEXTS = ("namespace", "verb", "group", "version", "resource", "subresource", "name")
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookSettings:
+    """What is said of one webhook; times are in seconds, a ttl of 0 remembers nothing."""
+
+    kubeconfig: Path
+    version: str
+    timeout: float
+    authorized_ttl: float
+    unauthorized_ttl: float
+    denies_on_failure: bool = False
+    conditions: tuple[str, ...] = ()
+
+
+class WebhookAuthorizer:
+    """Asks a service about each request that all conditions hold for."""
+
+    def __init__(self, remote: Remote, settings: WebhookSettings, conditions: Sequence[Program] = ()) -> None:
+        self._remote, self._settings, self._conditions = remote, settings, tuple(conditions)
+        self._remembered: OrderedDict[str, tuple[float, Verdict]] = OrderedDict()
+
+    def known(self, attributes: Attributes) -> Verdict | None:
+        """Nothing is known without a look at the whole request."""
+        return None
+
+    async def authorize(self, attributes: Attributes) -> Verdict:
+        """The service's verdict; what the settings say where it gives none."""
+        spec = review_spec(attributes)
+        try:
+            if not self._matches(spec):
+                return NO_OPINION
+            key = json.dumps(spec, sort_keys=True)
+            found = self._recall(key)
+            if found is None:
+                found = await self._ask(spec)
+                if _size(attributes) < _LONGEST_REMEMBERED:
+                    self._remember(key, found)
+        except RemoteError as error:
+            decision = Decision.DENY if self._settings.denies_on_failure else Decision.NO_OPINION
+            return Verdict(decision, error=str(error))
+        return found
+
+    def _matches(self, spec: JsonObject) -> bool:
+        if not self._conditions:
+            return True
+        from gateway.access.expressions import ExpressionError, value_of
+
+        shown, errors = _shown(spec), []
+        for program in self._conditions:
+            try:
+                if not value_of(program, {VARIABLE: shown}):
+                    return False
+            except ExpressionError as error:
+                errors.append(f"cel evaluation error: {error}")
+        if errors:
+            raise RemoteError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+        return True
+
+    async def _ask(self, spec: JsonObject) -> Verdict:
+        version = self._settings.version
+        sent = dict(spec)
+        if version == "v1beta1" and "groups" in sent:
+            sent["group"] = sent.pop("groups")  # as that version calls it
+        review = {"kind": "SubjectAccessReview", "apiVersion": f"{GROUP}/{version}", "metadata": {}, "spec": sent}
+        answer = await self._remote.ask({**review, "status": {"allowed": False}})
+        status = answer.get("status")
+        status = status if isinstance(status, dict) else {}
+        allowed, denied, reason = status.get("allowed") is True, status.get("denied") is True, status.get("reason", "")
+        reason = reason if isinstance(reason, str) else ""
+        if denied and allowed:
+            text = "webhook subject access review returned both allow and deny response"
+            return Verdict(Decision.DENY, reason, text)
+        return Verdict(Decision.DENY if denied else Decision.ALLOW if allowed else Decision.NO_OPINION, reason)
+
+    def _recall(self, key: str) -> Verdict | None:
+        until, verdict = self._remembered.get(key, (0.0, None))
+        if verdict is not None and until < time.monotonic():
+            del self._remembered[key]
+            return None
+        return verdict
+
+    def _remember(self, key: str, verdict: Verdict) -> None:
+        ttl = self._settings.authorized_ttl if verdict.allowed else self._settings.unauthorized_ttl
+        if ttl > 0:
+            self._remembered[key] = (time.monotonic() + ttl, verdict)
+            if len(self._remembered) > _MOST_REMEMBERED:
+                self._remembered.popitem(last=False)
+
+
+def review_spec(attributes: Attributes) -> JsonObject:
+    """The spec of the SubjectAccessReview that asks about a request."""
+    user, info = attributes.user, attributes.info
+    spec: JsonObject = {}
+    if info.is_resource:
+        asked: JsonObject = {name: value for name in _TEXTS if (value := getattr(info, name))}
+        for name, requirements in (
+            ("fieldSelector", field_requirements(info)),
+            ("labelSelector", label_requirements(info)),
+        ):
+            if requirements:
+                asked[name] = {"requirements": [each.spec() for each in requirements]}
+        spec["resourceAttributes"] = asked
+    else:
+        spec["nonResourceAttributes"] = {"path": info.path, "verb": info.verb}
+    if user.name:
+        spec["user"] = user.name
+    if user.groups:
+        spec["groups"] = list(user.groups)
+    if user.extra:
+        spec["extra"] = {key: list(values) for key, values in user.extra}
+    if user.uid:
+        spec["uid"] = user.uid
+    return spec
+
+
+def _shown(spec: JsonObject) -> JsonObject:
+    """The spec as conditions see it: with all texts, empty ones too."""
+    shown = {"user": "", "groups": [], "uid": "", "extra": {}, **spec}
+    if (asked := spec.get("resourceAttributes")) is not None:
+        shown["resourceAttributes"] = {**dict.fromkeys(_TEXTS, ""), **asked}
+    return shown
+
+
+def _size(attributes: Attributes) -> int:
+    info = attributes.info
+    return sum(len(getattr(info, name)) for name in _TEXTS) + len(info.path)

@@ -1,0 +1,118 @@
+"""Configuration in a file: YAML or JSON of one kind, decoded strictly, as kube-apiserver decodes the kinds of
+apiserver.config.k8s.io.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from enum import Enum, auto
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from gateway.http.deadline import parse_duration
+from gateway.jsontypes import JsonObject
+
+GROUP = "apiserver.config.k8s.io"
+_LARGEST = 4 << 20  # bytes
+_BOOLEANS = re.compile(r"true|True|TRUE|false|False|FALSE")
+_BOOLEAN_TAG = "tag:yaml.org,2002:bool"
+
+
+class InvalidConfiguration(ValueError):
+    """A file that does not say what it should; the message says where, in a line."""
+
+
+class Leaf(Enum):
+    """What a field without fields of its own holds."""
+
+    TEXT = auto()
+    BOOLEAN = auto()
+    DURATION = auto()  # as text; becomes seconds
+
+
+# of an object: the fields by name; of a list: a list of one shape
+Shape = Leaf | Mapping[str, Any] | Sequence[Any]
+
+
+def read_configuration(path: Path, kind: str, versions: Sequence[str], shape: Mapping[str, Shape]) -> JsonObject:
+    """The configuration in a file, without kind and apiVersion. Raises OSError, InvalidConfiguration."""
+    with path.open("rb") as file:
+        data = file.read(_LARGEST + 1)
+    if len(data) > _LARGEST:
+        raise InvalidConfiguration(f"it is larger than {_LARGEST} bytes")
+    found = load_yaml(data)
+    if not isinstance(found, dict):
+        raise InvalidConfiguration(f"it holds no {kind}")
+    given, wanted = found.pop("apiVersion", None), [f"{GROUP}/{version}" for version in versions]
+    if found.pop("kind", None) != kind or given not in wanted:
+        raise InvalidConfiguration(f"it must be of kind {kind} and apiVersion {' or '.join(wanted)}")
+    checked: JsonObject = _checked(found, shape, "")
+    return checked
+
+
+def load_yaml(data: bytes) -> Any:
+    """What a text of one YAML document means. Raises InvalidConfiguration."""
+    import yaml
+
+    try:
+        return yaml.load(data.decode(), Loader=_loader())
+    except UnicodeDecodeError as error:
+        raise InvalidConfiguration(f"it is no UTF-8 text: byte {error.start} is not") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise InvalidConfiguration(f"it is no YAML: {' '.join(str(error).split())}") from None
+
+
+@cache
+def _loader() -> Any:
+    """YAML as Kubernetes reads it: no timestamps, `on` and `yes` are texts, and no key comes twice."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        yaml_implicit_resolvers = {
+            first: [each for each in resolvers if each[0] not in ("tag:yaml.org,2002:timestamp", _BOOLEAN_TAG)]
+            for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+        }
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            names = [self.construct_object(key, deep=True) for key, _ in node.value]
+            for name in names:
+                if not isinstance(name, str) or names.count(name) > 1:
+                    raise InvalidConfiguration(f"line {node.start_mark.line + 1}: key {name!r} is given twice")
+            return super().construct_mapping(node, deep)
+
+    Loader.add_implicit_resolver(_BOOLEAN_TAG, _BOOLEANS, list("tTfF"))
+    return Loader
+
+
+def _checked(value: Any, shape: Shape, path: str) -> Any:
+    match shape:
+        case Leaf():
+            return _leaf(value, shape, path)
+        case Mapping():
+            if not isinstance(value, dict):
+                raise InvalidConfiguration(f"{path or 'it'} must be an object")
+            for name in value:
+                if name not in shape:
+                    raise InvalidConfiguration(f'unknown field "{path}{"." if path else ""}{name}"')
+            below = {name: each for name, each in value.items() if each is not None}
+            return {name: _checked(each, shape[name], f"{path}.{name}".lstrip(".")) for name, each in below.items()}
+    if not isinstance(value, list):
+        raise InvalidConfiguration(f"{path} must be a list")
+    return [_checked(each, shape[0], f"{path}[{index}]") for index, each in enumerate(value)]
+
+
+def _leaf(value: Any, leaf: Leaf, path: str) -> Any:
+    match leaf:
+        case Leaf.BOOLEAN if isinstance(value, bool):
+            return value
+        case Leaf.TEXT if isinstance(value, str):
+            return value
+        case Leaf.DURATION if isinstance(value, str):
+            try:
+                return parse_duration(value)
+            except ValueError:
+                raise InvalidConfiguration(f"{path}: {value!r} is no duration such as 30s") from None
+    wanted = {Leaf.BOOLEAN: "true or false", Leaf.TEXT: "a text", Leaf.DURATION: "a duration such as 30s"}
+    raise InvalidConfiguration(f"{path} must be {wanted[leaf]}")

@@ -1,0 +1,42 @@
+"""Expressions of configuration files: compiled once, refused in kube-apiserver's words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gateway.cel.environment import Environment, Structs
+from gateway.cel.program import InstantiationError, Program, compile_expression
+from gateway.cel.source import CompilationError
+from gateway.cel.types import DYN, Type, describe
+
+LONGEST = 100 << 10  # characters
+
+
+class ExpressionError(Exception):
+    """An expression cannot be used, or has no value for what it was asked about; the message says why."""
+
+
+def compiled(text: str, variable: str, type_: Type, structs: Structs, returns: Sequence[Type]) -> Program:
+    """The program of an expression about one variable. Raises ExpressionError."""
+    if len(text) > LONGEST:
+        raise ExpressionError(f"it is longer than {LONGEST} characters")
+    try:
+        program = compile_expression(text, Environment({variable: type_}, structs))
+    except CompilationError as error:
+        raise ExpressionError(f"compilation failed: {error}") from None
+    except InstantiationError as error:
+        raise ExpressionError(f"program instantiation failed: {error}") from None
+    if DYN not in returns and program.type not in returns:
+        if len(returns) == 1:
+            raise ExpressionError(f"must evaluate to {describe(returns[0])} but got {describe(program.type)}")
+        raise ExpressionError(f"must evaluate to one of [{' '.join(map(describe, returns))}]")
+    return program
+
+
+def value_of(program: Program, variables: Mapping[str, Any]) -> Any:
+    """What an expression is for some variables. Raises ExpressionError."""
+    outcome = program.evaluate(variables)
+    if outcome.error:
+        raise ExpressionError(f"expression '{program.text}' resulted in error: {outcome.error}")
+    return outcome.value

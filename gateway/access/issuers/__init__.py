@@ -1,0 +1,1 @@
+"""Tokens of other issuers: OpenID Connect (page "Authenticating", "OpenID Connect Tokens")."""

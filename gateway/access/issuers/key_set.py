@@ -1,0 +1,136 @@
+"""An issuer's keys: found by its discovery document (OpenID Connect Discovery 1.0), and fetched when a token names one
+that is not known, so that they are rotated with the issuer's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from gateway.http.calling import Caller, CallError, Peer
+from gateway.jsontypes import JsonObject, loads
+
+if TYPE_CHECKING:
+    from jwt import PyJWK
+
+logger = logging.getLogger(__name__)
+
+WELL_KNOWN = "/.well-known/openid-configuration"
+TIMEOUT = 10.0  # seconds for one document
+PAUSE = 10.0  # seconds between attempts at a discovery that failed
+BETWEEN_FETCHES = 1.0  # seconds: tokens that name unknown keys are no reason to ask more often
+_LARGEST = 1 << 20  # bytes
+
+
+class KeySetError(Exception):
+    """The keys could not be had; the message says why."""
+
+
+class KeySet:
+    """The keys of one issuer. Nothing is fetched before the first token comes."""
+
+    def __init__(self, issuer: str, discovery_url: str, authority: str) -> None:
+        """`authority` is the CAs of the issuer's certificate, PEM; the host's where it is "". Raises ValueError."""
+        self._issuer, self._authority = issuer, authority
+        self._discovery = discovery_url or issuer.rstrip("/") + WELL_KNOWN
+        self._context = ssl.create_default_context(cadata=authority) if authority else None
+        self._place = ""
+        self._keys: tuple[PyJWK, ...] = ()
+        self._fetching: asyncio.Task[None] | None = None
+        self._failed = self._fetched = -PAUSE
+
+    async def keys(self, identity: str, known: bool = True) -> Sequence[PyJWK]:
+        """The keys that a token may be signed with that names one; `known` says that those at hand may do.
+
+        Raises KeySetError.
+        """
+        found = self._fitting(identity)
+        if known and found:
+            return found
+        if time.monotonic() - self._fetched >= BETWEEN_FETCHES:
+            await self._fetch()
+        return self._fitting(identity)
+
+    def _fitting(self, identity: str) -> list[PyJWK]:
+        return [key for key in self._keys if not identity or key.key_id == identity]
+
+    async def _fetch(self) -> None:
+        """Fetches the keys, together with whoever else wants them now."""
+        if self._fetching is None:
+            if time.monotonic() - self._failed < PAUSE and not self._place:
+                raise KeySetError("oidc: authenticator not initialized")
+            self._fetching = asyncio.create_task(self._renew())
+        task = self._fetching
+        try:
+            await asyncio.shield(task)
+        finally:
+            if task.done() and self._fetching is task:
+                self._fetching = None
+
+    async def _renew(self) -> None:
+        try:
+            if not self._place:
+                self._place = await self._discover()
+            document = await self._get(self._place)
+        except KeySetError as error:
+            self._failed = time.monotonic()
+            logger.warning("keys of the issuer %s cannot be had: %s", self._issuer, error)
+            raise
+        keys = document.get("keys")
+        self._keys = tuple(_usable(keys if isinstance(keys, list) else ()))
+        self._fetched = time.monotonic()
+
+    async def _discover(self) -> str:
+        document = await self._get(self._discovery)
+        if document.get("issuer") != self._issuer:
+            stated = document.get("issuer")
+            raise KeySetError(
+                f"oidc: issuer did not match the issuer returned by provider, expected {self._issuer!r} got {stated!r}"
+            )
+        place = document.get("jwks_uri")
+        if not isinstance(place, str) or urlsplit(place).scheme != "https":
+            raise KeySetError("provider did not return JWKS URL")
+        return place
+
+    async def _get(self, url: str) -> JsonObject:
+        parts = urlsplit(url)
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        if self._context is None:
+            self._context = await asyncio.to_thread(ssl.create_default_context)  # reads all CAs of the host
+        try:
+            caller = Caller(Peer(parts.hostname or "", parts.port or 443, self._context))
+            headers = {"Accept": "application/json", "Connection": "close"}
+            answer = await caller.call("GET", path, headers, b"", timeout=TIMEOUT, largest=_LARGEST)
+        except (CallError, ValueError) as error:
+            raise KeySetError(f'Get "{url}": {error}') from None
+        if answer.status != 200:
+            raise KeySetError(f'Get "{url}": {answer.status}')
+        try:
+            found: Any = loads(answer.body)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise KeySetError(f'Get "{url}": it is no JSON object')
+        return found
+
+
+def _usable(keys: Sequence[object]) -> list[PyJWK]:
+    """The public keys to verify with, of those that a set has."""
+    import jwt
+
+    found = []
+    for each in keys:
+        if not isinstance(each, dict) or each.get("use", "sig") != "sig" or each.get("kty") not in ("RSA", "EC"):
+            continue
+        public = {name: value for name, value in each.items() if name not in ("d", "p", "q", "dp", "dq", "qi", "oth")}
+        public.pop("alg", None)  # the algorithm is the token's, which has to be one of those allowed
+        try:
+            found.append(jwt.PyJWK(public))
+        except (jwt.PyJWTError, ValueError, TypeError):
+            logger.warning("a key of an issuer cannot be read", extra={"kid": each.get("kid")})
+    return found

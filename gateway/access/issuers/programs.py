@@ -1,0 +1,22 @@
+"""Expressions about claims and about users."""
+
+from __future__ import annotations
+
+from gateway.access.declared_types import USER
+from gateway.access.expressions import compiled
+from gateway.cel.environment import NoStructs
+from gateway.cel.program import Program
+from gateway.cel.types import BOOL, DYN, STRING, map_of, struct
+
+_CLAIMS, _USER = map_of(STRING, DYN), struct("kubernetes.UserInfo")
+
+
+def program(text: str, variable: str, *, true: bool) -> Program:
+    """The program of an expression about "claims" or "user"; `true` says that it has to be a bool.
+
+    Raises ExpressionError.
+    """
+    returns = (BOOL,) if true else (DYN,)
+    if variable == "user":
+        return compiled(text, variable, _USER, USER, returns)
+    return compiled(text, variable, _CLAIMS, NoStructs(), returns)

@@ -1,0 +1,125 @@
+"""Authenticates by tokens of one issuer. PyJWT verifies signatures; a token's verified claims are remembered, while the
+user that they make and whether the token still holds is found anew.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from base64 import urlsafe_b64decode
+from collections import OrderedDict
+from collections.abc import Sequence
+from hashlib import sha256
+
+from gateway.access.authentication import Authenticated, InvalidCredentials
+from gateway.access.issuers.key_set import KeySet, KeySetError
+from gateway.access.issuers.mapping import ClaimError, Mapper
+from gateway.access.issuers.settings import IssuerSettings
+from gateway.jsontypes import JsonObject
+from gateway.validation.field import go_quote
+
+NOT_BEFORE_LEEWAY = 300.0  # seconds that an issuer's clock may be ahead
+_MOST_REMEMBERED = 4096
+_LONGEST = 64 << 10  # characters of a token
+_LONGEST_REMEMBERED = 8192
+_MOST_SECONDS = 1 << 40
+
+
+class IssuerTokens:
+    """Knows the tokens of an issuer."""
+
+    def __init__(self, settings: IssuerSettings) -> None:
+        """Raises ValueError for CAs, ExpressionError for expressions that are none."""
+        self.settings = settings
+        self._keys = KeySet(settings.url, settings.discovery_url, settings.authority)
+        self._mapper = Mapper(settings)
+        self._verified: OrderedDict[bytes, JsonObject] = OrderedDict()
+
+    async def authenticate(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
+        """The token's user, for all audiences that are asked for; None for a token of another issuer.
+
+        Raises InvalidCredentials.
+        """
+        if untrusted_issuer(token) != self.settings.url:
+            return None
+        digest = sha256(token.encode("utf-8", "surrogateescape")).digest()
+        claims = self._verified.get(digest)
+        if claims is None:
+            claims = await self._verify(token)
+            if len(token) <= _LONGEST_REMEMBERED:
+                self._verified[digest] = claims
+                if len(self._verified) > _MOST_REMEMBERED:
+                    self._verified.popitem(last=False)
+        _check_times(claims)
+        try:
+            return Authenticated(self._mapper.user(claims), tuple(audiences))
+        except ClaimError as error:
+            raise InvalidCredentials(str(error)) from None
+
+    async def _verify(self, token: str) -> JsonObject:
+        """The claims of a token that the issuer has signed for one of the audiences."""
+        import jwt
+
+        try:
+            header = jwt.get_unverified_header(token)
+        except (jwt.PyJWTError, ValueError):
+            raise InvalidCredentials("oidc: verify token: oidc: malformed jwt") from None
+        algorithm, identity = header.get("alg", ""), header.get("kid", "")
+        if algorithm not in self.settings.algorithms:
+            supported = " ".join(self.settings.algorithms)
+            text = f"id token signed with unsupported algorithm, expected [{supported}] got {go_quote(str(algorithm))}"
+            raise InvalidCredentials(f"oidc: verify token: oidc: {text}")
+        claims = await self._signed(token, algorithm, identity)
+        given = claims.get("aud")
+        meant_for = [given] if isinstance(given, str) else given if isinstance(given, list) else []
+        if not any(each in self.settings.audiences for each in meant_for):
+            wanted = " ".join(map(go_quote, sorted(self.settings.audiences)))
+            shown = " ".join(go_quote(each) for each in meant_for if isinstance(each, str))
+            raise InvalidCredentials(f"oidc: verify token: oidc: expected audience in [{wanted}] got [{shown}]")
+        return claims
+
+    async def _signed(self, token: str, algorithm: str, identity: str) -> JsonObject:
+        import jwt
+
+        options = dict.fromkeys(("verify_exp", "verify_nbf", "verify_iat", "verify_aud", "verify_iss"), False)
+        for known in (True, False):
+            try:
+                keys = await self._keys.keys(identity, known)
+            except KeySetError as error:
+                raise InvalidCredentials(f"oidc: verify token: {error}") from None
+            for key in keys:
+                try:
+                    claims: JsonObject = jwt.decode(token, key.key, algorithms=[algorithm], options=options)  # type: ignore[arg-type]  # a dict of the options that it knows
+                    return claims
+                except (jwt.PyJWTError, ValueError, TypeError):
+                    continue
+        raise InvalidCredentials("oidc: verify token: failed to verify signature: failed to verify id token signature")
+
+
+def untrusted_issuer(token: str) -> str:
+    """Who a token says has issued it, whoever has; "" for what is no JSON web token."""
+    parts = token.split(".")
+    if len(parts) != 3 or len(token) > _LONGEST:
+        return ""
+    try:
+        payload = urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4))
+        issuer = json.loads(payload).get("iss", "")
+    except (ValueError, AttributeError, RecursionError):
+        return ""
+    return issuer if isinstance(issuer, str) else ""
+
+
+def _check_times(claims: JsonObject) -> None:
+    now = time.time()
+    expiry = _seconds(claims.get("exp"))
+    if expiry < now:
+        shown = time.strftime("%Y-%m-%d %H:%M:%S +0000 UTC", time.gmtime(expiry))
+        raise InvalidCredentials(f"oidc: verify token: oidc: token is expired (Token Expiry: {shown})")
+    if "nbf" in claims and now + NOT_BEFORE_LEEWAY < _seconds(claims["nbf"]):
+        raise InvalidCredentials("oidc: verify token: oidc: current time before the nbf (not before) time")
+
+
+def _seconds(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0.0
+    return max(0.0, min(float(value), _MOST_SECONDS)) if value == value else 0.0

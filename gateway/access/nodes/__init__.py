@@ -1,0 +1,1 @@
+"""What nodes may do (page "Using Node Authorization")."""

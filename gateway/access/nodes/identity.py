@@ -1,0 +1,15 @@
+"""Who is a node: a user of the group system:nodes whose name is system:node:NAME."""
+
+from __future__ import annotations
+
+from gateway.http.user import User
+
+NODE_PREFIX = "system:node:"
+NODES_GROUP = "system:nodes"
+
+
+def node_of(user: User) -> str | None:
+    """The name of the node that a user is, "" for a node without one; None for who is no node."""
+    if not user.name.startswith(NODE_PREFIX) or NODES_GROUP not in user.groups:
+        return None
+    return user.name[len(NODE_PREFIX) :]

@@ -1,0 +1,175 @@
+"""A service that is asked about requests, reached as a kubeconfig file says ("Webhook Mode", "Webhook Token
+Authentication").
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import random
+import ssl
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from gateway.access.configuration_file import InvalidConfiguration, load_yaml
+from gateway.http.calling import Caller, CallError, Peer
+from gateway.jsontypes import JsonObject, dumps, loads
+
+TIMEOUT = 30.0  # seconds that one call may take
+_PATIENCE = 60.0  # and all attempts together
+_ATTEMPTS = 5
+_FIRST_PAUSE, _LONGER, _JITTER = 0.5, 1.5, 0.2
+_MOST_AT_ONCE = 32
+_LARGEST = 3 << 20  # bytes of an answer
+_WORTH_ANOTHER = frozenset({429, 500, 504})
+
+
+class RemoteError(Exception):
+    """The service could not be asked, or gave no answer that can be read."""
+
+    def __init__(self, message: str, passing: bool = False) -> None:
+        super().__init__(message)
+        self.passing = passing  # another attempt may go better
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the service is, and how one shows it who asks."""
+
+    peer: Peer
+    path: str
+    authorization: str
+    token_file: Path | None
+
+    def headers(self) -> dict[str, str]:
+        """What goes with each call; a token of a file is read each time. Raises OSError."""
+        headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "kube-apiserver"}
+        found = f"Bearer {self.token_file.read_text().strip()}" if self.token_file else self.authorization
+        return headers | {"Authorization": found} if found else headers
+
+    @property
+    def url(self) -> str:
+        """As messages name it."""
+        scheme = "https" if self.peer.context is not None else "http"
+        return f"{scheme}://{self.peer.host}:{self.peer.port}{self.path}"
+
+
+class Remote:
+    """The service; `ask` posts a review."""
+
+    def __init__(self, place: Place, timeout: float = TIMEOUT) -> None:
+        self._place, self._timeout = place, timeout
+        self._caller = Caller(place.peer)
+        self._places = asyncio.Semaphore(_MOST_AT_ONCE)
+
+    async def ask(self, review: JsonObject) -> JsonObject:
+        """What the service answers to a review; tried again where that may help. Raises RemoteError."""
+        body, pause = dumps(review), _FIRST_PAUSE
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                for left in reversed(range(_ATTEMPTS)):
+                    try:
+                        async with self._places:
+                            return await self._post(body)
+                    except RemoteError as error:
+                        if not error.passing or not left:
+                            raise
+                    await asyncio.sleep(pause * (1 + random.random() * _JITTER))
+                    pause *= _LONGER
+        except TimeoutError:
+            raise RemoteError(f'Post "{self._place.url}": context deadline exceeded') from None
+        raise AssertionError("the last attempt returns or raises")
+
+    def close(self) -> None:
+        """Ends the connections that wait for another call."""
+        self._caller.close()
+
+    async def _post(self, body: bytes) -> JsonObject:
+        place = self._place
+        try:
+            answer = await self._caller.call(
+                "POST", place.path, place.headers(), body, timeout=self._timeout, largest=_LARGEST
+            )
+        except OSError as error:
+            raise RemoteError(f"cannot read the token: {error}") from None
+        except CallError as error:
+            raise RemoteError(f'Post "{place.url}": {error}', passing=error.reset) from None
+        if not 200 <= answer.status < 300:
+            text = answer.body[:1024].decode("utf-8", "replace").strip()
+            message = f"the server responded with the status code {answer.status}" + (f" ({text})" if text else "")
+            raise RemoteError(f'Post "{place.url}": {message}', passing=answer.status in _WORTH_ANOTHER)
+        try:
+            found = loads(answer.body)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise RemoteError(f'Post "{place.url}": the answer is no JSON object')
+        return found
+
+
+def read_place(path: Path) -> Place:
+    """Where the current context of a kubeconfig file leads. Raises OSError, InvalidConfiguration."""
+    config = load_yaml(path.read_bytes())
+    if not isinstance(config, dict):
+        raise InvalidConfiguration("it is no kubeconfig")
+    context = _named(config, "contexts", "context", config.get("current-context") or "")
+    cluster = _named(config, "clusters", "cluster", context.get("cluster") or "")
+    user = _named(config, "users", "user", context["user"]) if context.get("user") else {}
+    server = str(cluster.get("server") or "")
+    parts = urlsplit(server)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InvalidConfiguration(f"it names no server that can be reached, such as https://host/path: {server!r}")
+    try:
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        secured = _context(path.parent, cluster, user) if parts.scheme == "https" else None
+    except (ssl.SSLError, ValueError) as error:
+        raise InvalidConfiguration(f"its certificates or keys cannot be used: {error}") from None
+    token, token_file = str(user.get("token") or ""), user.get("tokenFile")
+    authorization = f"Bearer {token}" if token else ""
+    if user.get("username"):
+        pair = f"{user['username']}:{user.get('password') or ''}".encode()
+        authorization = f"Basic {base64.b64encode(pair).decode()}"
+    return Place(
+        Peer(parts.hostname, port, secured, str(cluster.get("tls-server-name") or "")),
+        (parts.path or "/") + (f"?{parts.query}" if parts.query else ""),
+        authorization,
+        path.parent / str(token_file) if token_file else None,
+    )
+
+
+def _named(config: JsonObject, kind: str, member: str, name: str) -> JsonObject:
+    for each in config.get(kind) or ():
+        if isinstance(each, dict) and each.get("name") == name:
+            found = each.get(member)
+            return found if isinstance(found, dict) else {}
+    if not name and kind == "contexts":
+        raise InvalidConfiguration("it has no current-context")
+    raise InvalidConfiguration(f"it has no {member} {name!r}")
+
+
+def _context(directory: Path, cluster: JsonObject, user: JsonObject) -> ssl.SSLContext:
+    authority = _content(directory, cluster, "certificate-authority")
+    context = ssl.create_default_context(cadata=authority.decode() if authority else None)
+    if cluster.get("insecure-skip-tls-verify"):
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    certificate, key = _content(directory, user, "client-certificate"), _content(directory, user, "client-key")
+    if certificate:
+        with tempfile.NamedTemporaryFile() as file:  # of this user alone; ssl reads files only
+            file.write(certificate + b"\n" + key)
+            file.flush()
+            context.load_cert_chain(file.name, password=_no_password)
+    return context
+
+
+def _no_password() -> str:
+    raise ValueError("the key is encrypted")
+
+
+def _content(directory: Path, of: JsonObject, name: str) -> bytes:
+    data: Any = of.get(f"{name}-data")
+    if data:
+        return base64.b64decode(str(data), validate=True)
+    return (directory / str(of[name])).read_bytes() if of.get(name) else b""

@@ -1,0 +1,170 @@
+"""A CA that signs certificate requests, by the policy of kube-controller-manager's signers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gateway.config import Settings
+
+if TYPE_CHECKING:
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
+
+BACKDATE = timedelta(minutes=5)  # clocks of those who look at a new certificate may be behind
+SHORT = timedelta(hours=8)  # certificates that live for less keep all of their time
+SHORTEST = timedelta(minutes=10)
+_USAGES = {
+    "signing": "digital_signature",
+    "digital signature": "digital_signature",
+    "content commitment": "content_commitment",
+    "key encipherment": "key_encipherment",
+    "key agreement": "key_agreement",
+    "data encipherment": "data_encipherment",
+    "cert sign": "key_cert_sign",
+    "crl sign": "crl_sign",
+    "encipher only": "encipher_only",
+    "decipher only": "decipher_only",
+}
+_EXTENDED = {
+    "any": "2.5.29.37.0",
+    "server auth": "1.3.6.1.5.5.7.3.1",
+    "client auth": "1.3.6.1.5.5.7.3.2",
+    "code signing": "1.3.6.1.5.5.7.3.3",
+    "email protection": "1.3.6.1.5.5.7.3.4",
+    "s/mime": "1.3.6.1.5.5.7.3.4",
+    "ipsec end system": "1.3.6.1.5.5.7.3.5",
+    "ipsec tunnel": "1.3.6.1.5.5.7.3.6",
+    "ipsec user": "1.3.6.1.5.5.7.3.7",
+    "timestamping": "1.3.6.1.5.5.7.3.8",
+    "ocsp signing": "1.3.6.1.5.5.7.3.9",
+    "microsoft sgc": "1.3.6.1.4.1.311.10.3.3",
+    "netscape sgc": "2.16.840.1.113730.4.1",
+}
+
+
+class SigningError(Exception):
+    """A request cannot be signed; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class SigningAuthority:
+    """A CA's certificate and key."""
+
+    certificate: x509.Certificate
+    key: CertificateIssuerPrivateKeyTypes
+
+    def sign(
+        self, request: x509.CertificateSigningRequest, usages: Collection[str], lifetime: timedelta, now: datetime
+    ) -> bytes:
+        """The certificate that a request asks for, PEM, for some usages. Raises SigningError."""
+        from cryptography import x509
+        from cryptography.hazmat.primitives import serialization
+
+        if not request.is_signature_valid:
+            raise SigningError("unable to verify certificate request signature")
+        ends = self.certificate.not_valid_after_utc
+        if now >= ends:
+            raise SigningError(f"refusing to sign a certificate that expired in the past: NotAfter={ends}")
+        last = now + lifetime - (timedelta(0) if lifetime < SHORT else BACKDATE)
+        builder = x509.CertificateBuilder(
+            issuer_name=self.certificate.subject,
+            subject_name=request.subject,
+            public_key=request.public_key(),
+            serial_number=x509.random_serial_number(),
+            not_valid_before=now - BACKDATE,
+            not_valid_after=min(last, ends),
+        )
+        for extension, critical in self._extensions(request, usages):
+            builder = builder.add_extension(extension, critical)
+        return builder.sign(self.key, _digest(self.key)).public_bytes(serialization.Encoding.PEM)
+
+    def _extensions(
+        self, request: x509.CertificateSigningRequest, usages: Collection[str]
+    ) -> list[tuple[x509.ExtensionType, bool]]:
+        from cryptography import x509
+
+        found: list[tuple[x509.ExtensionType, bool]] = []
+        wanted = {_USAGES[usage] for usage in usages if usage in _USAGES}
+        if "key_agreement" not in wanted:
+            wanted -= {"encipher_only", "decipher_only"}  # they mean nothing without it
+        if wanted:
+            found.append((x509.KeyUsage(**{name: name in wanted for name in _USAGES.values()}), True))
+        extended = dict.fromkeys(_EXTENDED[usage] for usage in sorted(usages) if usage in _EXTENDED)
+        if extended:
+            found.append((x509.ExtendedKeyUsage(map(x509.ObjectIdentifier, extended)), False))
+        found.append((x509.BasicConstraints(ca=False, path_length=None), True))
+        try:
+            key = self.certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+            found.append((x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(key), False))
+        except x509.ExtensionNotFound:
+            pass
+        if names := alternative_names(request):
+            found.append((x509.SubjectAlternativeName(names), not request.subject.rdns))
+        return found
+
+
+def alternative_names(request: x509.CertificateSigningRequest) -> list[x509.GeneralName]:
+    """The names besides the subject that a request is for."""
+    from cryptography import x509
+
+    try:
+        return list(request.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
+    except x509.ExtensionNotFound:
+        return []
+
+
+def signing_files(settings: Settings) -> tuple[Path, Path] | None:
+    """Certificate and key of the CA that signs: what the flags name, or the server's own CA, where it has one."""
+    if settings.cluster_signing_cert_file and settings.cluster_signing_key_file:
+        return settings.cluster_signing_cert_file, settings.cluster_signing_key_file
+    own = settings.cert_dir / "ca.crt", settings.cert_dir / "ca.key"
+    return own if settings.tls_cert_file is None and all(path.is_file() for path in own) else None
+
+
+def read_authority(certificate: Path, key: Path) -> SigningAuthority:
+    """The CA of two PEM files. Raises OSError, ValueError."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import serialization
+
+    try:
+        found = x509.load_pem_x509_certificate(certificate.read_bytes())
+        private: CertificateIssuerPrivateKeyTypes = serialization.load_pem_private_key(key.read_bytes(), None)  # type: ignore[assignment]  # whatever a CA may sign with
+    except TypeError:
+        raise ValueError(f"{key}: the key is encrypted; give one that is not") from None
+    if found.public_key() != private.public_key():
+        raise ValueError(f"{certificate} and {key} don't belong together")
+    return SigningAuthority(found, private)
+
+
+def new_request(name: str, groups: Collection[str]) -> tuple[x509.CertificateSigningRequest, bytes]:
+    """A request of a client's certificate, and its new key, PEM."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
+    subject.append(x509.NameAttribute(NameOID.COMMON_NAME, name))
+    request = x509.CertificateSigningRequestBuilder().subject_name(x509.Name(subject)).sign(key, hashes.SHA256())
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return request, private
+
+
+def now() -> datetime:
+    """The present, as certificates have it: in seconds."""
+    return datetime.now(UTC).replace(microsecond=0)
+
+
+def _digest(key: CertificateIssuerPrivateKeyTypes) -> hashes.SHA256 | None:
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import ed448, ed25519
+
+    return None if isinstance(key, ed25519.Ed25519PrivateKey | ed448.Ed448PrivateKey) else hashes.SHA256()

@@ -1,0 +1,80 @@
+"""Tokens that another service knows (page "Authenticating", "Webhook Token Authentication")."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any
+
+from gateway.access.authentication import Authenticated, InvalidCredentials
+from gateway.access.remote import Remote, RemoteError
+from gateway.http.user import User, extra_of
+from gateway.jsontypes import JsonObject
+
+GROUP = "authentication.k8s.io"
+_MOST_REMEMBERED = 4096
+
+_Key = tuple[bytes, tuple[str, ...]]
+
+
+class WebhookTokens:
+    """Asks the service about each token, and remembers what it said for a while, by digests of tokens."""
+
+    def __init__(self, remote: Remote, version: str, implicit: Sequence[str], ttl: float) -> None:
+        """`implicit` are the audiences of tokens of which the service says none: the API server's."""
+        self._remote, self._version, self._implicit, self._ttl = remote, version, tuple(implicit), ttl
+        self._remembered: OrderedDict[_Key, tuple[float, Authenticated | InvalidCredentials | None]] = OrderedDict()
+
+    async def authenticate(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
+        """Whose the token is; None where the service knows nothing of it. Raises InvalidCredentials."""
+        key = (sha256(token.encode("utf-8", "surrogateescape")).digest(), tuple(audiences))
+        until, found = self._remembered.get(key, (0.0, None))
+        if until < time.monotonic():
+            found = await self._ask(token, audiences)
+            self._remember(key, found)
+        if isinstance(found, InvalidCredentials):
+            raise InvalidCredentials(str(found))
+        return found
+
+    async def _ask(self, token: str, audiences: Sequence[str]) -> Authenticated | InvalidCredentials | None:
+        spec = {"token": token.encode("utf-8", "surrogateescape").decode("utf-8", "replace")}
+        review: JsonObject = {"kind": "TokenReview", "apiVersion": f"{GROUP}/{self._version}", "metadata": {}}
+        review |= {"spec": {**spec, "audiences": list(audiences)} if audiences else spec, "status": {"user": {}}}
+        try:
+            answer = await self._remote.ask(review)
+        except RemoteError as error:
+            raise InvalidCredentials(str(error)) from None
+        status = _object(answer, "status")
+        common = tuple(each for each in _strings(status.get("audiences")) or self._implicit if each in audiences)
+        if audiences and not common:
+            return None
+        if status.get("authenticated") is not True:
+            reason = _text(status, "error")
+            return InvalidCredentials(reason) if reason else None
+        user = _object(status, "user")
+        extra = {key: _strings(values) for key, values in _object(user, "extra").items()}
+        groups = tuple(_strings(user.get("groups")))
+        return Authenticated(User(_text(user, "username"), groups, _text(user, "uid"), extra_of(extra)), common)
+
+    def _remember(self, key: _Key, found: Authenticated | InvalidCredentials | None) -> None:
+        if self._ttl > 0:
+            self._remembered[key] = (time.monotonic() + self._ttl, found)
+            self._remembered.move_to_end(key)
+            if len(self._remembered) > _MOST_REMEMBERED:
+                self._remembered.popitem(last=False)
+
+
+def _object(value: JsonObject, name: str) -> JsonObject:
+    found = value.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _text(value: JsonObject, name: str) -> str:
+    found = value.get(name)
+    return found if isinstance(found, str) else ""
+
+
+def _strings(value: Any) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []

@@ -1,0 +1,28 @@
+"""NodeRestriction: a kubelet writes what is its own (page "Admission Control in Kubernetes", "NodeRestriction")."""
+
+from __future__ import annotations
+
+from gateway.admission.chain import Parts, Plugin, Reviews
+from gateway.kinds.attributes import Operation
+from gateway.kinds.resource import Resource
+
+_LOOKED_AT = frozenset(
+    {
+        *("/pods", "/nodes", "/persistentvolumeclaims", "/serviceaccounts"),
+        *("coordination.k8s.io/leases", "storage.k8s.io/csinodes", "resource.k8s.io/resourceslices"),
+        "certificates.k8s.io/certificatesigningrequests",
+    }
+)
+
+
+def _handles(resource: Resource, operation: Operation) -> bool:
+    return operation is not Operation.CONNECT and f"{resource.group}/{resource.resource}" in _LOOKED_AT
+
+
+def _make(parts: Parts) -> Reviews:
+    from gateway.admission.node_writes import Restriction
+
+    return Reviews(admit=Restriction(parts).admit)
+
+
+PLUGIN = Plugin("NodeRestriction", _handles, _make, default_on=False)

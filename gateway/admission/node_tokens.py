@@ -1,0 +1,101 @@
+"""Which tokens of service accounts a kubelet gets: those bound to a pod on its node, for the audiences that the pod or
+the drivers of its volumes ask for.
+"""
+
+from __future__ import annotations
+
+from gateway.access.authorization import Authorizer, asked_of_resource
+from gateway.admission.lookup import Lookup
+from gateway.admission.refusal import refused
+from gateway.http.status import StatusError, not_found
+from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Attributes
+from gateway.validation.field import go_quote
+
+_VERB = "request-serviceaccounts-token-audience"
+# the drivers that have taken over volumes of the tree
+_DRIVERS = {
+    "awsElasticBlockStore": "ebs.csi.aws.com",
+    "azureDisk": "disk.csi.azure.com",
+    "azureFile": "file.csi.azure.com",
+    "cinder": "cinder.csi.openstack.org",
+    "gcePersistentDisk": "pd.csi.storage.gke.io",
+    "portworxVolume": "pxd.portworx.com",
+    "vsphereVolume": "csi.vsphere.vmware.com",
+}
+
+
+class Audiences:
+    """Looks at token requests of nodes."""
+
+    def __init__(self, lookup: Lookup, authorizer: Authorizer) -> None:
+        self._lookup, self._authorizer = lookup, authorizer
+
+    async def check(self, node: str, attributes: Attributes) -> None:
+        """Raises StatusError 403 for a token that is none of the node's business, 404 for a pod that is not there."""
+        asked = (attributes.obj or {}).get("spec") or {}
+        ref = asked.get("boundObjectRef") or {}
+        if (ref.get("apiVersion"), ref.get("kind")) != ("v1", "Pod") or not ref.get("name"):
+            raise _no(attributes, "node requested token not bound to a pod")
+        uid = ref.get("uid", "")
+        if not uid:
+            raise _no(attributes, "node requested token with a pod binding without a uid")
+        pod = await self._lookup.get("pods", attributes.namespace, ref["name"])
+        if pod is None:
+            raise not_found("", "pod", ref["name"])
+        if uid != pod["metadata"].get("uid"):
+            recreated = "The object might have been deleted and then recreated"
+            text = f"the UID in the bound object reference ({uid}) does not match the UID in record. {recreated}"
+            raise _no(attributes, text)
+        if (pod.get("spec") or {}).get("nodeName") != node:
+            raise _no(attributes, "node requested token bound to a pod scheduled on a different node")
+        await self._check_audience(attributes, asked.get("audiences") or [], pod)
+
+    async def _check_audience(self, attributes: Attributes, audiences: list[str], pod: JsonObject) -> None:
+        if len(audiences) > 1:
+            raise _no(attributes, "node may only request 0 or 1 audiences")
+        audience, user = audiences[0] if audiences else "", attributes.user
+        if await self._is_referenced(pod, audience):
+            return
+        question = asked_of_resource(user, _VERB, "", audience, attributes.name, namespace=attributes.namespace)
+        if not (await self._authorizer.authorize(question)).allowed:
+            shown = go_quote(audience)
+            why = f"{user.name} is not authorized to request tokens for this audience"
+            raise _no(attributes, f"audience {shown} not found in pod spec volume, {why}")
+
+    async def _is_referenced(self, pod: JsonObject, audience: str) -> bool:
+        for volume in (pod.get("spec") or {}).get("volumes") or ():
+            for source in (volume.get("projected") or {}).get("sources") or ():
+                token = source.get("serviceAccountToken")
+                if token is not None and token.get("audience", "") == audience:
+                    return True
+            driver = await self._driver(pod, volume)
+            found = await self._lookup.get("csidrivers", "", driver) if driver else None
+            requests = ((found or {}).get("spec") or {}).get("tokenRequests") or ()
+            if any(each.get("audience", "") == audience for each in requests):
+                return True
+        return False
+
+    async def _driver(self, pod: JsonObject, volume: JsonObject) -> str:
+        meta = pod["metadata"]
+        if volume.get("ephemeral"):
+            return await self._driver_of_claim(meta["namespace"], f"{meta['name']}-{volume.get('name', '')}")
+        if volume.get("persistentVolumeClaim"):
+            return await self._driver_of_claim(meta["namespace"], volume["persistentVolumeClaim"].get("claimName", ""))
+        return _driver_in(volume)
+
+    async def _driver_of_claim(self, namespace: str, name: str) -> str:
+        claim = await self._lookup.get("persistentvolumeclaims", namespace, name) if name else None
+        bound = ((claim or {}).get("spec") or {}).get("volumeName", "")
+        volume = await self._lookup.get("persistentvolumes", "", bound) if bound else None
+        return _driver_in((volume or {}).get("spec") or {})
+
+
+def _driver_in(source: JsonObject) -> str:
+    if source.get("csi"):
+        return str(source["csi"].get("driver", ""))
+    return next((driver for member, driver in _DRIVERS.items() if source.get(member) is not None), "")
+
+
+def _no(attributes: Attributes, reason: str) -> StatusError:
+    return refused(attributes, None, reason)

@@ -1,0 +1,91 @@
+"""Which changes of a history concern whom: for those who come back with a past of thousands of changes and want few.
+
+After a restart each of thousands of watchers would else go through all that has happened since. What is known of an
+aspect is made when somebody asks, step by step while others get their turn, and dropped when nobody has for a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from bisect import bisect_left
+from dataclasses import dataclass, field
+
+from storage.entry import AttributesOf
+from storage.history import History
+from storage.waking import Aspect, Interest, values_of
+
+FEW = 64  # changes that are as quickly gone through
+STEP = 64  # changes looked at before the clock is
+SLICE = 0.005  # seconds of looking before others get their turn
+KEPT = 30.0  # seconds without a question
+MOST = 8  # aspects
+
+
+@dataclass(slots=True)
+class _Positions:
+    """Where the changes of each value of one aspect are, up to a position."""
+
+    upto: int = 0
+    count: int = 0
+    used: float = 0.0
+    values: dict[bytes | str, list[int]] = field(default_factory=dict)
+
+
+class Concerning:
+    """Finds the changes of one history by what they concern."""
+
+    def __init__(self, history: History, attributes_of: AttributesOf) -> None:
+        self._history, self._attributes_of = history, attributes_of
+        self._found: dict[Aspect, _Positions] = {}
+
+    async def next(self, interest: Interest | None, position: int) -> int:
+        """The first position from one on whose change may concern an interest; the history's end if there is none.
+
+        Raises Overrun if what is at that position is gone meanwhile.
+        """
+        history = self._history
+        if interest is None or history.end - position <= FEW:
+            return position
+        found = self._of(interest[:2])
+        await self._look(found, interest[:2])
+        positions = found.values.get(interest.value, [])
+        index = bisect_left(positions, max(position, history.first))
+        history.check(position)
+        return positions[index] if index < len(positions) else history.end
+
+    def _of(self, aspect: Aspect) -> _Positions:
+        found = self._found.get(aspect)
+        if found is None:
+            while len(self._found) >= MOST:
+                del self._found[min(self._found, key=lambda each: self._found[each].used)]
+            found = self._found[aspect] = _Positions()
+            asyncio.get_running_loop().call_later(KEPT, self._forget, aspect)
+        found.used = time.monotonic()
+        return found
+
+    async def _look(self, found: _Positions, aspect: Aspect) -> None:
+        """Looks at what has come since this was done last."""
+        history, pause = self._history, time.monotonic() + SLICE
+        while found.upto < history.end:
+            if found.count > 4 * (history.end - history.first) + 1000:  # most of it is of changes that are gone
+                found.values, found.count, found.upto = {}, 0, 0
+            start = found.upto = max(found.upto, history.first)
+            for change in history.between(start, min(start + STEP, history.end)):
+                for value in set(values_of(aspect, change, self._attributes_of)):
+                    found.values.setdefault(value, []).append(found.upto)
+                    found.count += 1
+                found.upto += 1
+            if time.monotonic() > pause:
+                await asyncio.sleep(0)
+                pause = time.monotonic() + SLICE
+
+    def _forget(self, aspect: Aspect) -> None:
+        found = self._found.get(aspect)
+        if found is None:
+            return
+        left = found.used + KEPT - time.monotonic()
+        if left <= 0:
+            del self._found[aspect]
+        else:
+            asyncio.get_running_loop().call_later(left, self._forget, aspect)

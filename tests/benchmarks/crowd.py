@@ -1,0 +1,163 @@
+"""A crowd of watchers of one object each: how late they hear of changes, and how late others are answered meanwhile.
+
+    python -m tests.benchmarks.crowd [--watchers 10000] [--rate 500] [--seconds 20] [--beside URL,TOKEN,PID]
+
+Half of the watchers are kubelets, which select pods by spec.nodeName in all namespaces; the others watch one pod by its
+name. Each change concerns one of them. The server is started here, on an etcd of its own, unless there is
+`--no-server`; `--beside` names others that are measured in the same run, one after the other, as a kube-apiserver.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import resource
+import sys
+import time
+import urllib.parse
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks.crowd_client import Crowd, Loop, send_all
+
+NAMESPACE = "crowd"
+PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Whom to measure; with its process id its CPU time and memory are told, too."""
+
+    url: str
+    token: str
+    pid: int = 0
+
+    @property
+    def address(self) -> tuple[str, int]:
+        parts = urllib.parse.urlsplit(self.url)
+        return parts.hostname or "127.0.0.1", parts.port or 443
+
+    def cpu_seconds(self) -> float:
+        """Of its process, since its start."""
+        if not self.pid:
+            return 0.0
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def megabytes(self) -> int:
+        """Resident."""
+        status = Path(f"/proc/{self.pid}/status").read_text() if self.pid else "VmRSS: 0"
+        return int(status.split("VmRSS:")[1].split()[0]) // 1024
+
+
+def pod(index: int, watchers: int) -> dict[str, Any]:
+    """The pod of one watcher: on a node of its own where that is a kubelet."""
+    container = {"name": "c", "image": "nginx", "env": [{"name": f"E{n}", "value": "v" * 20} for n in range(10)]}
+    spec: dict[str, Any] = {"containers": [container], "terminationGracePeriodSeconds": 0}
+    if index < watchers // 2:
+        spec["nodeName"] = f"node-{index}"
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": f"pod-{index}", "annotations": {"note": "x" * 600}},
+        "spec": spec,
+    }
+
+
+def path_of(index: int, watchers: int) -> str:
+    """The watch of one object, by its node or by its name."""
+    if index < watchers // 2:
+        return f"/api/v1/pods?watch=1&timeoutSeconds=3000&resourceVersion=0&fieldSelector=spec.nodeName%3Dnode-{index}"
+    return f"{PODS}?watch=1&timeoutSeconds=3000&resourceVersion=0&fieldSelector=metadata.name%3Dpod-{index}"
+
+
+def percentile(values: list[float], share: float) -> float:
+    """In milliseconds."""
+    return sorted(values)[min(len(values) - 1, int(len(values) * share))] * 1000 if values else float("nan")
+
+
+def fill(server: Server, watchers: int) -> None:
+    """Makes the pods."""
+    loop = Loop(server.address, server.token)
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+    send_all(loop, [("POST", "/api/v1/namespaces", json.dumps(namespace).encode())])
+    send_all(loop, [("POST", PODS, json.dumps(pod(index, watchers)).encode()) for index in range(watchers)])
+    loop.close()
+
+
+def measure(name: str, server: Server, options: argparse.Namespace) -> None:
+    """Prints a line about one server."""
+    watchers = options.watchers
+    fill(server, watchers)
+    loop = Loop(server.address, server.token)
+    crowd = Crowd(loop)
+    began, spent = time.monotonic(), server.cpu_seconds()
+    paths = [path_of(index, watchers) for index in range(watchers)]
+    crowd.watch(random.sample(paths, len(paths)))
+    opened, opening = time.monotonic() - began, server.cpu_seconds() - spent
+    began = time.monotonic()
+    while time.monotonic() < began + 3:
+        loop.turn(0.5)
+    spent, mine = server.cpu_seconds(), time.process_time()
+    measured = crowd.run(_changes(watchers), f"{PODS}/pod-7", options.rate, options.seconds)
+    share = (server.cpu_seconds() - spent) / options.seconds
+    client = (time.process_time() - mine) / options.seconds
+    print(
+        f"{name:16s} {watchers} watches in {opened:.0f} s ({opening:.0f} s of CPU), {server.megabytes()} MB resident\n"
+        f"  {measured.written} changes, {len(measured.delivered)} delivered, {measured.failed} failed,"
+        f" {loop.broken} watches broken, client late by {measured.late * 1000:.0f} ms\n"
+        + "".join(
+            f"  {what:28s} p50 {percentile(values, 0.5):7.1f}   p99 {percentile(values, 0.99):7.1f}"
+            f"   max {percentile(values, 1.0):7.1f} ms\n"
+            for what, values in (
+                ("write sent until delivered", measured.delivered),
+                ("write sent until answered", measured.acknowledged),
+                ("GET", measured.reads),
+            )
+        )
+        + f"  CPU of the server {share:.2f}, of the client {client:.2f} cores",
+        flush=True,
+    )
+    loop.close()
+
+
+def _changes(watchers: int) -> Callable[[int], tuple[str, str, bytes]]:
+    run = random.randrange(1 << 30)
+
+    def change(number: int) -> tuple[str, str, bytes]:
+        body = b'{"metadata":{"annotations":{"crowd":"%d-%d"}}}' % (number, run)
+        return "PATCH", f"{PODS}/pod-{random.randrange(watchers)}", body
+
+    return change
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--watchers", type=int, default=10_000)
+    parser.add_argument("--rate", type=float, default=500.0)
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--beside", action="append", default=[], metavar="URL,TOKEN,PID")
+    parser.add_argument("--no-server", action="store_true", help="start none: only those of --beside")
+    parser.add_argument("--flag", action="append", default=[], help="of the server that is started")
+    options = parser.parse_args()
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if hard < options.watchers + 500:
+        sys.exit(f"{options.watchers} watches need more descriptors than the {hard} that ulimit -Hn allows")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    if not options.no_server:
+        from gateway.testing import api_server
+
+        flags = ("--disable-admission-plugins=ServiceAccount", "--controllers=*", *options.flag)
+        with api_server(*flags) as api:
+            measure("gateway", Server(api.url, api.token, api.pid), options)
+    for each in options.beside:
+        url, token, pid = each.split(",")
+        measure(url, Server(url, token, int(pid)), options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,250 @@
+"""The client of the crowd: thousands of watches, paced writes and a prober of reads, in one process, cheaply.
+
+Non-blocking TLS sockets under one epoll: no HTTP library, nothing parsed but what is measured. Connections come from
+several loopback addresses, as kubelets do from several machines.
+"""
+
+from __future__ import annotations
+
+import re
+import select
+import socket
+import ssl
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+ADDRESSES = 8
+AT_ONCE = 32  # connections that are being made
+READ = 1 << 18
+_MARK = re.compile(rb'"crowd":"(\d+)-')
+
+
+@dataclass(slots=True)
+class Connection:
+    """One connection: what is to be sent, and who is told of what comes."""
+
+    stream: ssl.SSLSocket
+    token: str
+    received: Callable[[Connection, bytes], None]
+    mask: int = 0
+    outgoing: bytes = b""
+    ready: bool = False  # whether the handshake is done
+    buffer: bytes = b""
+    began: float = 0.0
+    number: int = 0
+
+    def request(self, method: str, path: str, body: bytes = b"") -> None:
+        """Sends a request."""
+        head = f"{method} {path} HTTP/1.1\r\nHost: crowd\r\nAuthorization: Bearer {self.token}\r\n"
+        if body:
+            kind = "merge-patch+json" if method == "PATCH" else "json"
+            head += f"Content-Type: application/{kind}\r\nContent-Length: {len(body)}\r\n"
+        self.began = time.monotonic()
+        self.outgoing += head.encode() + b"\r\n" + body
+
+    def answer(self, data: bytes) -> int:
+        """Takes in a part of an answer; its status when it is complete, else 0."""
+        self.buffer += data
+        head, found, body = self.buffer.partition(b"\r\n\r\n")
+        if not found:
+            return 0
+        length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
+        whole = len(body) >= int(length[1]) if length else body.endswith(b"0\r\n\r\n")
+        if not whole:
+            return 0
+        self.buffer = b""
+        return int(head[9:12])
+
+
+@dataclass(slots=True)
+class Loop:
+    """All connections of the client to one server."""
+
+    address: tuple[str, int]
+    token: str
+    epoll: select.epoll = field(default_factory=select.epoll)
+    connections: dict[int, Connection] = field(default_factory=dict)
+    broken: int = 0
+    _context: ssl.SSLContext = field(default_factory=lambda: ssl._create_unverified_context())
+
+    def connect(self, received: Callable[[Connection, bytes], None]) -> Connection:
+        """Begins a connection; what it is to send may be given to it at once."""
+        plain = socket.socket()
+        plain.bind((f"127.0.1.{len(self.connections) % ADDRESSES + 1}", 0))
+        plain.connect(self.address)
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        plain.setblocking(False)
+        stream = self._context.wrap_socket(plain, do_handshake_on_connect=False)
+        connection = self.connections[stream.fileno()] = Connection(stream, self.token, received)
+        connection.mask = select.EPOLLIN | select.EPOLLOUT
+        self.epoll.register(stream, connection.mask)
+        return connection
+
+    def turn(self, seconds: float) -> None:
+        """Waits for what happens next, and does what it takes."""
+        for number, _ in self.epoll.poll(seconds):
+            connection = self.connections.get(number)
+            if connection is not None:
+                try:
+                    self.serve(connection)
+                except (OSError, EOFError):
+                    self.broken += 1
+                    self.drop(connection)
+
+    def serve(self, connection: Connection) -> None:
+        """Sends and receives what there is."""
+        want = select.EPOLLIN
+        try:
+            if not connection.ready:
+                connection.stream.do_handshake()
+                connection.ready = True
+            if connection.outgoing:
+                sent = connection.stream.send(connection.outgoing)
+                connection.outgoing = connection.outgoing[sent:]
+            while data := connection.stream.recv(READ):
+                connection.received(connection, data)
+                if connection.outgoing:
+                    sent = connection.stream.send(connection.outgoing)
+                    connection.outgoing = connection.outgoing[sent:]
+            raise EOFError
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLWantWriteError:
+            want |= select.EPOLLOUT
+        if connection.outgoing:
+            want |= select.EPOLLOUT
+        if want != connection.mask:
+            connection.mask = want
+            self.epoll.modify(connection.stream, want)
+
+    def drop(self, connection: Connection) -> None:
+        """Ends a connection."""
+        self.connections.pop(connection.stream.fileno(), None)
+        self.epoll.unregister(connection.stream)
+        connection.stream.close()
+
+    def close(self) -> None:
+        """Ends all of them."""
+        for connection in list(self.connections.values()):
+            self.drop(connection)
+        self.epoll.close()
+
+
+@dataclass(slots=True)
+class Measured:
+    """Seconds, one for each change or read."""
+
+    delivered: list[float] = field(default_factory=list)  # from the write's request to its event
+    acknowledged: list[float] = field(default_factory=list)  # from the write's request to its answer
+    reads: list[float] = field(default_factory=list)
+    written: int = 0
+    failed: int = 0
+    late: float = 0.0  # how far the client fell behind its own pace, at most
+
+
+def send_all(loop: Loop, requests: list[tuple[str, str, bytes]], connections: int = 32) -> None:
+    """Sends requests as fast as they are answered. Raises RuntimeError for one that fails."""
+    waiting, done, total = deque(requests), 0, len(requests)
+
+    def received(connection: Connection, data: bytes) -> None:
+        nonlocal done
+        status = connection.answer(data)
+        if not status:
+            return
+        if status not in (200, 201):
+            raise RuntimeError(f"a request was answered {status}")
+        done += 1
+        if waiting:
+            connection.request(*waiting.popleft())
+
+    opened = [loop.connect(received) for _ in range(min(connections, total))]
+    for connection in opened:
+        connection.request(*waiting.popleft())
+    while done < total:
+        loop.turn(1.0)
+    for connection in opened:
+        loop.drop(connection)
+
+
+class Crowd:
+    """Watches under way, and what they are told."""
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop, self.measured = loop, Measured()
+        self.sent: dict[int, float] = {}  # changes that are under way: when each was asked for
+        self._opened = 0
+
+    def watch(self, paths: list[str], seconds: float = 300.0) -> None:
+        """Opens a watch on each path, some at once. Raises TimeoutError."""
+        end, begun = time.monotonic() + seconds, 0
+        while self._opened < len(paths):
+            while begun < len(paths) and begun - self._opened < AT_ONCE:
+                self.loop.connect(self._opening).request("GET", paths[begun])
+                begun += 1
+            self.loop.turn(1.0)
+            if time.monotonic() > end or self.loop.broken:
+                raise TimeoutError(f"{self._opened} of {len(paths)} watches, {self.loop.broken} broken")
+
+    def _opening(self, connection: Connection, data: bytes) -> None:
+        connection.buffer += data
+        if b"\r\n\r\n" in connection.buffer:
+            if b" 200 " not in connection.buffer[:32]:
+                raise RuntimeError(connection.buffer[:400].decode(errors="replace"))
+            self._opened += 1
+            connection.buffer, connection.received = b"", self._event
+
+    def _event(self, connection: Connection, data: bytes) -> None:
+        connection.buffer += data
+        if not connection.buffer.endswith(b"\n"):
+            return
+        now = time.monotonic()
+        for mark in _MARK.findall(connection.buffer):
+            began = self.sent.pop(int(mark), None)
+            if began is not None:
+                self.measured.delivered.append(now - began)
+        connection.buffer = b""
+
+    def run(self, change: Callable[[int], tuple[str, str, bytes]], read: str, rate: float, seconds: float) -> Measured:
+        """Makes `rate` changes a second and 50 reads a second, and measures, until all that was written has come."""
+        measured, idle = self.measured, deque[Connection]()
+        readers = deque[Connection]()
+
+        def answered(connection: Connection, data: bytes) -> None:
+            status = connection.answer(data)
+            if status:
+                measured.acknowledged.append(time.monotonic() - connection.began)
+                measured.failed += status != 200
+                idle.append(connection)
+
+        def was_read(connection: Connection, data: bytes) -> None:
+            status = connection.answer(data)
+            if status:
+                measured.reads.append(time.monotonic() - connection.began)
+                measured.failed += status != 200
+                readers.append(connection)
+
+        idle += [self.loop.connect(answered) for _ in range(64)]
+        readers += [self.loop.connect(was_read) for _ in range(8)]
+        began = time.monotonic()
+        end, next_read = began + seconds, began
+        while (now := time.monotonic()) < end or (self.sent and now < end + 5):
+            due = began + measured.written / rate
+            if now < end:
+                while due <= now and idle:
+                    self.sent[measured.written] = now
+                    connection = idle.popleft()
+                    connection.request(*change(measured.written))
+                    self.loop.serve(connection)
+                    measured.late = max(measured.late, now - due)
+                    measured.written += 1
+                    due = began + measured.written / rate
+                if next_read <= now and readers:
+                    connection = readers.popleft()
+                    connection.request("GET", read)
+                    self.loop.serve(connection)
+                    next_read = now + 0.02
+            waits = [end, *([due] if idle else []), *([next_read] if readers else [])]
+            self.loop.turn(max(0.0, min(waits) - time.monotonic()) if now < end else 0.05)
+        return measured

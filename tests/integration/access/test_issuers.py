@@ -1,0 +1,76 @@
+"""Tokens of an issuer make the users that the configuration says; its keys are rotated, and the file is read anew."""
+
+from __future__ import annotations
+
+import time
+
+from tests.integration.access.conftest import World, authentication, until
+from tests.integration.access.strangers import new_key
+
+
+def test_claims_become_a_user(world: World) -> None:
+    token = world.strangers.token({"sub": "ada", "roles": ["people", ""], "tenant": "acme", "jti": "7"})
+    assert world.who(token) == {
+        "username": "oidc:ada",
+        "uid": "ada",
+        "groups": ["people", "system:authenticated"],
+        "extra": {"authentication.kubernetes.io/credential-id": ["JTI=7"], "example.org/tenant": ["acme"]},
+    }
+
+
+def test_rules_of_claims_and_users_are_kept(world: World) -> None:
+    token = world.strangers.token
+    assert world.who(token({"sub": "ada", "level": 5})) == "Unauthorized"
+    assert "too high" in world.review(token({"sub": "ada", "level": 5}))["error"]
+    assert "reserved" in world.review(token({"sub": "system:admin"}))["error"]
+    assert "no such key" in world.review(token({}))["error"]
+
+
+def test_what_is_void_is_refused(world: World) -> None:
+    token = world.strangers.token
+    assert "token is expired" in world.review(token({"sub": "ada"}, exp=int(time.time()) - 5))["error"]
+    assert 'expected audience in ["us"] got ["them"]' in world.review(token({"sub": "ada"}, aud="them"))["error"]
+    assert "not before" in world.review(token({"sub": "ada"}, nbf=int(time.time()) + 900))["error"]
+    good = token({"sub": "ada"})
+    assert "malformed" in world.review(good[: good.index(".")] + "x" + good[good.index(".") :])["error"]
+    assert "failed to verify" in world.review(good[:-8] + "AAAAAAAA")["error"]
+
+
+def test_keys_are_rotated(world: World) -> None:
+    strangers = world.strangers
+    world.who(strangers.token({"sub": "ada"}))
+    fetched = strangers.fetched
+    world.who(strangers.token({"sub": "bob"}))
+    assert strangers.fetched == fetched
+    strangers.keys.insert(0, new_key())
+    token = strangers.token({"sub": "ada"})
+    until(lambda: world.who(token) != "Unauthorized")
+    assert world.who(token)["username"] == "oidc:ada"
+    assert world.who(strangers.token({"sub": "eve"}, new_key())) == "Unauthorized"
+
+
+def test_anonymous_requests_have_their_paths(world: World) -> None:
+    assert world.get("/livez", None).status == 200
+    assert world.get("/readyz", None).status == 401
+    assert world.get("/version", None).status == 401
+
+
+def name(world: World, token: str) -> str:
+    found = world.who(token)
+    return "" if isinstance(found, str) else str(found["username"])
+
+
+def test_the_file_is_read_anew(world: World) -> None:
+    strangers = world.strangers
+    changed = authentication(strangers, anonymous={"enabled": True})
+    changed["jwt"][0]["claimMappings"]["username"] = {"expression": "'changed:' + claims.sub"}
+    token = strangers.token({"sub": "ada"})
+    assert world.who(token)["username"] == "oidc:ada"
+    world.configure("authentication.json", changed)
+    until(lambda: name(world, token) == "changed:ada")
+    assert world.get("/version", None).status == 200
+    world.configure("authentication.json", "kind: Nothing")
+    until(lambda: "it must be of kind AuthenticationConfiguration" in world.server.log_file.read_text())
+    assert world.who(token)["username"] == "changed:ada"
+    world.configure("authentication.json", authentication(strangers))
+    until(lambda: name(world, token) == "oidc:ada")

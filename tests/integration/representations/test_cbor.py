@@ -1,0 +1,184 @@
+"""CBOR behind its gate: what is asked for in it says what JSON says, and what comes in it is read as JSON is."""
+
+from __future__ import annotations
+
+import json
+from io import BytesIO
+from typing import Any
+
+import cbor2
+import pytest
+
+from gateway.encodings.cbor import answer, content, decode
+from tests.integration.representations.conftest import Client
+
+CBOR = "application/cbor"
+PARTIAL = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+PARTIAL_LIST = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+DEFINITION = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "things.forms.example"},
+    "spec": {
+        "group": "forms.example",
+        "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
+        "scope": "Cluster",
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            }
+        ],
+    },
+}
+
+
+def written(value: Any) -> bytes:
+    return answer(content(value, None))
+
+
+def config_map(name: str, **members: Any) -> dict[str, Any]:
+    return {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name}, **members}
+
+
+def create(client: Client, name: str, **members: Any) -> dict[str, Any]:
+    made = client.ask("POST", client.configmaps, written(config_map(name, **members)), CBOR, {"Content-Type": CBOR})
+    assert (made.status, made.headers["content-type"]) == (201, CBOR)
+    found: dict[str, Any] = decode(made.body)
+    return found
+
+
+@pytest.mark.parametrize("form", ["", PARTIAL])
+def test_an_object_in_cbor_is_that_in_json(cbor_client: Client, form: str) -> None:
+    made = create(cbor_client, "a", data={"k": "v"}, binaryData={"b": "AAEC"})
+    path = f"{cbor_client.configmaps}/a"
+    in_cbor = cbor_client.ask("GET", path, None, CBOR + form)
+    in_json = cbor_client.ask("GET", path, None, "application/json" + form)
+    assert in_cbor.headers["content-type"] == CBOR
+    assert in_cbor.body.startswith(bytes.fromhex("d9d9f7"))
+    assert decode(in_cbor.body) == in_json.json
+    assert form or in_json.json == made
+
+
+@pytest.mark.parametrize("form", ["", PARTIAL_LIST])
+@pytest.mark.parametrize("query", ["", "?limit=2", "?labelSelector=none%3Dof"])
+def test_a_list_in_cbor_is_that_in_json(cbor_client: Client, form: str, query: str) -> None:
+    for name in "abc":
+        create(cbor_client, name)
+    path = cbor_client.configmaps + query
+    in_cbor = decode(cbor_client.ask("GET", path, None, CBOR + form).body)
+    in_json = cbor_client.ask("GET", path, None, "application/json" + form).json
+    for found in (in_cbor, in_json):
+        found["metadata"].pop("continue", None)  # has the time in it
+        found["items"] = found["items"] or []
+    assert in_cbor == in_json
+
+
+def test_a_status_comes_in_cbor(cbor_client: Client) -> None:
+    missing = cbor_client.ask("GET", f"{cbor_client.configmaps}/none", None, CBOR)
+    assert (missing.status, missing.headers["content-type"]) == (404, CBOR)
+    assert decode(missing.body)["reason"] == "NotFound"
+
+
+@pytest.mark.parametrize("form", ["", PARTIAL])
+def test_a_watch_is_a_sequence_of_items(cbor_client: Client, form: str) -> None:
+    for name in "ab":
+        create(cbor_client, name)
+    path = (
+        f"{cbor_client.configmaps}?watch=1&timeoutSeconds=1&allowWatchBookmarks=true"
+        "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+    )
+    stream = cbor_client.ask("GET", path, None, CBOR + form)
+    lines = cbor_client.ask("GET", path, None, "application/json" + form)
+    assert stream.headers["content-type"] == "application/cbor-seq"
+    assert items(stream.body) == [json.loads(line) for line in lines.body.splitlines()]
+
+
+def items(stream: bytes) -> list[Any]:
+    """The values of a sequence, each of which begins with the tag of self-described CBOR."""
+    source, found = BytesIO(stream), []
+    while (start := source.tell()) < len(stream):
+        assert stream[start : start + 3] == bytes.fromhex("d9d9f7")
+        cbor2.CBORDecoder(source).decode()
+        found.append(decode(stream[start : source.tell()]))
+    return found
+
+
+def test_what_ends_a_watch_is_said_in_cbor(cbor_client: Client) -> None:
+    ended = cbor_client.ask("GET", f"{cbor_client.configmaps}?watch=1&resourceVersion=99999999", None, CBOR)
+    (event,) = items(ended.body)
+    assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
+
+
+def test_a_configuration_is_applied_in_cbor(cbor_client: Client) -> None:
+    path = f"{cbor_client.configmaps}/applied?fieldManager=tests"
+    headers = {"Content-Type": "application/apply-patch+cbor"}
+    for status in (201, 200):
+        applied = cbor_client.ask("PATCH", path, written(config_map("applied", data={"a": "b"})), CBOR, headers)
+        assert applied.status == status
+    assert decode(applied.body)["metadata"]["managedFields"][0]["operation"] == "Apply"
+
+
+def test_options_of_a_deletion_are_read(cbor_client: Client) -> None:
+    create(cbor_client, "a")
+    options = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": "another"}}
+    refused = cbor_client.ask("DELETE", f"{cbor_client.configmaps}/a", written(options), "", {"Content-Type": CBOR})
+    assert (refused.status, refused.json["reason"]) == (409, "Conflict")
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"", "unable to determine group/version/kind: EOF"),
+        (b"\xa1\x44kind", "unexpected EOF"),
+        (b"\xa2\x44kind\x41a\x44kind\x41b", "Duplicate map key"),
+        (b"\x40\x40", "1 bytes of extraneous data starting at index 1"),
+    ],
+)
+def test_what_is_no_cbor_is_refused(cbor_client: Client, body: bytes, message: str) -> None:
+    refused = cbor_client.ask("POST", cbor_client.configmaps, body, "", {"Content-Type": CBOR})
+    assert (refused.status, refused.json["reason"]) == (400, "BadRequest")
+    assert message in refused.json["message"]
+
+
+def test_custom_objects_have_no_schema_but_are_said_too(cbor_client: Client) -> None:
+    made = cbor_client.ask(
+        "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", json.dumps(DEFINITION).encode()
+    )
+    assert made.status == 201
+    path = "/apis/forms.example/v1/things"
+    while cbor_client.ask("GET", path).status == 404:
+        pass
+    thing = {"kind": "Thing", "apiVersion": "forms.example/v1", "metadata": {"name": "t"}, "f": 1.5, "n": [None, -7]}
+    assert cbor_client.ask("POST", path, written(thing), CBOR, {"Content-Type": CBOR}).status == 201
+    for place in (path, f"{path}/t"):
+        assert decode(cbor_client.ask("GET", place, None, CBOR).body) == cbor_client.ask("GET", place).json
+
+
+def test_resource_lists_are_the_only_discovery_in_cbor(cbor_client: Client) -> None:
+    in_cbor = cbor_client.ask("GET", "/apis/apps/v1", None, CBOR)
+    assert decode(in_cbor.body) == cbor_client.ask("GET", "/apis/apps/v1").json
+    for path in ("/api", "/apis", "/apis/apps"):
+        assert cbor_client.ask("GET", path, None, CBOR).status == 406
+
+
+def test_tables_are_not_in_cbor(cbor_client: Client) -> None:
+    refused = cbor_client.ask("GET", cbor_client.configmaps, None, CBOR + ";as=Table;g=meta.k8s.io;v=v1")
+    assert refused.status == 406
+    assert "application/cbor" in refused.json["message"]
+
+
+def test_json_stays_the_first_choice(cbor_client: Client) -> None:
+    assert cbor_client.ask("GET", cbor_client.configmaps, None, "*/*").headers["content-type"] == "application/json"
+
+
+def test_without_the_gate_there_is_none(client: Client) -> None:
+    refused = client.ask("GET", client.configmaps, None, CBOR)
+    assert (refused.status, "application/cbor" in refused.json["message"]) == (406, False)
+    headers = {"Content-Type": CBOR}
+    assert client.ask("POST", client.configmaps, written(config_map("a")), "", headers).status == 415
+    headers = {"Content-Type": "application/apply-patch+cbor"}
+    path = f"{client.configmaps}/a?fieldManager=tests"
+    assert client.ask("PATCH", path, written(config_map("a")), "", headers).status == 415

@@ -1,0 +1,110 @@
+"""What is answered in which representation, when something is wrong and when nothing is."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.integration.representations.conftest import Client
+from tests.integration.representations.test_cbor import DEFINITION
+
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+PARTIAL = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+PARTIAL_LIST = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+TABLE = ";as=Table;g=meta.k8s.io;v=v1"
+MERGE = {"Content-Type": "application/merge-patch+json"}
+
+
+@pytest.mark.parametrize(
+    ("accept", "content_type"),
+    [
+        ("application/yaml", "application/yaml"),
+        (PROTOBUF, PROTOBUF),
+        (f"application/json{TABLE},application/json", "application/json"),
+        (PROTOBUF + PARTIAL, "application/json"),  # a Status is no other kind
+        (f"application/yaml{TABLE}", "application/json"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("method", "tail", "body", "status"),
+    [
+        ("GET", "/none", None, 404),
+        ("DELETE", "/none", None, 404),
+        ("PATCH", "/none", b"{}", 404),
+        ("POST", "", b'{"metadata":{"name":"Bad_"}}', 422),
+        ("GET", "?limit=x", None, 400),
+    ],
+)
+def test_a_status_follows_the_accept_header(
+    client: Client, method: str, tail: str, body: bytes | None, status: int, accept: str, content_type: str
+) -> None:
+    headers = MERGE if method == "PATCH" else {}
+    refused = client.ask(method, client.configmaps + tail, body, accept, headers)
+    assert (refused.status, refused.headers["content-type"]) == (status, content_type)
+
+
+@pytest.mark.parametrize("accept", ["application/yaml", PROTOBUF, "application/json"])
+def test_every_verb_follows_it(client: Client, accept: str) -> None:
+    body = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"}}'
+    path, accounts = client.configmaps, f"/api/v1/namespaces/{client.namespace}/serviceaccounts"
+    for method, place, sent, headers in (
+        ("POST", path, body, {}),
+        ("GET", f"{path}/a", None, {}),
+        ("PUT", f"{path}/a", body, {}),
+        ("PATCH", f"{path}/a", b'{"data":{"k":"v"}}', MERGE),
+        ("GET", path, None, {}),
+        ("DELETE", f"{path}/a", None, {}),
+        ("DELETE", path, None, {}),
+        ("POST", accounts, b'{"metadata":{"name":"a"}}', {}),
+        ("POST", f"{accounts}/a/token", b'{"spec":{}}', {}),
+    ):
+        answer = client.ask(method, place, sent, accept, headers)
+        assert (answer.status // 100, answer.headers["content-type"]) == (2, accept)
+
+
+def test_a_list_and_an_object_are_told_apart_after_the_read(client: Client) -> None:
+    assert client.ask("GET", f"{client.configmaps}/none", None, "application/json" + PARTIAL_LIST).status == 404
+    assert client.ask("GET", f"{client.configmaps}?limit=x", None, "application/json" + PARTIAL).status == 400
+    assert client.ask("GET", client.configmaps, None, "application/json" + PARTIAL).status == 406
+    namespace = f"/api/v1/namespaces/{client.namespace}"
+    assert client.ask("GET", namespace, None, "application/json" + PARTIAL_LIST).status == 406
+
+
+def test_the_type_of_a_patch_comes_before_what_is_accepted(client: Client) -> None:
+    headers = {"Content-Type": "application/strange"}
+    assert client.ask("PATCH", f"{client.configmaps}/a", b"{}", "application/strange", headers).status == 415
+
+
+def test_custom_objects_are_not_in_protobuf_but_their_metadata_is(client: Client) -> None:
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    assert client.ask("POST", definitions, json.dumps(DEFINITION).encode()).status == 201
+    path = "/apis/forms.example/v1/things"
+    while client.ask("GET", path).status == 404:
+        pass
+    assert client.ask("POST", path, b'{"metadata":{"name":"t"}}').status == 201
+    for place in (path, f"{path}/t"):
+        refused = client.ask("GET", place, None, PROTOBUF)
+        assert (refused.status, refused.headers["content-type"]) == (406, PROTOBUF)
+        fallback = client.ask("GET", place, None, f"{PROTOBUF},application/json")
+        assert (fallback.status, fallback.headers["content-type"]) == (200, "application/json")
+    assert client.ask("GET", f"{path}/t", None, PROTOBUF + PARTIAL).headers["content-type"] == PROTOBUF
+    assert client.ask("GET", f"{path}?watch=1", None, PROTOBUF).status == 406
+    assert client.ask("GET", f"{path}/t", None, "application/*").status == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/api", "406: Not Acceptable\n\nAvailable representations: "),
+        ("/api/v1", "406: Not Acceptable\n\nAvailable representations: "),
+        ("/apis", "only the following media types are accepted: "),
+        ("/apis/apps", "only the following media types are accepted: "),
+        ("/version", "406: Not Acceptable\n\nAvailable representations: application/json"),
+    ],
+)
+def test_documents_say_what_there_is(client: Client, path: str, message: str) -> None:
+    refused = client.ask("GET", path, None, "application/strange")
+    assert refused.status == 406
+    assert refused.json["message"].startswith(message)
+    assert refused.body.startswith(b"{\n")

@@ -1,0 +1,58 @@
+"""The next change that concerns somebody is the one that going through all of them finds."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from storage.concerning import MOST, Concerning
+from storage.waking import By, Interest, values_of
+from tests.unit.storage.canonical import SPEC, canonical, key, pods
+
+STEP = st.tuples(st.sampled_from("xyz"), st.none() | st.sampled_from("012"))
+INTERESTS = st.sampled_from(
+    [Interest(By.KEY, "", key("a", name)) for name in "xyzw"]
+    + [Interest(By.LABEL, "v", value) for value in "0123"]
+    + [Interest(By.PREFIX, "", key("a", "")), Interest(By.FIELD, "metadata.name", "x")]
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.lists(STEP, max_size=12), max_size=4), INTERESTS, st.data())
+async def test_it_is_what_a_search_finds(
+    rounds: list[list[tuple[str, str]]], wanted: Interest, data: st.DataObject
+) -> None:
+    resource, revision = pods(), 0
+    concerning, history = Concerning(resource.history, SPEC.attributes_of), resource.history
+    with patch("storage.concerning.FEW", 0):
+        for steps in rounds:
+            for name, value in steps:
+                revision += 1
+                if value is None:
+                    resource.remove(key("a", name), revision)
+                else:
+                    resource.put(key("a", name), canonical(name, labels={"v": value}), revision)
+            for _ in range(data.draw(st.integers(0, history.end - history.first))):
+                history._drop()
+            position = data.draw(st.integers(history.first, history.end))
+            changes = history.between(position, history.end)
+            expected = next(
+                (
+                    position + index
+                    for index, change in enumerate(changes)
+                    if wanted.value in set(values_of(wanted[:2], change, SPEC.attributes_of))
+                ),
+                history.end,
+            )
+            assert await concerning.next(wanted, position) == expected
+
+
+async def test_what_is_known_is_bounded() -> None:
+    resource = pods()
+    for revision in range(200):
+        resource.put(key("a", f"n{revision}"), canonical("n", labels={}), revision + 1)
+    for label in range(100):
+        await resource.concerning.next(Interest(By.LABEL, f"l{label}", "x"), 0)
+    assert len(resource.concerning._found) <= MOST
