@@ -1,4 +1,4 @@
-"""Go's envtest, of controller-runtime, starts the gateway as its kube-apiserver: tests/clients/envtest is its program."""
+"""Go's envtest, of controller-runtime, starts the gateway as its kube-apiserver: the program is in envtest/."""
 
 from __future__ import annotations
 
