@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +21,7 @@ from gateway.jsontypes import dumps, loads
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.builtin import builtin_registry
 from gateway.verbs import verb_for
+from gateway.writing.hooks import hooks_for
 from tests.unit.verbs.fake_store import FakeStore
 
 NAMESPACE = {
@@ -30,6 +33,7 @@ NAMESPACE = {
 }
 
 
+CERTIFICATES = Path(tempfile.mkdtemp(prefix="certificates-"))  # takes a key where tokens are signed
 ADMIN = User("admin", ("system:masters", "system:authenticated"))
 
 
@@ -39,7 +43,7 @@ class Api:
     def __init__(self) -> None:
         registry = builtin_registry()
         self.store = FakeStore()
-        settings = Settings(disable_admission_plugins=frozenset({"ServiceAccount"}))
+        settings = Settings(disable_admission_plugins=frozenset({"ServiceAccount"}), cert_dir=CERTIFICATES)
         store: Any = self.store
         services: Any = SimpleNamespace(
             settings=settings,
@@ -49,6 +53,7 @@ class Api:
             lookup=Lookup(store, settings.etcd_prefix),
         )
         self.endpoints = Endpoints(registry, services)
+        services.hooks = lambda resource: hooks_for(self.endpoints, resource)
         self.warnings: list[str] = []
         self.store._put(b"/registry/namespaces/default", dumps(NAMESPACE))
 
