@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks import deletion, load, representations
+from tests.benchmarks import deletion, load, representations, starting
 
 TARGETS = {
     "GET rv=0 / raw": 0.45,
@@ -337,6 +337,8 @@ def main() -> None:
     parser.add_argument("--peer", default="", help="URL of a kube-apiserver with its controller-manager")
     parser.add_argument("--peer-token", default="", help="an administrator's token for it")
     options = parser.parse_args()
+    if not options.only or options.only in "start, stop, snapshot, restore":
+        starting.report(options.rounds * 3)
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         bench = Bench(options, directory)
