@@ -138,7 +138,10 @@ class Definitions:
 
     def _others(self, definition: JsonObject) -> Iterator[JsonObject]:
         own, group = definition["metadata"]["name"], definition["spec"].get("group")
-        return (each for name, each in self._all.items() if name != own and each["spec"].get("group") == group)
+        others = (each for name, each in self._all.items() if name != own and each["spec"].get("group") == group)
+        from gateway.customresources.names import as_if_named, comes_first  # with the conditions, when there is one
+
+        return (as_if_named(each) if comes_first(each, definition) else each for each in others)
 
     async def _serve(self, name: str, definition: JsonObject | None, later: int) -> None:
         """Has the endpoints be what a definition says, if they are not.
