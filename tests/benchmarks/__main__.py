@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks import custom, load, representations
+from tests.benchmarks import custom, load, representations, starting
 
 TARGETS = {
     "GET rv=0 / raw": 0.45,
@@ -392,6 +392,8 @@ def main() -> None:
     parser.add_argument("--peer", default="", help="URL of a kube-apiserver to compare creates of custom objects with")
     parser.add_argument("--peer-token", default="tok")
     options = parser.parse_args()
+    if not options.only or options.only in "start, stop, snapshot, restore":
+        starting.report(options.rounds * 3)
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         bench = Bench(options, directory)
