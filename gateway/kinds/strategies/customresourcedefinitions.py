@@ -16,6 +16,7 @@ from gateway.validation.schema_formats import known_format
 from gateway.validation.structural_schema import every
 
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
+_WEIGHT = 64  # expressions and patterns are compiled
 
 
 def _name(obj: JsonObject) -> list[FieldError]:
@@ -166,6 +167,7 @@ STRATEGIES = {
         allow_unconditional_update=False,
         standard_finalizers=False,
         reset_fields=(("status",),),
+        weight=_WEIGHT,
         termination=Termination(begin=_begin_termination, finalizers=lambda obj: ()),
     ),
     "status": Strategy(
