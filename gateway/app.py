@@ -99,6 +99,7 @@ class App(FastAPI):
             tasks += _controllers(gateway)
             tasks.append(asyncio.create_task(_make_roles(gateway, self._started), name="bootstrap-roles"))
             tasks.append(asyncio.create_task(_control(gateway, self._started), name="controllers"))
+            tasks.append(asyncio.create_task(_judge_flow_schemas(gateway, self._started), name="flow-schemas"))
             definitions = Definitions(gateway.endpoints, partial(_webhook_of, gateway))
             tasks.append(asyncio.create_task(definitions.run(), name="definitions"))
             for task in tasks[1:]:
@@ -146,25 +147,30 @@ def _webhook_of(gateway: Gateway, definition: JsonObject) -> Webhook | None:
 def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
     """Starts what runs beside the requests; all of it is safe on several replicas at once."""
     from gateway.allocation.repair import repair_until
-    from gateway.allocation.services import ServiceAllocation
     from gateway.controllers.replicas import Replica
+    from gateway.flowcontrol.limiting import FlowControl
+    from gateway.writing.hooks import service_allocation
     from storage.compaction import Compactor
 
     settings = gateway.settings
-    allocation = ServiceAllocation(gateway.store, settings)
     compactor = Compactor(
         gateway.client,
         settings.etcd_prefix.encode(),
         interval=settings.etcd_compaction_interval,
         retention=settings.etcd_compaction_retention,
     )
+    limiter = gateway.services.limiter
+    lending = [asyncio.create_task(limiter.run(), name="flow-control")] if isinstance(limiter, FlowControl) else []
     return [
+        *lending,
         asyncio.create_task(Replica(gateway.endpoints).run(gateway.stopping), name="replica"),
         asyncio.create_task(compactor.run(), name="compaction"),
         asyncio.create_task(
             gateway.services.checker.run(settings.consistency_check_interval), name="consistency-check"
         ),
-        asyncio.create_task(repair_until(allocation, gateway.stopping), name="service-ip-repair"),
+        asyncio.create_task(
+            repair_until(service_allocation(gateway.endpoints), gateway.stopping), name="service-ip-repair"
+        ),
         asyncio.create_task(keep_bootstrapped(gateway.endpoints, gateway.stopping), name="bootstrap"),
         asyncio.create_task(gateway.services.following.run(gateway.stopping), name="files"),
     ]
@@ -182,6 +188,15 @@ async def _make_roles(gateway: Gateway, started: asyncio.Event) -> None:
         except StorageError as error:
             logger.warning("default roles are missing yet", extra={"error": str(error)})
             await asyncio.sleep(PATIENCE)
+
+
+async def _judge_flow_schemas(gateway: Gateway, started: asyncio.Event) -> None:
+    """Tells of flow schemas whose level is missing, once requests are answered."""
+    from gateway.controllers.flow_schema_status import FlowSchemaStatus
+
+    await started.wait()
+    await gateway.services.policy.complete.wait()
+    await FlowSchemaStatus(gateway.endpoints).run()
 
 
 async def _control(gateway: Gateway, started: asyncio.Event) -> None:

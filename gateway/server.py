@@ -77,7 +77,13 @@ def build_gateway(settings: Settings) -> Gateway:
     from gateway.access.rbac.policy import GROUP, Kind, Policy
     from gateway.access.tokens import authenticator_of
     from gateway.admission.lookup import Lookup
+    from gateway.flowcontrol.limiting import FlowControl
+    from gateway.flowcontrol.modes import limiter_of
+    from gateway.flowcontrol.objects import GROUP as FLOW_CONTROL
+    from gateway.flowcontrol.objects import LEVELS, SCHEMAS
+    from gateway.flowcontrol.watches import OpenWatches
     from gateway.kinds.builtin import builtin_registry
+    from gateway.writing.hooks import hooks_for
     from storage.cache import WatchCache
     from storage.catching_up import Pasts
     from storage.checking import Checker
@@ -103,12 +109,18 @@ def build_gateway(settings: Settings) -> Gateway:
         store=store,
         lookup=lookup,
         checker=Checker(client, cache, feed.load_anew),
+        limiter=limiter_of(settings, lambda info: endpoints.size(info.group, info.version, info.resource)),
+        watches=OpenWatches(settings.max_watches_per_user),
         following=following,
         pasts=Pasts(client),
         media=WITH_CBOR if "CBORServingAndStorage" in settings.feature_gates else STANDARD,
     )
     registry = builtin_registry()
     endpoints = Endpoints(registry, services)
+    if isinstance(services.limiter, FlowControl):
+        schemas, levels = (endpoints.of(FLOW_CONTROL, "v1", name).cache for name in (SCHEMAS, LEVELS))
+        services.limiter.configuration.follow(cache, schemas, levels)
+    services.hooks = lambda resource: hooks_for(endpoints, resource)
     policy.follow(cache, {kind: endpoints.of(GROUP, "v1", kind.value).cache for kind in Kind})
     if authorization.graph is not None:
         _follow_nodes(authorization.graph, endpoints)

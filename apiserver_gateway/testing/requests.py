@@ -65,7 +65,7 @@ def condition(kind: str, status: str = "True") -> Callable[[Mapping[str, Any]], 
     """Whether an object has that condition: `wait_for(api, path, condition("Available"))`."""
 
     def holds(found: Mapping[str, Any]) -> bool:
-        conditions = found.get("status", {}).get("conditions", ())
+        conditions = (found.get("status") or {}).get("conditions") or ()
         return any((each["type"], each["status"]) == (kind, status) for each in conditions)
 
     return holds

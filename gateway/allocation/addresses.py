@@ -10,15 +10,14 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
-from uuid import uuid4
+from typing import Protocol
 
 from gateway.allocation.errors import AllocationError, RangeFull
-from gateway.jsontypes import JsonObject, dumps, loads
-from gateway.kinds.metadata import now_text
-from storage.change import change, removed
-from storage.errors import KeyExists
+from gateway.jsontypes import JsonObject, loads
+from gateway.kinds.identity import GroupVersionResource
 from storage.protocol import Store
 
+IP_ADDRESSES = GroupVersionResource("networking.k8s.io", "v1", "ipaddresses")
 MANAGED_BY = "ipallocator.k8s.io"
 _FAMILY_LABEL = "ipaddress.kubernetes.io/ip-family"
 _MANAGER_LABEL = "ipaddress.kubernetes.io/managed-by"
@@ -41,12 +40,26 @@ def family_of(address: str) -> str:
     return "IPv6" if ":" in address else "IPv4"
 
 
+class Objects(Protocol):
+    """Who writes objects for the server itself, by the stages of a write. What is refused raises StatusError."""
+
+    async def create(self, gvr: GroupVersionResource, namespace: str, obj: JsonObject) -> bool:
+        """Creates an object; False when there is one of its name."""
+        ...
+
+    async def delete(
+        self, gvr: GroupVersionResource, namespace: str, name: str, *, resource_version: str | None = None
+    ) -> None:
+        """Deletes an object, or a version of it; one that is not there is none."""
+        ...
+
+
 class Addresses:
     """Hands out addresses and takes them back."""
 
-    def __init__(self, store: Store, etcd_prefix: str, default_ranges: tuple[str, ...]) -> None:
+    def __init__(self, store: Store, etcd_prefix: str, default_ranges: tuple[str, ...], objects: Objects) -> None:
         """`default_ranges` are used as long as there is no ServiceCIDR object; the first says the primary family."""
-        self._store = store
+        self._store, self._objects = store, objects
         self._prefix = f"{etcd_prefix}/ipaddresses/"
         self._ranges_prefix = f"{etcd_prefix}/servicecidrs/".encode()
         self._defaults = default_ranges
@@ -78,7 +91,7 @@ class Addresses:
         if not first <= int(wanted) <= last:
             text = f"the provided IP ({wanted}) is not in the valid range. The range of valid IPs is {home}"
             raise AllocationError(text)
-        if not dry_run and not await self._create(str(wanted), parent):
+        if not dry_run and not await self.record(str(wanted), parent):
             raise AllocationError(_ALLOCATED)
 
     async def allocate_next(self, family: str, parent: Parent, *, dry_run: bool) -> str:
@@ -88,50 +101,27 @@ class Addresses:
                 return str(block.network_address)
             for number in _candidates(block):
                 address = str(block.network_address + (number - int(block.network_address)))
-                if self._store.cached(self._key(address)) is None and await self._create(address, parent):
+                if self._store.cached(self._key(address)) is None and await self.record(address, parent):
                     return address
         raise RangeFull
 
     async def release(self, address: str) -> None:
         """Gives an address back; one that is not taken is left alone."""
-        await change(self._store, self._key(str(ip_address(address))), removed)
+        await self._objects.delete(IP_ADDRESSES, "", str(ip_address(address)))
+
+    async def record(self, address: str, parent: Parent) -> bool:
+        """Writes down whose an address is; False when it is somebody's already."""
+        labels = {_FAMILY_LABEL: family_of(address), _MANAGER_LABEL: MANAGED_BY}
+        whose = {"resource": "services", "namespace": parent.namespace, "name": parent.name}
+        obj = {"metadata": {"name": address, "labels": labels}, "spec": {"parentRef": whose}}
+        return await self._objects.create(IP_ADDRESSES, "", obj)
+
+    async def forget(self, address: str, revision: int) -> None:
+        """Gives back an address of which nothing was written down since `revision`. Raises StatusError 409."""
+        await self._objects.delete(IP_ADDRESSES, "", address, resource_version=str(revision))
 
     def _key(self, address: str) -> bytes:
         return (self._prefix + address).encode()
-
-    async def _create(self, address: str, parent: Parent) -> bool:
-        try:
-            await self._store.create(self._key(address), address_object(address, parent))
-        except KeyExists:
-            return False
-        return True
-
-
-def address_object(address: str, parent: Parent) -> bytes:
-    """The stored IPAddress that says whose an address is."""
-    now = now_text()
-    labels = {_FAMILY_LABEL: family_of(address), _MANAGER_LABEL: MANAGED_BY}
-    fields: JsonObject = {
-        "f:metadata": {"f:labels": {".": {}, f"f:{_FAMILY_LABEL}": {}, f"f:{_MANAGER_LABEL}": {}}},
-        "f:spec": {"f:parentRef": {".": {}, "f:name": {}, "f:namespace": {}, "f:resource": {}}},
-    }
-    owned = {
-        "manager": "kube-apiserver",
-        "operation": "Update",
-        "apiVersion": "networking.k8s.io/v1",
-        "time": now,
-        "fieldsType": "FieldsV1",
-        "fieldsV1": fields,
-    }
-    meta = {"uid": str(uuid4()), "name": address, "creationTimestamp": now, "labels": labels, "managedFields": [owned]}
-    return dumps(
-        {
-            "kind": "IPAddress",
-            "apiVersion": "networking.k8s.io/v1",
-            "metadata": meta,
-            "spec": {"parentRef": {"resource": "services", "namespace": parent.namespace, "name": parent.name}},
-        }
-    )
 
 
 def _is_ready(block: JsonObject) -> bool:

@@ -10,11 +10,12 @@ import asyncio
 import logging
 from dataclasses import dataclass, field
 
-from gateway.allocation.addresses import MANAGED_BY, Parent, address_object
+from gateway.allocation.addresses import MANAGED_BY, Parent
 from gateway.allocation.carry_over import needs_health_check_port, node_ports
 from gateway.allocation.services import ServiceAllocation
+from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, loads
-from storage.errors import Conflict, KeyExists, StorageError, StoredObject
+from storage.errors import StorageError, StoredObject
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +41,7 @@ async def repair_until(allocation: ServiceAllocation, stopping: asyncio.Event, i
     while not stopping.is_set():
         try:
             await repair(allocation, addresses, ports)
-        except (StorageError, Conflict) as error:
+        except (StatusError, StorageError) as error:
             log.warning("cluster IPs and node ports could not be checked", extra={"error": str(error)})
         try:
             await asyncio.wait_for(stopping.wait(), interval)
@@ -49,7 +50,7 @@ async def repair_until(allocation: ServiceAllocation, stopping: asyncio.Event, i
 
 
 async def repair(allocation: ServiceAllocation, addresses: Suspects, ports: Suspects) -> None:
-    """One round. Raises StorageError."""
+    """One round. Raises StatusError, StorageError."""
     taken_ports = await allocation.ports.taken()
     root = allocation.prefix
     recorded = await allocation.store.list(f"{root}/ipaddresses/".encode())
@@ -74,16 +75,12 @@ async def _repair_addresses(
             if address and address != "None":
                 used[address] = Parent(meta["namespace"], meta["name"])
     by_name = {stored.key.rsplit(b"/", 1)[1].decode(): stored for stored in recorded}
-    prefix = f"{allocation.prefix}/ipaddresses/"
     for address, parent in used.items():
         if address not in by_name:
-            try:
-                await allocation.store.create((prefix + address).encode(), address_object(address, parent))
-            except KeyExists:
-                continue
+            await allocation.addresses.record(address, parent)
     unused = {name for name, stored in by_name.items() if name not in used and _is_ours(stored)}
     for name in suspects.confirmed(unused):
-        await allocation.store.delete(by_name[name].key, by_name[name].revision)
+        await allocation.addresses.forget(name, by_name[name].revision)
 
 
 def _is_ours(stored: StoredObject) -> bool:

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from copy import deepcopy
 
-from gateway.allocation.addresses import Addresses, Parent
+from gateway.allocation.addresses import Addresses, Objects, Parent
 from gateway.allocation.carry_over import in_step, keep_allocated, needs_health_check_port, node_ports
 from gateway.allocation.errors import AllocationError, RangeFull
 from gateway.allocation.families import fill_families, refused, unchanged_preference
@@ -18,10 +18,12 @@ from gateway.config import Settings
 from gateway.http.status import StatusError, internal_error
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
+from gateway.kinds.identity import GroupVersionResource
 from gateway.validation.field import invalid
-from storage.change import change, removed
 from storage.errors import StorageError
 from storage.protocol import Store
+
+_ENDPOINTS = GroupVersionResource("", "v1", "endpoints")
 
 log = logging.getLogger(__name__)
 
@@ -75,17 +77,17 @@ class Holding:
             for address in self.freed_addresses if success else self._taken_addresses:
                 await self._addresses.release(address)
             await self._ports.release(self.freed_ports if success else self._taken_ports)
-        except StorageError as error:
+        except (StatusError, StorageError) as error:
             log.warning("addresses or ports are left for repair to give back", extra={"error": str(error)})
 
 
 class ServiceAllocation:
     """The write hooks of services."""
 
-    def __init__(self, store: Store, settings: Settings) -> None:
-        self.store, self.prefix = store, settings.etcd_prefix
+    def __init__(self, store: Store, settings: Settings, objects: Objects) -> None:
+        self.store, self.prefix, self._objects = store, settings.etcd_prefix, objects
         ranges = tuple(settings.service_cluster_ip_range.split(","))
-        self.addresses = Addresses(store, settings.etcd_prefix, ranges)
+        self.addresses = Addresses(store, settings.etcd_prefix, ranges, objects)
         self.ports = NodePorts(store, settings.etcd_prefix, *settings.service_node_port_range)
 
     async def begin_create(self, obj: JsonObject, attributes: Attributes) -> Finish:
@@ -107,7 +109,7 @@ class ServiceAllocation:
 
     async def after_delete(self, old: JsonObject, attributes: Attributes) -> None:
         """Gives back what a deleted service had; the Endpoints of its name go too."""
-        await self._delete_endpoints(attributes.namespace, old["metadata"]["name"])
+        await self._objects.delete(_ENDPOINTS, attributes.namespace, old["metadata"]["name"])
         spec = old.get("spec") or {}
         if spec.get("type") != "ExternalName":
             for address in spec.get("clusterIPs") or ():
@@ -117,9 +119,6 @@ class ServiceAllocation:
         if needs_health_check_port(spec) and spec.get("healthCheckNodePort"):
             freed.append(spec["healthCheckNodePort"])
         await self.ports.release(freed)
-
-    async def _delete_endpoints(self, namespace: str, name: str) -> None:
-        await change(self.store, f"{self.prefix}/services/endpoints/{namespace}/{name}".encode(), removed)
 
     def _holding(self, obj: JsonObject, attributes: Attributes) -> Holding:
         parent = Parent(attributes.namespace, obj["metadata"].get("name", ""))

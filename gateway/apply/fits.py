@@ -37,6 +37,8 @@ def fits(type_: Type) -> Test:
             return _list_test(type_)
         case Kind.ANY:
             return lambda value: True
+        case Kind.INT_OR_STRING if type_.structural:
+            return lambda value: True
     plain = _PLAIN.get(type_.kind, _SCALAR)
     return lambda value: type(value) in plain
 
@@ -51,7 +53,7 @@ def _struct_test(type_: Type) -> Test:
             if name not in type_.fields and not is_open(type_):
                 return None
             member_type = member_of(type_, name)
-            if member_type.kind in _CONTAINERS:
+            if member_type.kind in _CONTAINERS or shape_of(member_type) is Shape.FREE:
                 inner.append((name, fits(member_type)))
             elif type(member) not in _PLAIN.get(member_type.kind, _SCALAR):
                 return None

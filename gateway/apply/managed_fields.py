@@ -9,6 +9,7 @@ from gateway.apply import entries as managers
 from gateway.apply.comparison import Comparison, compare, unset
 from gateway.apply.entries import Identity, identity_of, new_entry
 from gateway.apply.field_set import FieldSet, difference, of_paths, recursive_difference, union
+from gateway.apply.nonconformity import nonconformity
 from gateway.apply.reconcile import reconciled
 from gateway.jsontypes import JsonObject, identical
 from gateway.schema.types import Type
@@ -61,7 +62,7 @@ def update_managed(
         return
     try:
         differences = Differences(old, new, type_, api_version, reset, convert)
-    except ValueError:  # a list item without its keys: who owns what can't be told any more
+    except ValueError:  # it does not conform to its schema: who owns what can't be told any more
         return
     writer = Identity(manager or "unknown", operation, api_version, subresource)
     own = differences.in_version(api_version)
@@ -106,7 +107,7 @@ class Differences:
     ) -> None:
         self._old, self._new, self._convert = old, new, convert
         self._reset = reset_set(reset)
-        self._own = self._filtered(compare(_owned(old, type_), _owned(new, type_), type_))
+        self._own = self._filtered(_compared(old, new, type_))
         self._by_version: dict[str, Comparison | None] = {api_version: self._own}
 
     def in_version(self, version: str) -> Comparison | None:
@@ -122,14 +123,22 @@ class Differences:
         old = self._convert(self._old, version) if self._old is not None else None
         if new is None or (old is None and self._old is not None):
             return None
-        before = _owned(old[0] if old else None, new[1])
-        return self._filtered(compare(before, _owned(new[0], new[1]), new[1]))
+        return self._filtered(_compared(old[0] if old else None, new[0], new[1]))
 
     def _filtered(self, found: Comparison) -> Comparison:
         if not self._reset:
             return found
         changed, removed = found
         return Comparison(recursive_difference(changed, self._reset), recursive_difference(removed, self._reset))
+
+
+def _compared(old: JsonObject | None, new: JsonObject, type_: Type) -> Comparison:
+    """Raises ValueError for values of a definition's kind that do not conform: others are decoded by their type."""
+    if type_.structural:
+        for value in (old, new):
+            if value is not None and (problem := nonconformity(value, type_, duplicates=True)):
+                raise ValueError(problem)
+    return compare(_owned(old, type_), _owned(new, type_), type_)
 
 
 @lru_cache(256)

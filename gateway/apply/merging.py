@@ -11,6 +11,7 @@ from operator import is_
 from typing import Any
 
 from gateway.apply.shapes import Shape, element_of, item_identity, member_of, shape_of
+from gateway.jsontypes import identical
 from gateway.schema.types import Type, compiled
 
 Merge = Callable[[Any, Any], Any]
@@ -39,7 +40,7 @@ def _merger(type_: Type) -> Merge | None:
 
 
 def _merge_leaf(live: Any, config: Any) -> Any:
-    return live if live == config and type(live) is type(config) else config
+    return live if type(live) is type(config) and identical(live, config) else config
 
 
 def _struct_merger(type_: Type) -> Merge:
@@ -50,10 +51,12 @@ def _struct_merger(type_: Type) -> Merge:
             known[name] = _merger(member_of(type_, name))
         return known[name]
 
-    return _object_merger(member)
+    return _object_merger(member, exactly=type_.structural)
 
 
-def _object_merger(member: Callable[[str], Merge | None]) -> Merge:
+def _object_merger(member: Callable[[str], Merge | None], *, exactly: bool = False) -> Merge:
+    """`exactly`: values need not be of one type, so that 1 and true may meet."""
+
     def merge(live: Any, config: Any) -> Any:
         if not live:
             return _merge_leaf(live, config)
@@ -61,7 +64,7 @@ def _object_merger(member: Callable[[str], Merge | None]) -> Merge:
         for name, value in (config or {}).items():
             if name in live:
                 old = live[name]
-                if old == value and type(old) is type(value):
+                if old == value and type(old) is type(value) and (not exactly or identical(old, value)):
                     continue
                 inner = member(name)
                 if inner is not None:
@@ -82,7 +85,7 @@ def _merge_free(live: Any, config: Any) -> Any:
     return _merge_leaf(live, config)
 
 
-_merge_free_objects = _object_merger(lambda _: _merge_free)
+_merge_free_objects = _object_merger(lambda _: _merge_free, exactly=True)
 
 
 def _list_merger(type_: Type) -> Merge:

@@ -13,15 +13,21 @@ from gateway.validation.field import go_quote
 
 _Errors = list[tuple[str, str]]
 
+_TWICE = "duplicate entries for key"
 _UNTYPED = frozenset({Kind.QUANTITY, Kind.TIME, Kind.MICROTIME, Kind.DURATION, Kind.INT_OR_STRING})
 
 
-def nonconformity(value: Any, type_: Type) -> str | None:
-    """What is wrong with the value, all of it in one text; None when it conforms. Duplicate items are wrong."""
+def nonconformity(value: Any, type_: Type, *, duplicates: bool = False) -> str | None:
+    """What is wrong with the value, all of it in one text; None when it conforms.
+
+    Items that are there twice are wrong unless `duplicates` are allowed.
+    """
     if fits(type_)(value):
         return None
     errors: _Errors = []
     _check(value, type_, "", errors)
+    if duplicates:
+        errors = [(path, message) for path, message in errors if not message.startswith(_TWICE)]
     lines = [f"{path}: {message}" if path else message for path, message in errors]
     return "\n".join(["errors:", *(f"  {line}" for line in lines)]) if len(lines) > 1 else lines[0] if lines else None
 
@@ -41,6 +47,8 @@ def _check(value: Any, type_: Type, path: str, errors: _Errors) -> None:
             else:
                 errors.append((path, f"expected list, got {_pointer(value)}"))
         case Kind.ANY:
+            pass
+        case Kind.INT_OR_STRING if type_.structural:
             pass
         case _:
             message = _scalar_error(value, type_.kind)
@@ -78,7 +86,7 @@ def _check_items(value: list[Any], type_: Type, path: str, errors: _Errors) -> N
             errors.append((path, f"element {i}: {error}"))
             return
         if key in seen:
-            errors.append((path, f"duplicate entries for key {shown(key)}"))
+            errors.append((path, f"{_TWICE} {shown(key)}"))
         seen.add(key)
         _check(item, element, path + shown(key), errors)
 

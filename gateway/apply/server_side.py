@@ -18,7 +18,7 @@ from gateway.apply.pruning import pruned
 from gateway.apply.reconcile import reconciled
 from gateway.apply.walks import applied_paths
 from gateway.http.status import StatusError, bad_request
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import JsonObject, identical
 from gateway.schema.types import Type
 
 
@@ -64,14 +64,17 @@ def server_side_apply(
     if live is None:
         result = _created(config, request)
     else:
+        _check_live(live, type_, api_version, kind or type_.name.rpartition(".")[2])
         tracked = _tracked(live, request)
         try:
             result = _applied(tracked, config, request)
         except Conflict as conflict:
             result = _despite_conflicts(conflict, live, tracked, config, request)
+        except ValueError as error:  # converted to the version of some manager, it no longer conforms
+            raise StatusError(500, "", f"failed to compare objects: {error}") from None
     if manager == last_applied.MANAGER:
         result = last_applied.refreshed(result, config)
-    return live if result == live else result
+    return live if live is not None and identical(result, live) else result
 
 
 def _check(config: JsonObject, type_: Type, api_version: str, kind: str) -> None:
@@ -84,8 +87,18 @@ def _check(config: JsonObject, type_: Type, api_version: str, kind: str) -> None
         raise bad_request("metadata.managedFields must be nil")
     problem = nonconformity(config, type_)
     if problem:
-        subject = f"{_text(metadata.get('namespace'))}/{_text(metadata.get('name'))}; {_shown_kind(version, given)}"
-        raise StatusError(500, "", f"failed to create typed patch object ({subject}): {problem}")
+        raise _untyped("patch", metadata, _shown_kind(version, given), problem)
+
+
+def _check_live(live: JsonObject, type_: Type, api_version: str, kind: str) -> None:
+    """A definition's kind may have objects that do not conform to its schema of today."""
+    if type_.structural and (problem := nonconformity(live, type_, duplicates=True)):
+        raise _untyped("live", live["metadata"], _shown_kind(api_version, kind), problem)
+
+
+def _untyped(what: str, metadata: JsonObject, kind: str, problem: str) -> StatusError:
+    subject = f"{_text(metadata.get('namespace'))}/{_text(metadata.get('name'))}; {kind}"
+    return StatusError(500, "", f"failed to create typed {what} object ({subject}): {problem}")
 
 
 def _text(value: Any) -> str:
@@ -145,7 +158,7 @@ def _applied(live: JsonObject, config: JsonObject, request: _Apply) -> JsonObjec
         before, others = _reconciled(previous, request), _by_version(entries.values())
         result = pruned(result, before, named, others, request.type_, request.api_version, request.convert)
     time = previous.get("time") if previous else None
-    if result is not live and result != live:
+    if not identical(result, live):
         _take_over(entries, live, result, request)
         time = request.now
     if fields:

@@ -38,6 +38,8 @@ def shape_of(type_: Type) -> Shape:
             return {"map": Shape.ITEMS, "set": Shape.SET}.get(type_.list_type, Shape.LEAF)
         case Kind.ANY:
             return Shape.LEAF if type_.name == _ANY_IS_ATOMIC else Shape.FREE
+        case Kind.INT_OR_STRING if type_.structural:  # a definition's has no type, as far as field sets are concerned
+            return Shape.FREE
     return Shape.LEAF
 
 

@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from gateway.cel.compiled_rules import CompiledRule, compile_rules
 from gateway.cel.names import escape
-from gateway.cel.rules import CompiledRule, compile_rules
 from gateway.cel.schema_types import Declared, declare
 from gateway.cel.sizes import LARGEST
 from gateway.jsontypes import JsonObject

@@ -83,37 +83,37 @@ def _from_variable(planner: Planner, slot: int, base: Node, chain: list[Node]) -
         return _from_value(planner, lambda frame: frame[slot], base, chain)
     planner.fixed += len(chain)
     if len(plain) == 1:
-        only = plain[0]
+        only, written = plain[0]
 
         def one(frame: Frame) -> Any:
             value = frame[slot].get(only)
             if value is None:
-                raise missing(only)
+                raise missing(written)
             return value
 
         return one
 
     def several(frame: Frame) -> Any:
         value = frame[slot]
-        for name in plain:
+        for name, text in plain:
             value = value.get(name)
             if value is None:
-                raise missing(name)
+                raise missing(text)
         return value
 
     return several
 
 
-def _plain_fields(planner: Planner, base: Node, chain: list[Node]) -> list[str] | None:
-    """The properties that a chain goes through, if it does nothing but get them as they are."""
-    names, operand = list[str](), base
+def _plain_fields(planner: Planner, base: Node, chain: list[Node]) -> list[tuple[str, str]] | None:
+    """The properties that a chain goes through, if it does nothing but get them as they are, and how it names them."""
+    names, operand = list[tuple[str, str]](), base
     for each in chain:
         if not isinstance(each, Select) or operand.type.kind is not Kind.STRUCT or planner.structs is None:
             return None
         found = planner.structs.declared(operand.type.name, each.field)
         if found is None or found[1].convert is not None:
             return None
-        names.append(found[0])
+        names.append((found[0], each.field))
         operand = each
     return names
 

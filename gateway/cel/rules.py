@@ -10,118 +10,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.cel.ast import Ident, Node
+from gateway.cel.compiled_rules import CompiledRule, compile_rules
 from gateway.cel.correlation import Correlation, Ratchet, by_key
 from gateway.cel.costs import PER_EXPRESSION, PER_OBJECT
-from gateway.cel.environment import Environment
-from gateway.cel.estimates import estimate
 from gateway.cel.names import escape
-from gateway.cel.program import InstantiationError, Outcome, Program, compile_expression
-from gateway.cel.schema_types import LARGEST_REQUEST, Declared, SchemaTypes, declare
-from gateway.cel.source import CompilationError
-from gateway.cel.types import BOOL, STRING, optional_of
-from gateway.cel.validators import children
+from gateway.cel.program import Outcome, Program
+from gateway.cel.schema_types import Declared, declare
 from gateway.cel.values import NONE, Optional
 from gateway.jsontypes import JsonObject
 from gateway.validation.field import FieldError, duplicate, forbidden, go_quote, invalid, required
-from gateway.validation.schema_paths import FieldPathError, follow
 
 LONGEST_MESSAGE = 5 * 1024
 _OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
 _LIMIT_EXCEEDED = "operation cancelled: actual cost limit exceeded"
-
-
-@dataclass(slots=True)
-class CompiledRule:
-    """One rule: its program or why it has none, and the same of its messageExpression."""
-
-    rule: JsonObject
-    program: Program | None = None
-    error: str = ""
-    uses_old_self: bool = False
-    # the most that evaluating it once may cost, and how often it may be evaluated if nothing bounds that
-    most: int = 0
-    cardinality: int = 0
-    message: Program | None = None
-    message_error: str = ""
-    message_most: int = 0
-    target: str = ""
-
-    @property
-    def optional_old_self(self) -> bool:
-        """Whether it is evaluated for new values as well."""
-        return bool(self.rule.get("optionalOldSelf"))
-
-
-def compile_rules(rules: list[JsonObject], schema: JsonObject, declared: Declared) -> list[CompiledRule]:
-    """The rules of one schema node, whose values are what `declared` says."""
-    types = SchemaTypes(declared)
-    cardinality = LARGEST_REQUEST // (declared.smallest + 1)
-    compiled = list[CompiledRule]()
-    for rule in rules:
-        one = CompiledRule(rule, cardinality=cardinality)
-        compiled.append(one)
-        if (rule.get("rule") or "").strip():
-            _compile(one, schema, declared, types)
-    return compiled
-
-
-def _compile(one: CompiledRule, schema: JsonObject, declared: Declared, types: SchemaTypes) -> None:
-    old = optional_of(types.type) if one.optional_old_self else types.type
-    environment = Environment({"self": types.type, "oldSelf": old}, types)
-    try:
-        program = compile_expression(one.rule["rule"], environment)
-    except CompilationError as error:
-        one.error = f"compilation failed: {error}"
-        return
-    except InstantiationError as error:
-        one.error = f"program instantiation failed: {error}"
-        return
-    if program.type.kind is not BOOL.kind:
-        one.error = "cel expression must evaluate to a bool"
-        return
-    one.uses_old_self = _mentions(program.tree, "oldSelf")
-    one.program, one.most = program, estimate(program.tree, declared).most
-    if one.rule.get("messageExpression"):
-        _compile_message(one, environment, declared)
-    if target := one.rule.get("fieldPath"):
-        one.target = _target(target, schema)
-
-
-def _compile_message(one: CompiledRule, environment: Environment, declared: Declared) -> None:
-    try:
-        program = compile_expression(one.rule["messageExpression"], environment)
-    except CompilationError as error:
-        one.message_error = f"messageExpression compilation failed: {error}"
-        return
-    except InstantiationError as error:
-        one.message_error = f"messageExpression instantiation failed: {error}"
-        return
-    if program.type.kind is not STRING.kind:
-        one.message_error = "messageExpression must evaluate to a string"
-        return
-    one.message, one.message_most = program, estimate(program.tree, declared).most
-
-
-def _mentions(node: Node, name: str) -> bool:
-    if isinstance(node, Ident) and node.name == name:
-        return True
-    return any(_mentions(child, name) for child in children(node))
-
-
-def _target(path: str, schema: JsonObject) -> str:
-    """The path of the field that a rule is about, as errors write it; empty if there is no such field."""
-    try:
-        steps, _ = follow(path, schema)
-    except FieldPathError:
-        return ""
-    written = ""
-    for step in steps:
-        if properties := schema.get("properties"):
-            written, schema = _child(written, step), properties[step]
-        else:
-            written, schema = f"{written}[{step}]", schema["additionalProperties"]
-    return written
 
 
 def _child(path: str, name: str) -> str:
@@ -340,11 +241,25 @@ def _by_reason(path: str, value: Any, detail: str, reason: str | None, plain: bo
     return FieldError("FieldValueInvalid", path, f"Invalid value: {detail}")
 
 
-def compile_schema(schema: JsonObject) -> Rules | None:
-    """The rules of a custom resource's schema; None if it has none."""
+def compile_schema(schema: JsonObject, *, root: bool = True) -> Rules | None:
+    """The rules of a custom resource's schema, or of a part of one (`root` is False); None if it has none."""
     if not _has_rules(schema):
         return None
-    return _node(schema, schema, declare(schema, root=True), root=True)
+    return _node(schema, schema, declare(schema, root=root), root=root)
+
+
+def validate_default(rules: Rules, value: Any, path: str, budget: int) -> tuple[list[FieldError], int]:
+    """The errors of a default: of an update that leaves it as it is, else of a value that is new; and what is left.
+
+    Nothing is left (-1) where that was too much.
+    """
+    update = _Check(budget)
+    rules._validate(update, path, value, value, Ratchet(None))
+    if update.errors:
+        return update.errors, update.budget
+    new = _Check(budget)
+    rules._validate(new, path, value, None, Ratchet(None))
+    return new.errors, min(update.budget, new.budget)
 
 
 def _has_rules(schema: JsonObject) -> bool:

@@ -1,118 +1,16 @@
-"""A controller's hands: it writes by the stages of a write, in its own name, and only while its process leads."""
+"""Who controllers are: each writes in its own name, and only while its process leads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-
-from gateway.endpoints.endpoint import Endpoint
-from gateway.endpoints.table import Endpoints
-from gateway.http.status import StatusError
 from gateway.http.user import AUTHENTICATED_GROUP, User
-from gateway.jsontypes import JsonObject, dumps, loads
-from gateway.schema.decode import DecodeReport
-from gateway.writing.creating import create_object
-from gateway.writing.deleting import delete_object
-from gateway.writing.options import DeleteOptions
-from gateway.writing.patching import APPLY, maker_of
-from gateway.writing.tracking import track_fields
-from gateway.writing.updating import update_object
-from gateway.writing.write import Write, Written, begin_as
-from storage.protocol import Store
+from gateway.writing.actor import MANAGER, Actor, Alter
 
-MANAGER = "kube-controller-manager"
+__all__ = ["MANAGER", "Actor", "Alter", "controller_user"]
+
 _ACCOUNTS = "system:serviceaccounts"
-
-Alter = Callable[[JsonObject], bool]
-"""Changes an object in place, and says whether it did. May be called several times, and raise StatusError to refuse."""
 
 
 def controller_user(account: str) -> User:
     """The user that kube-controller-manager's controller of this service account is."""
     name = f"system:serviceaccount:kube-system:{account}"
     return User(name, (_ACCOUNTS, f"{_ACCOUNTS}:kube-system", AUTHENTICATED_GROUP))
-
-
-class Actor:
-    """Writes in the name of a user."""
-
-    def __init__(self, endpoints: Endpoints, user: User, via: Store | None = None, manager: str = MANAGER) -> None:
-        self.endpoints, self.user = endpoints, user
-        self._via, self._manager = via, manager
-
-    def of(self, group: str, version: str, resource: str, subresource: str = "") -> Endpoint:
-        """What serves a resource; raises KeyError for what is not served."""
-        return self.endpoints.of(group, version, resource, subresource)
-
-    async def create(self, endpoint: Endpoint, namespace: str, obj: JsonObject) -> Written | None:
-        """Creates an object of the served version; None when there is one already. Raises StatusError, StorageError."""
-        resource, version = endpoint.resource, endpoint.resource.model_version
-        new = version.decode(obj, DecodeReport())
-        new["kind"], new["apiVersion"] = resource.kind, resource.api_version
-        meta = new.setdefault("metadata", {})
-        if namespace:
-            meta["namespace"] = namespace
-        version.default(new)
-        write = self._begin(endpoint, "create", namespace, meta.get("name", ""))
-        track_fields(write, new, None)
-        try:
-            return await create_object(write, new)
-        except StatusError as error:
-            if error.reason != "AlreadyExists":
-                raise
-            return None
-
-    async def change(self, endpoint: Endpoint, namespace: str, name: str, alter: Alter, *, uid: str = "") -> bool:
-        """Has `alter` change an object (served version); whether it is there. Raises StatusError, StorageError.
-
-        With a `uid` another object of the name counts as none.
-        """
-        return await self.changed(endpoint, namespace, name, alter, uid=uid) is not None
-
-    async def changed(
-        self, endpoint: Endpoint, namespace: str, name: str, alter: Alter, *, uid: str = ""
-    ) -> Written | None:
-        """As `change`; what was written, None where the object is not there."""
-        write = self._begin(endpoint, "update", namespace, name)
-
-        def make(old: JsonObject | None) -> JsonObject:
-            assert old is not None
-            new: JsonObject = loads(dumps(old))
-            if not alter(new):
-                return old
-            track_fields(write, new, old)
-            return new
-
-        try:
-            return await update_object(write, make, uid=uid)
-        except StatusError as error:
-            other = uid and error.reason == "Conflict" and "Precondition failed" in error.message
-            if error.reason == "NotFound" or other:
-                return None
-            raise
-
-    async def apply(self, endpoint: Endpoint, namespace: str, name: str, configuration: bytes, manager: str) -> bool:
-        """Applies a configuration (JSON) by force; whether the object is there. Raises StatusError, StorageError."""
-        write = begin_as(endpoint, self.user, "patch", namespace, name, manager, via=self._via)
-        write.options = replace(write.options, force=True)
-        try:
-            await update_object(write, maker_of(write, APPLY, configuration))
-        except StatusError as error:
-            if error.reason != "NotFound":
-                raise
-            return False
-        return True
-
-    async def delete(self, endpoint: Endpoint, namespace: str, name: str, options: DeleteOptions) -> bool:
-        """Deletes an object; whether it was there. Raises StatusError, StorageError."""
-        write = self._begin(endpoint, "delete", namespace, name)
-        try:
-            await delete_object(write, options)
-        except StatusError as error:
-            if error.reason != "NotFound":
-                raise
-            return False
-        return True
-
-    def _begin(self, endpoint: Endpoint, verb: str, namespace: str, name: str) -> Write:
-        return begin_as(endpoint, self.user, verb, namespace, name, self._manager, via=self._via)

@@ -31,15 +31,8 @@ _PRIORITIES: dict[str, tuple[int, dict[str, int]]] = {
 }
 
 
-def api_services(now: str) -> Iterator[BootstrapObject]:
+def api_services() -> Iterator[BootstrapObject]:
     """One APIService a group and version, served locally."""
-    available = {
-        "type": "Available",
-        "status": "True",
-        "lastTransitionTime": now,
-        "reason": "Local",
-        "message": "Local APIServices are always available",
-    }
     labels = {"kube-aggregator.kubernetes.io/automanaged": "onstart"}
     for group, (priority, versions) in _PRIORITIES.items():
         for version, preference in versions.items():
@@ -52,6 +45,5 @@ def api_services(now: str) -> Iterator[BootstrapObject]:
                     "groupPriorityMinimum": priority,
                     "versionPriority": preference,
                 },
-                "status": {"conditions": [available]},
             }
             yield BootstrapObject("apiregistration.k8s.io", "v1", "apiservices", content)

@@ -6,10 +6,10 @@ import asyncio
 import contextlib
 import logging
 import socket
-from collections.abc import Callable, Iterable
-from uuid import uuid4
+from collections.abc import Awaitable, Callable, Iterable
+from copy import deepcopy
+from datetime import UTC, datetime, timedelta
 
-from gateway.config import Settings
 from gateway.controllers.access_objects import AUTHENTICATION, access_objects, with_authentication
 from gateway.controllers.api_service_objects import api_services
 from gateway.controllers.bootstrap_objects import (
@@ -22,13 +22,16 @@ from gateway.controllers.bootstrap_objects import (
 )
 from gateway.controllers.bootstrap_roles import completed, default_roles
 from gateway.controllers.flow_control_objects import flow_control
+from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.table import Endpoints
-from gateway.jsontypes import JsonObject, loads
+from gateway.http.status import StatusError
+from gateway.http.user import ITSELF
+from gateway.jsontypes import JsonObject
 from gateway.kinds.metadata import now_text
-from gateway.kinds.resource import Resource
-from gateway.schema.encode import encode_stored
-from storage.change import KEEP, Decision, Put, change
-from storage.errors import KeyExists, StorageError, StoredObject
+from gateway.writing.actor import Actor
+from gateway.writing.options import DeleteOptions
+from storage.entry import Entry
+from storage.errors import StorageError
 
 # (what is there, what is wanted) -> what it is to become, None where it may stay
 Completed = Callable[[JsonObject, JsonObject], JsonObject | None]
@@ -36,6 +39,8 @@ Completed = Callable[[JsonObject, JsonObject], JsonObject | None]
 logger = logging.getLogger(__name__)
 
 REPAIR_EVERY = 10.0  # seconds
+_KEPT = ("name", "namespace", "labels", "annotations")  # of an object that is made anew
+ORPHANED = timedelta(seconds=30)  # after which no write is under way any more that an address was taken for
 
 # what health checks and /metrics call the work done here
 BOOTSTRAP_HOOKS = (
@@ -49,133 +54,144 @@ BOOTSTRAP_HOOKS = (
 
 async def bootstrap(endpoints: Endpoints) -> None:
     """Creates what is missing; to be called once the cache is loaded. Raises StorageError."""
-    settings = endpoints.services.settings
-    address = settings.advertise_address or advertised(settings.bind_address)
-    await _create_missing(endpoints, _needed(settings))
-    for each in access_objects(settings, now_text()):
-        await _create_missing(endpoints, [each])
+    objects = BootstrapObjects(endpoints)
+    await objects.create_needed()
+    for each in access_objects(endpoints.services.settings, now_text()):
+        await objects.create_missing([each])
         if each.name == AUTHENTICATION:
-            await _complete(endpoints, each, with_authentication)
-    own = list(advertised_endpoints(address, settings.secure_port))
-    await _create_missing(endpoints, own)
-    for each in own:
-        await _join(endpoints, each, address)
+            await objects.complete(each, with_authentication)
+    await objects.join()
 
 
-def _needed(settings: Settings) -> list[BootstrapObject]:
-    """What a cluster does not work without."""
-    return [
-        *namespaces(),
-        *priority_classes(),
-        *service_network(settings.service_cluster_ip_range, settings.secure_port, now_text()),
-    ]
+async def bootstrap_roles(endpoints: Endpoints) -> None:
+    """Makes the default roles and bindings, and completes those that are there. Raises StorageError."""
+    objects, roles = BootstrapObjects(endpoints), list(default_roles())
+    await objects.create_missing(roles)
+    for each in roles:
+        await objects.complete(each, completed)
 
 
 async def keep_bootstrapped(endpoints: Endpoints, stopping: asyncio.Event) -> None:
     """Creates what the server does not need in order to serve, and again whatever of it all somebody deletes."""
-    settings = endpoints.services.settings
-    address = settings.advertise_address or advertised(settings.bind_address)
+    objects = BootstrapObjects(endpoints)
     while not stopping.is_set():
-        objects = [
-            *_needed(settings),
-            *advertised_endpoints(address, settings.secure_port),
-            *flow_control(),
-            *api_services(now_text()),
-        ]
         try:
-            await _create_missing(endpoints, objects)
+            await objects.create_needed()
+            await objects.create_missing([*flow_control(), *api_services()])
         except StorageError as error:
             logger.warning("objects that every cluster has are missing, they are tried again: %s", error)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stopping.wait(), REPAIR_EVERY)
 
 
-async def _create_missing(endpoints: Endpoints, objects: Iterable[BootstrapObject]) -> None:
-    missing = [each for each in objects if endpoints.services.store.cached(_key(endpoints, each)) is None]
-    await asyncio.gather(*(_create(endpoints, each) for each in missing))
+class BootstrapObjects:
+    """Writes what every cluster has, in the server's own name. What is refused is said once and left out."""
 
+    def __init__(self, endpoints: Endpoints) -> None:
+        self._endpoints, settings = endpoints, endpoints.services.settings
+        self._address = settings.advertise_address or advertised(settings.bind_address)
+        self._network = service_network(settings.service_cluster_ip_range, settings.secure_port)
+        self._own = list(advertised_endpoints(self._address, settings.secure_port))
+        self._refused: set[tuple[str, str, str, str]] = set()
 
-async def bootstrap_roles(endpoints: Endpoints) -> None:
-    """Makes the default roles and bindings, and completes those that are there. Raises StorageError."""
-    roles = list(default_roles())
-    await _create_missing(endpoints, roles)
-    for each in roles:
-        await _complete(endpoints, each, completed)
+    async def create_needed(self) -> None:
+        """Creates what a cluster does not work without. Raises StorageError."""
+        await self.create_missing([*namespaces(), *priority_classes()])
+        ranges, service, address = self._network
+        await self.create_missing([ranges])
+        if self._entry(service) is None:
+            await self._written(address, self._release_orphan(address))
+            await self.create_missing([service])
+        if self._entry(service) is not None:  # which has taken its address
+            await self.create_missing([address])
+        await self.create_missing(self._own)
 
+    async def create_missing(self, objects: Iterable[BootstrapObject]) -> None:
+        """Creates those that are not there. Raises StorageError."""
+        await asyncio.gather(*(self._written(each, self._create(each)) for each in objects if not self._is_whole(each)))
 
-async def _complete(endpoints: Endpoints, wanted: BootstrapObject, completed: Completed) -> None:
-    resource = endpoints.registry.resources[wanted.group, wanted.version, wanted.resource, ""]
-    key, store = _key(endpoints, wanted), endpoints.services.store
-    cached = store.cached(key)
-    if cached is None or cached.corrupt or completed(loads(cached.value), wanted.content) is None:
-        return
+    async def complete(self, wanted: BootstrapObject, completed: Completed) -> None:
+        """Gives an object that is there what it lacks. Raises StorageError."""
+        entry = self._entry(wanted)
+        made = None if entry is None or entry.readable is None else completed(entry.parsed(), wanted.content)
+        if entry is None or made is None:
+            return
+        if made.get("roleRef") != entry.parsed().get("roleRef"):  # which never changes
+            await self._written(wanted, self._replace(wanted, entry, made))
+        else:
+            await self._written(wanted, self._change(wanted, lambda obj: completed(obj, wanted.content)))
 
-    async def make(current: StoredObject | None) -> Decision:
-        made = None if current is None else completed(loads(current.value), wanted.content)
-        return KEEP if made is None else Put(encode_stored(made, resource.kind, resource.storage_version))
+    async def join(self) -> None:
+        """Adds this server's address to the objects that another replica has made. Raises StorageError."""
+        for each in self._own:
+            entry = self._entry(each)
+            if entry is None or (
+                entry.readable is not None and with_address(entry.parsed(), self._address) is not None
+            ):
+                await self._written(each, self._change(each, lambda obj: with_address(obj, self._address)))
 
-    await change(store, key, make)
+    def _is_whole(self, wanted: BootstrapObject) -> bool:
+        entry = self._entry(wanted)
+        if entry is None:
+            return False
+        return wanted.status is None or entry.readable is None or bool(entry.parsed().get("status"))
 
+    def _entry(self, wanted: BootstrapObject) -> Entry | None:
+        endpoint = self._endpoint(wanted)
+        return endpoint.store.cached_entry(endpoint.key(wanted.namespace, wanted.name))
 
-async def _create(endpoints: Endpoints, wanted: BootstrapObject) -> None:
-    resource = endpoints.registry.resources[wanted.group, wanted.version, wanted.resource, ""]
-    obj = _managed(wanted, resource)
-    try:
-        value = encode_stored(obj, resource.kind, resource.storage_version)
-        await endpoints.services.store.create(_key(endpoints, wanted), value)
-    except KeyExists:
-        return  # another replica was faster
+    async def _create(self, wanted: BootstrapObject) -> None:
+        """Nothing of it fails where another replica is faster."""
+        content = deepcopy(wanted.content)
+        await self._actor(wanted.manager).create(self._endpoint(wanted), wanted.namespace, content)
+        if wanted.status is not None:
+            status, endpoint = {"status": wanted.status(now_text())}, self._endpoint(wanted, "status")
+            await self._actor(wanted.status_manager).apply(endpoint, wanted.namespace, wanted.name, status)
 
+    async def _change(self, wanted: BootstrapObject, change: Callable[[JsonObject], JsonObject | None]) -> None:
+        def alter(obj: JsonObject) -> bool:
+            changed = change(obj)
+            obj.update(changed or {})
+            return changed is not None
 
-def _managed(wanted: BootstrapObject, resource: Resource) -> JsonObject:
-    """The new object, with its identity and its managed fields."""
-    from gateway.apply import server_side_apply, update_managed
-    from gateway.schema.catalog import type_of
-    from gateway.schema.decode import DecodeReport, decode
+        await self._actor(wanted.manager).change(self._endpoint(wanted), wanted.namespace, wanted.name, alter)
 
-    now, type_, api_version = now_text(), type_of(resource.type_name), resource.api_version
-    metadata = {**wanted.content["metadata"], "uid": str(uuid4()), "creationTimestamp": now}
-    obj = {**wanted.content, "metadata": metadata}
-    plain = {name: value for name, value in obj.items() if name not in wanted.unowned}
-    update_managed(plain, None, type_, manager=wanted.manager, api_version=api_version, now=now)
-    obj["metadata"] = plain["metadata"]
-    if wanted.status is None:
-        return obj
-    name = {"name": wanted.name}
-    applied = server_side_apply(
-        obj,
-        {"apiVersion": api_version, "kind": resource.kind, "metadata": name, "status": wanted.status},
-        type_,
-        manager=wanted.status_manager,
-        force=True,
-        api_version=api_version,
-        kind=resource.kind,
-        subresource="status",
-        now=now,
-        reset=(("spec",),),
-    )
-    return decode(type_, applied, DecodeReport())
+    async def _replace(self, wanted: BootstrapObject, entry: Entry, made: JsonObject) -> None:
+        endpoint, actor = self._endpoint(wanted), self._actor(wanted.manager)
+        options = DeleteOptions(uid=entry.parsed()["metadata"]["uid"])
+        await actor.delete(endpoint, wanted.namespace, wanted.name, options)
+        meta = {key: made["metadata"][key] for key in _KEPT if key in made["metadata"]}
+        await actor.create(endpoint, wanted.namespace, {**made, "metadata": meta})
 
+    async def _release_orphan(self, address: BootstrapObject) -> None:
+        """Gives back what a server took for the service before it ended, with the service not yet written."""
+        entry = self._entry(address)
+        if entry is None or entry.readable is None:
+            return
+        obj = entry.parsed()
+        age = datetime.now(UTC) - datetime.fromisoformat(obj["metadata"]["creationTimestamp"])
+        if obj["spec"] == address.content["spec"] and age > ORPHANED:
+            options = DeleteOptions(uid=obj["metadata"]["uid"])
+            await self._actor(address.manager).delete(self._endpoint(address), "", address.name, options)
 
-async def _join(endpoints: Endpoints, wanted: BootstrapObject, address: str) -> None:
-    """Adds this server's address to an object that another replica has made."""
-    resource = endpoints.registry.resources[wanted.group, wanted.version, wanted.resource, ""]
+    async def _written(self, wanted: BootstrapObject, writing: Awaitable[None]) -> None:
+        """Has something written, and says so once when it is refused."""
+        name = (wanted.group, wanted.resource, wanted.namespace, wanted.name)
+        try:
+            await writing
+        except StatusError as error:
+            if name not in self._refused:
+                said = {"name": "/".join(name), "error": error.message}
+                logger.warning("an object that every cluster has is refused", extra=said)
+            self._refused.add(name)
+        else:
+            self._refused.discard(name)
 
-    async def make(current: StoredObject | None) -> Decision:
-        changed = None if current is None else with_address(loads(current.value), address)
-        if changed is None:
-            return KEEP
-        if "generation" in changed["metadata"]:
-            changed["metadata"]["generation"] += 1
-        return Put(encode_stored(changed, resource.kind, resource.storage_version))
+    def _endpoint(self, wanted: BootstrapObject, subresource: str = "") -> Endpoint:
+        return self._endpoints.of(wanted.group, wanted.version, wanted.resource, subresource)
 
-    await change(endpoints.services.store, _key(endpoints, wanted), make)
-
-
-def _key(endpoints: Endpoints, wanted: BootstrapObject) -> bytes:
-    resource = endpoints.registry.resources[wanted.group, wanted.version, wanted.resource, ""]
-    path = f"{wanted.namespace}/{wanted.name}" if resource.namespaced else wanted.name
-    return f"{endpoints.services.settings.etcd_prefix}/{resource.storage_prefix}/{path}".encode()
+    def _actor(self, manager: str) -> Actor:
+        return Actor(self._endpoints, ITSELF, manager=manager)
 
 
 def advertised(bind_address: str) -> str:

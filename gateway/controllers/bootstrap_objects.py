@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from ipaddress import ip_network
 
@@ -14,18 +14,17 @@ SERVICE_PORT = 443
 
 @dataclass(frozen=True, slots=True)
 class BootstrapObject:
-    """An object to be there, in its storage version.
+    """An object to be there, of a served version, without what the kind's strategy adds.
 
-    `status` is applied to the status subresource by its manager; fields in `unowned` have no manager.
+    `status`, given the time, is applied to the status subresource by its manager.
     """
 
     group: str
     version: str
     resource: str
     content: JsonObject  # with metadata, without kind and apiVersion
-    status: JsonObject | None = None
+    status: Callable[[str], JsonObject] | None = None
     status_manager: str = ""
-    unowned: tuple[str, ...] = ("status",)
     manager: str = "kube-apiserver"
 
     @property
@@ -41,8 +40,7 @@ def namespaces() -> Iterator[BootstrapObject]:
     """The namespaces that clients and controllers count on."""
     for name in NAMESPACES:
         metadata = {"name": name, "labels": {"kubernetes.io/metadata.name": name}}
-        content = {"metadata": metadata, "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
-        yield BootstrapObject("", "v1", "namespaces", content, unowned=("spec", "status"))
+        yield BootstrapObject("", "v1", "namespaces", {"metadata": metadata})
 
 
 def priority_classes() -> Iterator[BootstrapObject]:
@@ -52,7 +50,7 @@ def priority_classes() -> Iterator[BootstrapObject]:
         ("system-cluster-critical", 2000000000, "run in the cluster, but can be moved to another node if necessary."),
     ):
         content = {
-            "metadata": {"name": name, "generation": 1},
+            "metadata": {"name": name},
             "value": value,
             "description": f"Used for system critical pods that must {condition}",
             "preemptionPolicy": "PreemptLowerPriority",
@@ -60,40 +58,46 @@ def priority_classes() -> Iterator[BootstrapObject]:
         yield BootstrapObject("scheduling.k8s.io", "v1", "priorityclasses", content)
 
 
-def service_network(ranges: str, port: int, now: str) -> Iterator[BootstrapObject]:
-    """The service `kubernetes` with the first address of the range, and the objects that keep that address.
+def service_network(ranges: str, port: int) -> tuple[BootstrapObject, BootstrapObject, BootstrapObject]:
+    """The ranges of services, the service `kubernetes` with their first address, and the object that keeps that.
 
+    The service takes its address as others do; the last object is for when only that is lost.
     `ranges` is --service-cluster-ip-range, `port` where the server listens.
     """
     cidrs = ranges.split(",")
     network = ip_network(cidrs[0])
     address, family = str(network[1]), f"IPv{network.version}"
+    labels = {
+        "ipaddress.kubernetes.io/ip-family": family,
+        "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",
+    }
+    parent = {"resource": "services", "namespace": "default", "name": "kubernetes"}
+    group = "networking.k8s.io"
+    return (
+        BootstrapObject(
+            group,
+            "v1",
+            "servicecidrs",
+            {"metadata": {"name": "kubernetes"}, "spec": {"cidrs": cidrs}},
+            _ready,
+            "kubernetes-service-cidr-controller",
+        ),
+        BootstrapObject("", "v1", "services", _service(address, family, port)),
+        BootstrapObject(
+            group, "v1", "ipaddresses", {"metadata": {"name": address, "labels": labels}, "spec": {"parentRef": parent}}
+        ),
+    )
+
+
+def _ready(now: str) -> JsonObject:
+    """The status of ranges from which addresses may be taken."""
     ready = {
         "type": "Ready",
         "status": "True",
         "lastTransitionTime": now,
         "message": "Kubernetes default Service CIDR is ready",
     }
-    yield BootstrapObject(
-        "networking.k8s.io",
-        "v1",
-        "servicecidrs",
-        {"metadata": {"name": "kubernetes"}, "spec": {"cidrs": cidrs}},
-        {"conditions": [ready]},
-        "kubernetes-service-cidr-controller",
-    )
-    labels = {
-        "ipaddress.kubernetes.io/ip-family": family,
-        "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",
-    }
-    parent = {"resource": "services", "namespace": "default", "name": "kubernetes"}
-    yield BootstrapObject(
-        "networking.k8s.io",
-        "v1",
-        "ipaddresses",
-        {"metadata": {"name": address, "labels": labels}, "spec": {"parentRef": parent}},
-    )
-    yield BootstrapObject("", "v1", "services", _service(address, family, port))
+    return {"conditions": [ready]}
 
 
 def _service(address: str, family: str, port: int) -> JsonObject:
@@ -110,7 +114,6 @@ def _service(address: str, family: str, port: int) -> JsonObject:
             "ipFamilyPolicy": "SingleStack",
             "internalTrafficPolicy": "Cluster",
         },
-        "status": {"loadBalancer": {}},
     }
 
 
@@ -130,7 +133,7 @@ def advertised_endpoints(address: str, port: int) -> Iterator[BootstrapObject]:
         "v1",
         "endpointslices",
         {
-            "metadata": {**name, "generation": 1, "labels": {"kubernetes.io/service-name": "kubernetes"}},
+            "metadata": {**name, "labels": {"kubernetes.io/service-name": "kubernetes"}},
             "addressType": "IPv6" if ":" in address else "IPv4",
             "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
             "ports": [{"name": "https", "protocol": "TCP", "port": port}],

@@ -14,10 +14,11 @@ import logging
 from gateway.controllers.bootstrap import advertised
 from gateway.controllers.bootstrap_objects import BootstrapObject, advertised_endpoints
 from gateway.endpoints.table import Endpoints
-from gateway.jsontypes import JsonObject, dumps, loads
-from gateway.schema.encode import encode_stored
-from storage.change import KEEP, Decision, Put, change
-from storage.errors import LeaseNotFound, StorageError, StoredObject
+from gateway.http.status import StatusError
+from gateway.http.user import ITSELF
+from gateway.jsontypes import JsonObject, dumps
+from gateway.writing.actor import Actor
+from storage.errors import LeaseNotFound, StorageError
 
 logger = logging.getLogger(__name__)
 
@@ -42,11 +43,11 @@ class Replica:
             try:
                 await self._be_there()
                 await self.reconcile()
-            except StorageError as error:
+            except (StatusError, StorageError) as error:
                 logger.warning("this server could not be announced", extra={"error": str(error)})
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stopping.wait(), ROUND)
-        with contextlib.suppress(StorageError, TimeoutError):
+        with contextlib.suppress(StatusError, StorageError, TimeoutError):
             async with asyncio.timeout(1.0):
                 await self._leave()
 
@@ -73,7 +74,7 @@ class Replica:
             await self.reconcile()
 
     async def reconcile(self) -> None:
-        """Has the service lead to the servers that there are. Raises StorageError."""
+        """Has the service lead to the servers that there are. Raises StatusError, StorageError."""
         found = await self._client.prefix(self._root, keys_only=True)
         addresses = sorted(kv.key[len(self._root) :].decode() for kv in found.kvs)
         if addresses:  # nobody else is left to serve: what is there stays for the next start
@@ -81,16 +82,16 @@ class Replica:
                 await self._lead_to(each, addresses)
 
     async def _lead_to(self, wanted: BootstrapObject, addresses: list[str]) -> None:
-        resource = self._endpoints.registry.resources[wanted.group, wanted.version, wanted.resource, ""]
-        key = self._endpoints.of_resource(resource).key(wanted.namespace, wanted.name)
+        def alter(obj: JsonObject) -> bool:
+            changed = with_addresses(obj, addresses)
+            obj.update(changed or {})
+            return changed is not None
 
-        async def make(current: StoredObject | None) -> Decision:
-            changed = None if current is None else with_addresses(loads(current.value), addresses)
-            if changed is None:
-                return KEEP
-            return Put(encode_stored(changed, resource.kind, resource.storage_version))
-
-        await change(self._endpoints.services.store, key, make)
+        endpoint = self._endpoints.of(wanted.group, wanted.version, wanted.resource)
+        entry = endpoint.store.cached_entry(endpoint.key(wanted.namespace, wanted.name))
+        if entry is None or (entry.readable is not None and with_addresses(entry.parsed(), addresses) is not None):
+            actor = Actor(self._endpoints, ITSELF, manager=wanted.manager)
+            await actor.change(endpoint, wanted.namespace, wanted.name, alter)
 
 
 def with_addresses(content: JsonObject, addresses: list[str]) -> JsonObject | None:
@@ -100,9 +101,8 @@ def with_addresses(content: JsonObject, addresses: list[str]) -> JsonObject | No
         present = content.get("endpoints") or []
         if [address for each in present for address in each["addresses"]] == family:
             return None
-        meta = {**content["metadata"], "generation": content["metadata"].get("generation", 0) + 1}
         endpoints = [{"addresses": [each], "conditions": {"ready": True}} for each in family]
-        return {**content, "metadata": meta, "endpoints": endpoints}
+        return {**content, "endpoints": endpoints}
     subsets = content.get("subsets") or []
     if not subsets or [each["ip"] for each in subsets[0].get("addresses", ())] == addresses:
         return None

@@ -31,10 +31,7 @@ class RoleAggregation(Keyed):
         roles = {entry.key[len(key) :].decode(): entry.parsed() for entry in self.entries("clusterroles")}
         endpoint = self.actor.of(GROUP, "v1", Kind.CLUSTER_ROLE.value)
         for name, rules in outdated(roles):
-            resource = endpoint.resource
-            meta = {"name": name}
-            role = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, "rules": rules}
-            await self.actor.apply(endpoint, "", name, dumps(role), MANAGER)
+            await self.actor.apply(endpoint, "", name, {"rules": rules}, MANAGER)
 
 
 def outdated(roles: Mapping[str, JsonObject]) -> Iterator[tuple[str, list[JsonObject]]]:

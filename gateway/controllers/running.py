@@ -12,10 +12,8 @@ from gateway.controllers.observing import Observer
 from gateway.controllers.queue import WorkQueue, work
 from gateway.controllers.table import CONTROLLERS, wanted
 from gateway.endpoints.table import Endpoints
-from gateway.http.user import MASTERS_GROUP, User
+from gateway.http.user import ITSELF
 from storage.fence import Fence
-
-_ELECTOR = User("system:apiserver", (MASTERS_GROUP,))
 
 
 class Controllers:
@@ -24,7 +22,7 @@ class Controllers:
     def __init__(self, endpoints: Endpoints, stopping: asyncio.Event) -> None:
         self._endpoints = endpoints
         self._names = wanted(endpoints.services.settings.controllers)
-        self._election = Election(Actor(endpoints, _ELECTOR, manager="apiserver-gateway"), stopping)
+        self._election = Election(Actor(endpoints, ITSELF, manager="apiserver-gateway"), stopping)
         self._made: Sequence[Controller] = ()
         self._observer: Observer | None = None
         endpoints.on_change(self._kinds_changed)

@@ -11,7 +11,7 @@ from gateway.customresources.fields import field_values, selectable
 from gateway.customresources.objects import Rules
 from gateway.customresources.schema_type import object_type
 from gateway.customresources.storage_form import canonicaliser
-from gateway.defaults.structural import apply_structural_defaults, prune_nulls
+from gateway.defaults.structural import apply_structural_defaults, default_applied, prune_nulls
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersion, GroupVersionKind
 from gateway.kinds.model import Model, Version
@@ -55,7 +55,7 @@ def model_of(definition: JsonObject, converter: MakeConverter, since: int = 0) -
         written_as_served=True,
         since=since,
         convert=partial(_convert, made),
-        canonicalise=canonicaliser(names["kind"], made),
+        canonicaliser=canonicaliser,
         field_values=field_values(versions),
     )
     return model
@@ -109,7 +109,6 @@ def _version(definition: JsonObject, version: JsonObject) -> Version:
     gvk = GroupVersionKind(spec["group"], version["name"], definition["status"]["acceptedNames"]["kind"])
     schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
     preserves = bool(spec.get("preserveUnknownFields"))
-    rules = Rules(gvk, schema, version.get("subresources") or {}, terminating=is_true(definition, TERMINATING))
     made: list[Type] = []
 
     def make_type() -> Type:
@@ -117,12 +116,18 @@ def _version(definition: JsonObject, version: JsonObject) -> Version:
             made.append(object_type(schema, gvk.kind, preserves=preserves))
         return made[0]
 
+    def default(obj: JsonObject) -> None:
+        apply_structural_defaults(make_type(), obj)
+
+    terminating = is_true(definition, TERMINATING)
+    rules = Rules(gvk, schema, version.get("subresources") or {}, default, terminating=terminating)
     return Version(
         gvk=gvk,
         make_type=make_type,
         served=bool(version.get("served")),
         warning=_warning(gvk, version),
-        default=lambda obj: apply_structural_defaults(make_type(), obj),
+        default=default,
+        default_applied=lambda obj: default_applied(make_type(), obj),
         selectable=selectable(version),
         columns=tuple(version.get("additionalPrinterColumns") or ()),
         openapi=schema,

@@ -13,7 +13,6 @@ from typing import Any
 from gateway.cel.correlation import Correlation
 from gateway.cel.rules import Rules as CelRules
 from gateway.cel.rules import compile_schema
-from gateway.customresources.embedded import compile_embedded
 from gateway.customresources.finalizers import finalizer_warnings
 from gateway.customresources.keyed_lists import compile_lists
 from gateway.jsontypes import JsonObject, identical
@@ -21,6 +20,7 @@ from gateway.kinds.attributes import Attributes
 from gateway.kinds.identity import GroupVersionKind
 from gateway.kinds.scale_paths import ScalePaths
 from gateway.kinds.strategy import Strategy
+from gateway.validation.embedded_objects import compile_embedded
 from gateway.validation.field import FieldError, invalid
 from gateway.validation.objectmeta import validate_object_meta_update
 from gateway.validation.schema_values import Check, compile_values
@@ -41,9 +41,15 @@ class Rules:
     """The rules of one version of a kind. What they compile is compiled with the first write."""
 
     def __init__(
-        self, gvk: GroupVersionKind, schema: JsonObject, subresources: JsonObject, *, terminating: bool
+        self,
+        gvk: GroupVersionKind,
+        schema: JsonObject,
+        subresources: JsonObject,
+        default: Callable[[JsonObject], None],
+        *,
+        terminating: bool,
     ) -> None:
-        self._gvk, self._schema, self._terminating = gvk, schema, terminating
+        self._gvk, self._schema, self._default, self._terminating = gvk, schema, default, terminating
         self._has_status = "status" in subresources
         self._scale = ScalePaths.of(subresources)
 
@@ -70,6 +76,7 @@ class Rules:
             reset_fields=(("status",),) if self._has_status else (),
             rechecks_metadata=False,
             standard_finalizers=False,
+            canonicalize=self._default,
             refuse_creation=_TERMINATING if self._terminating else "",
         )
 
@@ -81,6 +88,7 @@ class Rules:
             warnings_on_update=lambda obj, old, attributes: finalizer_warnings(obj, old),
             allow_unconditional_update=False,
             reset_fields=(("metadata",), ("spec",)),
+            canonicalize=self._default,
             rechecks_metadata=False,
             standard_finalizers=False,
         )

@@ -6,28 +6,26 @@ every value is read by the schema of today. What is wrong in its metadata is lef
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 from gateway.jsontypes import JsonObject, loads
 from gateway.kinds.identity import GroupVersion
-from gateway.kinds.model import Version
+from gateway.kinds.model import Canonicalise, Model, Version
 from gateway.schema.decode import DecodeError, DecodeReport
 from gateway.schema.encode import encode_stored
 
 _ESCAPED = frozenset('"\\')  # where the uid ends is found without parsing
 
 
-def canonicaliser(kind: str, versions: Mapping[GroupVersion, Version]) -> Callable[[bytes], bytes]:
+def canonicaliser(model: Model) -> Canonicalise:
     """A function that makes the canonical value of what any writer stored; it raises ValueError where it can't."""
 
     def canonicalise(value: bytes) -> bytes:
         raw: JsonObject = loads(value)
         if not isinstance(raw, dict):
             raise ValueError("the stored value is no JSON object")
-        version = versions.get(GroupVersion.parse(str(raw.get("apiVersion"))))
-        if version is None or raw.get("kind") != kind:
+        version = model.versions.get(GroupVersion.parse(str(raw.get("apiVersion"))))
+        if version is None or raw.get("kind") != model.kind:
             raise ValueError(f'the definition does not know "{raw.get("kind")}" of version "{raw.get("apiVersion")}"')
-        return encode_stored(settled(version, raw), kind, version.api_version, version.type)
+        return encode_stored(settled(version, raw), model.kind, version.api_version, version.type)
 
     return canonicalise
 

@@ -5,10 +5,10 @@ Source: Kubernetes API reference, DeploymentSpec, ReplicaSetSpec, StatefulSetSpe
 
 from __future__ import annotations
 
-from gateway.defaults.core import PERSISTENT_VOLUME_CLAIM
 from gateway.defaults.pod_spec import TEMPLATE
 from gateway.defaults.registry import Defaulters
 from gateway.defaults.table import Rule, compile_table
+from gateway.defaults.volumes import PERSISTENT_VOLUME_CLAIM
 from gateway.jsontypes import JsonObject
 from gateway.schema.integers import int64
 

@@ -1,4 +1,4 @@
-"""Defaults of the remaining kinds of the core group.
+"""Defaults of those kinds of the core group that have no pods or volumes in them; every start needs them.
 
 Source: Kubernetes API reference, each kind's page; "Automatic labelling" for namespaces; LimitRange for its defaults.
 """
@@ -7,39 +7,10 @@ from __future__ import annotations
 
 from base64 import b64encode
 
-from gateway.defaults.pod_spec import (
-    AZURE_DISK,
-    CLAIM_SPEC,
-    HOST_PATH,
-    ISCSI,
-    RBD,
-    SCALE_IO,
-    TEMPLATE,
-)
 from gateway.defaults.quantities import round_up
 from gateway.defaults.registry import Defaulters
 from gateway.defaults.table import compile_table
 from gateway.jsontypes import JsonObject
-
-VOLUME_SOURCES = compile_table(
-    {
-        "capacity": round_up,
-        "hostPath": compile_table(HOST_PATH),
-        "rbd": compile_table(RBD),
-        "iscsi": compile_table(ISCSI),
-        "azureDisk": compile_table(AZURE_DISK),
-        "scaleIO": compile_table(SCALE_IO),
-    }
-)
-
-PERSISTENT_VOLUME_CLAIM = compile_table(
-    {
-        "spec+": CLAIM_SPEC,
-        "status+.phase": "Pending",
-        "status+.capacity": round_up,
-        "status+.allocatedResources": round_up,
-    }
-)
 
 
 def _namespace_label(namespace: JsonObject) -> None:
@@ -73,18 +44,6 @@ def _container_limits(item: JsonObject) -> None:
         item["default"] = limits
     if requests:
         item["defaultRequest"] = requests
-
-
-def _labels_of_template(controller: JsonObject) -> None:
-    """A replication controller takes its selector and its own labels from its template."""
-    spec = controller.get("spec") or {}
-    labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
-    if not labels:
-        return
-    if not spec.get("selector"):
-        spec["selector"] = dict(labels)
-    if not controller["metadata"].get("labels"):
-        controller["metadata"]["labels"] = dict(labels)
 
 
 def _string_data(secret: JsonObject) -> None:
@@ -121,18 +80,4 @@ DEFAULTERS: Defaulters = {
         {"spec.hard": round_up, "status.hard": round_up, "status.used": round_up},
     ),
     ("v1", "Endpoints"): compile_table({"subsets[].ports[].protocol": "TCP"}),
-    ("v1", "PersistentVolume"): compile_table(
-        {
-            "status+.phase": "Pending",
-            "spec+.persistentVolumeReclaimPolicy": "Retain",
-            "spec+.volumeMode?": "Filesystem",
-            "spec+": VOLUME_SOURCES,
-        }
-    ),
-    ("v1", "PersistentVolumeClaim"): PERSISTENT_VOLUME_CLAIM,
-    ("v1", "PodTemplate"): compile_table({"template+": TEMPLATE}),
-    ("v1", "ReplicationController"): compile_table(
-        {"spec+.replicas?": 1, "spec+.template": TEMPLATE},
-        _labels_of_template,
-    ),
 }

@@ -5,9 +5,9 @@ Source: Kubernetes API reference, StorageClass, CSIDriverSpec, VolumeAttachmentS
 
 from __future__ import annotations
 
-from gateway.defaults.core import VOLUME_SOURCES
 from gateway.defaults.registry import Defaulters
 from gateway.defaults.table import compile_table
+from gateway.defaults.volumes import VOLUME_SOURCES
 
 DEFAULTERS: Defaulters = {
     ("storage.k8s.io/v1", "StorageClass"): compile_table(

@@ -21,6 +21,13 @@ def apply_structural_defaults(type_: Type, obj: Any) -> None:
             rule(obj)
 
 
+def default_applied(type_: Type, obj: Any) -> None:
+    """Sets defaults in an object that server-side apply has merged, in place: nulls stay, to be refused."""
+    rule = _defaulter(type_)
+    if rule is not None:
+        rule(obj)
+
+
 def prune_nulls(type_: Type, obj: Any) -> None:
     """Settles nulls alone, in place."""
     rule = _null_pruner(type_)

@@ -11,15 +11,14 @@ from functools import cached_property
 from typing import Protocol
 from weakref import WeakValueDictionary
 
-from gateway.access.rbac.escalation import GUARDED, EscalationGuard
-from gateway.access.rbac.policy import GROUP as RBAC_GROUP
+from gateway.access.rbac.escalation import EscalationGuard
 from gateway.admission import chain_for
 from gateway.admission.chain import Chain, Parts
 from gateway.apply.nonconformity import nonconformity
 from gateway.encodings.encoder import Encoder, Shape
 from gateway.encodings.registry import encoder_for
 from gateway.endpoints.expiry import Expiry
-from gateway.endpoints.hooks import WriteHooks, hooks_for
+from gateway.endpoints.hooks import WriteHooks
 from gateway.endpoints.services import Services
 from gateway.endpoints.versions import Versions
 from gateway.http.negotiation import Representation
@@ -27,7 +26,6 @@ from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.kinds.columns.model import Columns
 from gateway.kinds.identity import GroupVersion
 from gateway.kinds.resource import Resource
-from gateway.kinds.storage_form import Convert, converter
 from gateway.kinds.stored import head_of
 from gateway.kinds.strategy import Strategy
 from gateway.schema.encode import encode_stored
@@ -186,14 +184,14 @@ class Endpoint:
     @cached_property
     def guard(self) -> EscalationGuard | None:
         """What keeps its writers from granting rights that they lack; None where no rights are granted."""
-        if self.resource.group != RBAC_GROUP or self.resource.resource not in GUARDED:
+        if not self.object_strategy.grants_rights:
             return None
         return EscalationGuard(self.services.policy, self.services.authorizer)
 
     @cached_property
     def hooks(self) -> WriteHooks | None:
         """What is allocated before a write and released after it."""
-        return hooks_for(self.services, self.resource)
+        return self.services.hooks(self.resource)
 
     @property
     def object_hooks(self) -> WriteHooks | None:
@@ -207,14 +205,20 @@ class Endpoint:
         return Expiry(self.services.client.leases, seconds) if seconds else None
 
     @cached_property
-    def to_storage(self) -> Convert | None:
+    def to_storage(self) -> Callable[[JsonObject], JsonObject] | None:
         """Converts an object of the served version to the stored one; None where they are the same."""
-        return converter(self.resource.kind, self.resource.api_version, self.storage_version)
+        return self._conversion(self.resource.api_version, self.storage_version)
 
     @cached_property
-    def from_storage(self) -> Convert | None:
+    def from_storage(self) -> Callable[[JsonObject], JsonObject] | None:
         """Converts an object of the stored version to the served one; None where they are the same."""
-        return converter(self.resource.kind, self.storage_version, self.resource.api_version)
+        return self._conversion(self.storage_version, self.resource.api_version)
+
+    def _conversion(self, source: str, target: str) -> Callable[[JsonObject], JsonObject] | None:
+        if source == target:
+            return None
+        convert, versions = self.resource.model.convert, (GroupVersion.parse(source), GroupVersion.parse(target))
+        return lambda obj: convert(obj, *versions)
 
     @property
     def convert(self) -> Callable[[JsonObject, str], tuple[JsonObject, Type] | None] | None:

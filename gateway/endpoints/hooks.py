@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from gateway.endpoints.services import Services
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.resource import Resource
-from gateway.kinds.strategy import Allocation
 
 Finish = Callable[[bool], Awaitable[None]]  # called once with whether the write went through
 
@@ -27,12 +25,10 @@ class WriteHooks(Protocol):
     async def after_delete(self, old: JsonObject, attributes: Attributes) -> None: ...
 
 
-def hooks_for(services: Services, resource: Resource) -> WriteHooks | None:
-    """The hooks of a resource, or None; subresources have none."""
-    match resource.strategy.allocation:
-        case Allocation.SERVICE_ADDRESSES:
-            from gateway.allocation.services import ServiceAllocation  # only writes of services need it
+MakeHooks = Callable[[Resource], WriteHooks | None]
+"""Makes the hooks of a resource or subresource that has some."""
 
-            return ServiceAllocation(services.store, services.settings)
-        case None:
-            return None
+
+def no_hooks(resource: Resource) -> None:
+    """For those who write nothing."""
+    return

@@ -8,7 +8,6 @@ from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.services import Services
 from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
-from gateway.kinds.storage_form import canonicaliser
 from gateway.kinds.stored import head_of
 from storage.adoption import register, renew, unregister
 from storage.cache import ResourceCache, ResourceSpec
@@ -49,6 +48,16 @@ class Endpoints:
             if prefix and not resource.subresource and prefix not in seen:
                 seen.add(prefix)
                 yield resource, self._caches[prefix]
+
+    def size(self, group: str, version: str, resource: str) -> tuple[int, int]:
+        """How many objects there are of what is served, and about how many bytes; (0, 0) of what is not."""
+        served = self.registry.resources.get((group, version, resource, ""))
+        cache = self._caches.get(served.storage_prefix) if served is not None and served.storage_prefix else None
+        count = len(cache) if cache is not None else 0
+        if cache is None or not count:
+            return 0, 0
+        some = [cache.slice(index, index + 1)[0] for index in (0, count // 2, count - 1)]
+        return count, sum(entry.size for entry in some) * count // len(some)
 
     def on_change(self, listener: Callable[[], None]) -> None:
         """Calls `listener` whenever what is served has changed: what was remembered by path is void."""
@@ -105,7 +114,7 @@ class Endpoints:
         for resource in new:
             prefix, canonicalise = resource.storage_prefix, resource.model.canonicalise
             cache = self._caches.get(prefix)
-            if cache is not None and canonicalise is not None and cache.spec.canonicalise is not canonicalise:
+            if cache is not None and cache.spec.canonicalise is not canonicalise:
 
                 def put(made: ResourceCache, prefix: str = prefix) -> None:
                     self._caches[prefix] = made
@@ -127,8 +136,8 @@ class Endpoints:
         return ResourceSpec(
             prefix=self.services.store.cache.root + resource.storage_prefix.encode() + b"/",
             head=head_of(resource.kind, resource.storage_version),
-            canonicalise=model.canonicalise or canonicaliser(resource.kind, resource.storage_version),
+            canonicalise=model.canonicalise,
             attributes_of=model.attributes_of,
             other_heads=tuple(heads) if model.written_as_served else (),
-            trusts_marks=model.canonicalise is None,
+            trusts_marks=not model.written_as_served,
         )

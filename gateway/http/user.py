@@ -26,6 +26,10 @@ class User:
         return hash((self.name, self.groups))  # each request asks for it
 
 
+ITSELF = User("system:apiserver", (MASTERS_GROUP,))
+"""Who the server is to itself."""
+
+
 def extra_of(values: Mapping[str, Sequence[str]]) -> Extra:
     """A mapping of lists as a user's extra."""
     return tuple((key, tuple(values[key])) for key in sorted(values))

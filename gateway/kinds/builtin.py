@@ -19,11 +19,11 @@ from gateway.selectors.fields import DEFAULT
 
 # Where kube-apiserver keeps what is not under its plural.
 STORAGE_PREFIXES = {
-    ("", "replicationcontrollers"): "controllers",
-    ("", "endpoints"): "services/endpoints",
-    ("", "nodes"): "minions",
-    ("", "services"): "services/specs",
-    ("networking.k8s.io", "ingresses"): "ingress",
+    GroupResource("", "replicationcontrollers"): "controllers",
+    GroupResource("", "endpoints"): "services/endpoints",
+    GroupResource("", "nodes"): "minions",
+    GroupResource("", "services"): "services/specs",
+    GroupResource("networking.k8s.io", "ingresses"): "ingress",
 }
 _PREFIXED_BY_GROUP = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
 
@@ -73,7 +73,7 @@ def _place(group: str, entry: Entry) -> str:
     if not _is_stored(entry):
         return f"//{group}/{plural}"
     own = f"{group}/{plural}" if group in _PREFIXED_BY_GROUP else plural
-    return STORAGE_PREFIXES.get((group, plural), own)
+    return STORAGE_PREFIXES.get(GroupResource(group, plural), own)
 
 
 def _is_stored(entry: Entry) -> bool:
@@ -97,7 +97,7 @@ def _model(place: str, versions: dict[GroupVersion, Entry]) -> Model:
         storage_version=STORAGE_VERSIONS.get(resource, first),
         versions={each: _version(each, found) for each, found in versions.items()},
         strategies=partial(strategy_for, first.group, plural),
-        convert=_convert,
+        convert=partial(_convert, entry["kind"]),
         field_values=VALUES.get(resource, {}),
     )
 
@@ -113,10 +113,12 @@ def _version(version: GroupVersion, entry: Entry) -> Version:
     )
 
 
-def _convert(obj: JsonObject, source: GroupVersion, target: GroupVersion) -> JsonObject:
+def _convert(kind: str, obj: JsonObject, source: GroupVersion, target: GroupVersion) -> JsonObject:
+    if source == target:
+        return obj
     from gateway.kinds.conversions.convert import convert  # few objects ever need it
 
-    return convert(obj, source.api_version, target.api_version, obj["kind"])
+    return convert(obj, kind, source, target)
 
 
 def _resources(models: dict[str, Model], version: GroupVersion, entry: Entry) -> Iterator[Resource]:

@@ -14,6 +14,7 @@ from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupResource, GroupVersion, GroupVersionKind
 from gateway.kinds.selectable import FieldValue, attributes_of
+from gateway.kinds.storage_form import canonicaliser
 from gateway.kinds.strategy import Strategy
 from gateway.schema.decode import DecodeReport, decode
 from gateway.schema.order import Order, orderer
@@ -23,6 +24,8 @@ from storage.entry import AttributesOf
 
 ConvertObject = Callable[[JsonObject, GroupVersion, GroupVersion], JsonObject]
 """An object in another version of its kind. Raises ValueError when it can't be converted."""
+
+Canonicalise = Callable[[bytes], bytes]
 
 ConvertAll = Callable[[Sequence[JsonObject], GroupVersion], Awaitable[list[JsonObject]]]
 """Objects of any versions in another one, in their order. Raises ConversionFailed when somebody else fails to do it."""
@@ -57,6 +60,7 @@ class Version:
     served: bool = True
     warning: str = ""  # for every answer: that the version is deprecated
     default: Callable[[JsonObject], None] = _keep  # sets defaults in an object, in place
+    default_applied: Callable[[JsonObject], None] | None = None  # the same of what server-side apply has merged
     selectable: Selectable = DEFAULT
     columns: tuple[JsonObject, ...] = ()  # additionalPrinterColumns of a definition
     openapi: JsonObject | None = None  # the schema of a definition; the catalog has those of built-in kinds
@@ -100,7 +104,7 @@ class Model:
     strategies: Callable[[str], Strategy] = _generic  # by subresource, "" for the resource itself
     convert: ConvertObject = _same
     convert_all: ConvertAll | None = None  # where `convert` can't: a webhook does it
-    canonicalise: Callable[[bytes], bytes] | None = None  # of a definition: what `ResourceSpec.canonicalise` does
+    canonicaliser: Callable[[Model], Canonicalise] = canonicaliser
     since: int = 0  # the revision that a definition's model is of: no watch starts before it
     written_as_served: bool = False  # whether a write's rules are those of the version that it is made in
     field_values: Mapping[str, FieldValue] = field(default_factory=dict)  # what selectors see beyond metadata
@@ -108,6 +112,11 @@ class Model:
     @property
     def group_resource(self) -> GroupResource:
         return GroupResource(self.group, self.plural)
+
+    @cached_property
+    def canonicalise(self) -> Canonicalise:
+        """What makes the canonical value of what any writer stored. It raises ValueError for what can't be read."""
+        return self.canonicaliser(self)
 
     @property
     def stored(self) -> Version:

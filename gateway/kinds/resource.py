@@ -72,11 +72,12 @@ class Resource:
         own = self.model_version
         return own.type if own.gvk == self.gvk else type_for(*self.gvk)
 
-    def default(self, obj: JsonObject) -> None:
-        """Sets the defaults of the kind that it takes and answers, in place."""
+    def default(self, obj: JsonObject, *, applied: bool = False) -> None:
+        """Sets the defaults of the kind that it takes and answers, in place; `applied` is what an apply has merged."""
         own = self.model_version
         if own.gvk == self.gvk:
-            own.default(obj)
+            default = own.default_applied if applied else None
+            (default or own.default)(obj)
         else:
             apply_defaults(self.api_version, self.kind, obj)
 

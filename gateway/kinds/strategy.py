@@ -89,6 +89,7 @@ class Strategy:
     reset_fields: tuple[tuple[str, ...], ...] = ()  # paths that this (sub)resource's writers never own: (("status",),)
     standard_finalizers: bool = True  # whether unqualified finalizers have to be among those that the system knows
     rechecks_metadata: bool = True  # whether the kind checks the metadata of updates once more, and reports it twice
+    grants_rights: bool = False  # whether its writers have to have the rights that they grant
 
     # creation
     expires_after: int = 0  # seconds that an object lives after its last write; 0: until it is deleted

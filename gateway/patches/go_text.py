@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from gateway.validation.go_numbers import go_float
+
 
 def go_print(value: Any) -> str:
     """A value as Go's %v has it: `map[a:1 b:[x y]]`, keys sorted, strings bare."""
@@ -20,16 +22,6 @@ def go_print(value: Any) -> str:
             return "[" + " ".join(map(go_print, value)) + "]"
         case _:
             return str(value)
-
-
-def go_float(value: float) -> str:
-    """A float64 as Go's %v has it: the shortest form, with an exponent below 1e-4 and from 1e6 on."""
-    digits, _, power = f"{value:.17e}".partition("e")
-    digits = next(text for n in range(18) if float(text := f"{value:.{n}e}") == value).partition("e")[0]
-    exponent = int(power)
-    if -4 <= exponent < 6:
-        return f"{value:.{max(len(digits.lstrip('-').replace('.', '')) - 1 - exponent, 0)}f}"
-    return f"{digits}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
 
 
 def go_type(value: Any) -> str:

@@ -21,7 +21,7 @@ from gateway.jsontypes import JsonObject
 from gateway.memo import memo
 from gateway.schema import quantity, structural
 from gateway.schema.body import Body, parse_body, parse_exactly
-from gateway.schema.errors import DecodeError
+from gateway.schema.errors import DecodeError, Mismatch
 from gateway.schema.exact import Number, PairsObject
 from gateway.schema.times import TimeError, canonical_microtime, canonical_time
 from gateway.schema.types import Kind, Omit, Type, compiled
@@ -48,8 +48,7 @@ class DecodeReport:
         return [text for text in self.problems if text.startswith("duplicate")]
 
 
-class Mismatch(Exception):
-    """A value does not fit its type; `gateway.schema.problems` finds out how to say it."""
+_CONVERTED_JSON = "v1.JSON"  # of apiextensions: its numbers become Go's on their way through conversion
 
 
 Decoder = Callable[[Any, list[None]], Any]  # value that is not null, marks left where a field was unknown -> Go's value
@@ -112,6 +111,8 @@ def _compile(type_: Type) -> Decoder:
             return _map(type_)
         case Kind.ANY if type_.elem is not None:
             return _schema_or(type_)
+        case Kind.ANY if type_.name == _CONVERTED_JSON:
+            return structural.settled
         case kind:
             return _SCALARS[kind]
 

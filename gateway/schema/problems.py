@@ -7,6 +7,7 @@ and duplicate fields are reported.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -111,6 +112,8 @@ class _Examiner:
             if key in seen:
                 self.report("duplicate field", path)
             seen.add(key)
+            if type_.embedded and before[2] is not None:
+                _embedded(member, key, item, path_text(path))
             if item is not None:
                 embedded = () if field is None else field.embedded
                 self.struct, self.fields, self.path = name, (*before[1], *embedded, key), path
@@ -152,6 +155,21 @@ class _Examiner:
         text = f"{what} {quoted(path_text(path))}"
         if text not in self.problems:
             self.problems.append(text)
+
+
+def _embedded(type_: Type, key: str, value: Any, path: str) -> None:
+    """Kind, version and metadata of an object within a custom one. Raises DecodeError."""
+    if key in ("apiVersion", "kind") and not isinstance(value, str):
+        raise DecodeError(f"{path}: Invalid value: {_json(value)}: must be a string")
+    if key == "metadata":
+        try:
+            examine(type_, value, [])
+        except DecodeError as error:
+            raise DecodeError(f"{path}: Invalid value: {_json(value)}: {error}") from None
+
+
+def _json(value: Any) -> str:
+    return json.dumps(plain(value), separators=(",", ":"), ensure_ascii=False, sort_keys=True)
 
 
 def _pairs(value: dict[str, Any]) -> Iterable[tuple[str, Any]]:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
+from gateway.schema.errors import Mismatch
 from gateway.schema.types import Kind, Type
 
 Reader = Callable[[Any, list[None]], Any]  # a value, marks left where a member was unknown -> the value without it
@@ -61,8 +62,17 @@ def _bare(value: Any, marks: list[None]) -> Any:
     return settled(value, marks)
 
 
+def _text(value: Any, marks: list[None]) -> Any:
+    """The kind or version of an object."""
+    if type(value) is not str:
+        raise Mismatch
+    return value
+
+
 def _members(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
     readers = {field.name: (reader_of(field.type), not field.type.structural) for field in type_.fields.values()}
+    if type_.embedded:
+        readers |= dict.fromkeys(("apiVersion", "kind"), (_text, False))
     others: Reader | None = settled if type_.preserves else None
     if type_.elem is not None:
         others = reader_of(type_.elem)
@@ -77,6 +87,8 @@ def _members(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
                 read_member, drops_null = found
                 if item is not None:
                     out[key] = read_member(item, marks)
+                elif read_member is _text:
+                    raise Mismatch
                 elif not drops_null:
                     out[key] = None
             elif others is not None:

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from gateway.kinds.identity import GroupResource
+
 _SCALE = {verb: f"gateway.subresources.scale:{verb}" for verb in ("get", "update", "patch")}
 _ANY_METHOD = ("get", "create", "update", "patch", "delete")
 
@@ -17,24 +19,28 @@ def _post(function: str) -> dict[str, str]:
     return {"create": f"gateway.subresources.{function}"}
 
 
-# (plural.group or "*" for any, subresource or "") -> {verb: "module:function"}
-VERBS: dict[tuple[str, str], dict[str, str]] = {
-    ("*", "scale"): _SCALE,
-    ("bindings", ""): _post("binding:create"),
-    ("pods", "binding"): _post("binding:create"),
-    ("pods", "eviction"): _post("eviction:create"),
-    ("serviceaccounts", "token"): _post("token:create"),
-    ("pods", "log"): _connect("log", ("get",)),
-    ("pods", "exec"): _connect("stream"),
-    ("pods", "attach"): _connect("stream"),
-    ("pods", "portforward"): _connect("stream"),
-    ("pods", "proxy"): _connect("pod_proxy"),
-    ("services", "proxy"): _connect("service_proxy"),
-    ("nodes", "proxy"): _connect("node_proxy"),
-    ("selfsubjectreviews.authentication.k8s.io", ""): _post("reviews:self_subject_review"),
-    ("tokenreviews.authentication.k8s.io", ""): _post("reviews:token_review"),
-    ("subjectaccessreviews.authorization.k8s.io", ""): _post("reviews:subject_access_review"),
-    ("localsubjectaccessreviews.authorization.k8s.io", ""): _post("reviews:subject_access_review"),
-    ("selfsubjectaccessreviews.authorization.k8s.io", ""): _post("reviews:self_subject_access_review"),
-    ("selfsubjectrulesreviews.authorization.k8s.io", ""): _post("reviews:self_subject_rules_review"),
+# of any resource: subresource -> {verb: "module:function"}
+EVERYWHERE = {"scale": _SCALE}
+
+_REVIEWS, _ACCESS = "authentication.k8s.io", "authorization.k8s.io"
+
+# resource, subresource -> {verb: "module:function"}
+VERBS: dict[tuple[GroupResource, str], dict[str, str]] = {
+    (GroupResource("", "bindings"), ""): _post("binding:create"),
+    (GroupResource("", "pods"), "binding"): _post("binding:create"),
+    (GroupResource("", "pods"), "eviction"): _post("eviction:create"),
+    (GroupResource("", "serviceaccounts"), "token"): _post("token:create"),
+    (GroupResource("", "pods"), "log"): _connect("log", ("get",)),
+    (GroupResource("", "pods"), "exec"): _connect("stream"),
+    (GroupResource("", "pods"), "attach"): _connect("stream"),
+    (GroupResource("", "pods"), "portforward"): _connect("stream"),
+    (GroupResource("", "pods"), "proxy"): _connect("pod_proxy"),
+    (GroupResource("", "services"), "proxy"): _connect("service_proxy"),
+    (GroupResource("", "nodes"), "proxy"): _connect("node_proxy"),
+    (GroupResource(_REVIEWS, "selfsubjectreviews"), ""): _post("reviews:self_subject_review"),
+    (GroupResource(_REVIEWS, "tokenreviews"), ""): _post("reviews:token_review"),
+    (GroupResource(_ACCESS, "subjectaccessreviews"), ""): _post("reviews:subject_access_review"),
+    (GroupResource(_ACCESS, "localsubjectaccessreviews"), ""): _post("reviews:subject_access_review"),
+    (GroupResource(_ACCESS, "selfsubjectaccessreviews"), ""): _post("reviews:self_subject_access_review"),
+    (GroupResource(_ACCESS, "selfsubjectrulesreviews"), ""): _post("reviews:self_subject_rules_review"),
 }

@@ -10,6 +10,7 @@ from gateway.kinds import metadata
 from gateway.kinds.attributes import Operation
 from gateway.subresources.answers import created_status, set_condition
 from gateway.validation import field
+from gateway.validation.names import is_path_segment_name
 from gateway.writing.body import read_object
 from gateway.writing.direct import change_stored
 from gateway.writing.options import write_options
@@ -31,6 +32,8 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     attributes.name = meta.get("name", "")
     if not attributes.name:
         raise status.bad_request("Name parameter required.")
+    if problems := is_path_segment_name(attributes.name):
+        raise status.bad_request(f"Name parameter invalid: {field.go_quote(attributes.name)}: {';'.join(problems)}")
     await mutate(write, Operation.CREATE, binding, None)
     _check_target(attributes.name, binding.get("target") or {})
     await validate(write, Operation.CREATE, binding, None)

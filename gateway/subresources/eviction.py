@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.http.status import StatusError
+from gateway.http.user import ITSELF
 from gateway.jsontypes import JsonObject, loads
 from gateway.kinds import metadata
 from gateway.kinds.attributes import Attributes, Operation
@@ -19,9 +21,12 @@ from gateway.writing.body import read_object
 from gateway.writing.deleting import delete_object
 from gateway.writing.direct import change_stored
 from gateway.writing.options import DeleteOptions, WriteOptions, validated_delete_options, write_options
-from gateway.writing.write import Write, begin, mutate, validate
+from gateway.writing.tracking import track_fields
+from gateway.writing.updating import update_object
+from gateway.writing.write import Write, begin, begin_as, mutate, validate
 
 MAX_DISRUPTED_PODS = 2000
+_MANAGER = "kube-apiserver"
 _VIOLATION = "Cannot evict pod as it would violate the pod's disruption budget."
 _UNSAFE = "ignoreStoreReadErrorWithClusterBreakingPotential"
 _NOT_HERE = "can not be set for pod eviction, try after removing the option"
@@ -79,7 +84,7 @@ def _may_become_healthy(pod: JsonObject) -> bool:
 
 async def _pass_budgets(endpoint: Endpoint, pod: JsonObject, attributes: Attributes, deletion: DeleteOptions) -> str:
     """Takes one disruption from the pod's budget. Returns the budget's name if the pod must stay as it is till then."""
-    keeper = endpoint.siblings.of("policy", "v1", "poddisruptionbudgets")
+    keeper = endpoint.siblings.of("policy", "v1", "poddisruptionbudgets", "status")
     stored = await endpoint.store.list(keeper.collection(attributes.namespace))
     budgets = [loads(each.value) for each in stored]
     labels = pod["metadata"].get("labels") or {}
@@ -94,10 +99,16 @@ async def _pass_budgets(endpoint: Endpoint, pod: JsonObject, attributes: Attribu
     if not _is_ready(pod) and _unhealthy_may_go(budget):
         return str(name)
 
-    def decrement(current: JsonObject) -> None:
-        _take_one(current, attributes.name, attributes.now, record=not deletion.dry_run)
+    write = begin_as(keeper, ITSELF, "update", attributes.namespace, name, _MANAGER)
+    write.options = replace(write.options, dry_run=deletion.dry_run)
 
-    await change_stored(keeper, attributes.namespace, name, decrement, dry_run=deletion.dry_run)
+    def decrement(old: JsonObject | None) -> JsonObject:
+        new: JsonObject = deepcopy(old or {})
+        _take_one(new, attributes.name, attributes.now, record=not deletion.dry_run)
+        track_fields(write, new, old)
+        return new
+
+    await update_object(write, decrement)
     return ""
 
 

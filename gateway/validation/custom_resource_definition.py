@@ -12,7 +12,7 @@ import base64
 from gateway.jsontypes import JsonObject
 from gateway.validation.checks import each, immutable, one_of
 from gateway.validation.definition_columns import validate_columns, validate_selectable_fields, validate_subresources
-from gateway.validation.definition_schema import ValidateRules, no_rules, validate_schema
+from gateway.validation.definition_schema import NO_RULES, RuleChecks, validate_schema
 from gateway.validation.field import FieldError, Verbatim, forbidden, go_quote, invalid, required
 from gateway.validation.go_structs import verbatim
 from gateway.validation.names import is_dns1035_label, is_dns1123_subdomain
@@ -53,7 +53,7 @@ def is_established(definition: JsonObject) -> bool:
     return any(one.get("type") == "Established" and one.get("status") == "True" for one in conditions)
 
 
-def validate_definition(obj: JsonObject, old: JsonObject | None, rules: ValidateRules = no_rules) -> list[FieldError]:
+def validate_definition(obj: JsonObject, old: JsonObject | None, rules: RuleChecks = NO_RULES) -> list[FieldError]:
     """The spec, the status, and whether the API is approved."""
     spec, before = obj.get("spec", {}), (old or {}).get("spec", {})
     found = _spec(internal_spec(spec), old, rules)
@@ -95,7 +95,7 @@ def _group(group: str) -> list[FieldError]:
     return [] if "." in group else [invalid("spec.group", group, "should be a domain with at least one dot")]
 
 
-def _spec(spec: JsonObject, old: JsonObject | None, rules: ValidateRules) -> list[FieldError]:
+def _spec(spec: JsonObject, old: JsonObject | None, rules: RuleChecks) -> list[FieldError]:
     found = _group(spec.get("group", "")) + one_of("spec.scope", spec.get("scope", ""), SCOPES)
     versions: list[JsonObject] = spec.get("versions") or []
     validation = spec.get("validation")
@@ -132,7 +132,7 @@ def _has_defaults(spec: JsonObject) -> bool:
     return any("default" in one for schema in schemas for one in every(schema))
 
 
-def _versions(spec: JsonObject, versions: list[JsonObject], rules: ValidateRules) -> list[FieldError]:
+def _versions(spec: JsonObject, versions: list[JsonObject], rules: RuleChecks) -> list[FieldError]:
     found = list[FieldError]()
     for i, version in enumerate(versions):
         path = f"spec.versions[{i}]"
@@ -154,7 +154,7 @@ def _list(items: list[Verbatim]) -> Verbatim:
     return Verbatim(f"[{','.join(items)}]")
 
 
-def _version(version: JsonObject, path: str, shared: JsonObject | None, rules: ValidateRules) -> list[FieldError]:
+def _version(version: JsonObject, path: str, shared: JsonObject | None, rules: RuleChecks) -> list[FieldError]:
     found, warning = list[FieldError](), version.get("deprecationWarning")
     if warning is not None:
         found += each(f"{path}.deprecationWarning", warning, _deprecation(warning, bool(version.get("deprecated"))))

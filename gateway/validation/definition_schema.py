@@ -15,7 +15,7 @@ from gateway.schema.catalog import type_of
 from gateway.validation.field import FieldError, forbidden, invalid, not_supported, required
 from gateway.validation.go_structs import verbatim
 from gateway.validation.list_types import validate_list_types
-from gateway.validation.schema_defaults import validate_defaults
+from gateway.validation.schema_defaults import EvaluateRules, validate_defaults
 from gateway.validation.schema_paths import FieldPathError, follow
 from gateway.validation.structural_schema import unsupported, validate_structural
 
@@ -40,29 +40,33 @@ class _Place:
     no_defaults: str = ""  # why not
 
 
-ValidateRules = Callable[[JsonObject, str, list[FieldError]], list[FieldError]]
-"""What is wrong with the validation rules of a structural schema at a path, of which so much is known to be wrong."""
+@dataclass(frozen=True, slots=True)
+class RuleChecks:
+    """What a compiler of expressions knows of validation rules."""
+
+    # what is wrong with the rules of a structural schema at a path, of which so much is known to be wrong
+    definition: Callable[[JsonObject, str, list[FieldError]], list[FieldError]]
+    default: EvaluateRules
 
 
-def no_rules(schema: JsonObject, path: str, found: list[FieldError]) -> list[FieldError]:
-    """Takes rules as they are."""
-    return []
+NO_RULES = RuleChecks(lambda schema, path, found: [], lambda schema, is_object, value, path: [])
+"""Takes rules as they are."""
 
 
-def validate_schema(schema: JsonObject, path: str, status: bool, rules: ValidateRules = no_rules) -> list[FieldError]:
+def validate_schema(schema: JsonObject, path: str, status: bool, rules: RuleChecks = NO_RULES) -> list[FieldError]:
     """One version's schema; `status`: the version has the status subresource."""
     found = _root(schema, path) if status else []
     if schema.get("nullable"):
         found.append(forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
     reason, structural = unsupported(schema), False
     if not reason:
-        problems = validate_structural(schema, path)
+        problems = validate_structural(schema, path) or validate_defaults(schema, path, rules.default)
         structural = not problems
-        found += problems or validate_defaults(schema, path)
+        found += problems
     problems = _validate(schema, path, _Place(root=True))
     found += problems
     if structural:
-        found += rules(schema, path, problems)
+        found += rules.definition(schema, path, problems)
     return [invalid(path, "", reason)] if reason and not found else found
 
 

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from gateway.validation.go_numbers import go_number
+
 REQUIRED = ("FieldValueRequired", "Required value")
 INVALID = ("FieldValueInvalid", "Invalid value")
 NOT_SUPPORTED = ("FieldValueNotSupported", "Unsupported value")
@@ -97,7 +99,7 @@ def go_value(value: Any) -> str:
         case bool():
             return "true" if value else "false"
         case int() | float():
-            return str(value)
+            return go_number(value)
         case Verbatim():
             return str(value)
         case str():

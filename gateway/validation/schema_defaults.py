@@ -1,14 +1,50 @@
-"""Defaults in the schema of a custom resource: they have no members that the schema does not know."""
+"""Defaults in the schema of a custom resource: what is set where a client says nothing has to be valid itself.
+
+A default has no members that the schema does not know; its values, the metadata of objects in it and the rules of the
+schema hold. Those of metadata, kind and apiVersion are looked at within an object that has nothing else.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gateway.jsontypes import JsonObject
+from gateway.schema.catalog import META, type_of
+from gateway.schema.decode import DecodeError, DecodeReport, decode
+from gateway.validation.embedded_objects import compile_embedded
 from gateway.validation.field import FieldError, invalid
 from gateway.validation.schema_values import validate_value
 
 META_FIELDS = ("metadata", "apiVersion", "kind")
+_SURROUNDING = {"kind": "Validation", "apiVersion": "validation/v1"}
+
+EvaluateRules = Callable[[JsonObject, bool, Any, str], list[FieldError]]
+"""The rules of a schema, which may be that of an object, that a value at a path breaks; raises OutOfBudget."""
+
+
+class OutOfBudget(Exception):
+    """Defaults may not cost more together: no more of them are looked at."""
+
+    def __init__(self, found: list[FieldError]) -> None:
+        super().__init__("defaults cost too much")
+        self.found = found
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where in a schema a part of it is."""
+
+    path: str
+    # the schema of the innermost object around it, and the steps from there
+    root: JsonObject
+    steps: tuple[str, ...] = ()
+    in_metadata: bool = False
+
+    def below(self, path: str, step: str) -> _Place:
+        return replace(self, path=path, steps=(*self.steps, step))
 
 
 def pruned(value: Any, schema: JsonObject) -> Any:
@@ -32,15 +68,111 @@ def pruned(value: Any, schema: JsonObject) -> Any:
     return kept
 
 
-def validate_defaults(schema: JsonObject, path: str) -> list[FieldError]:
-    """The defaults of a schema and of what is below it."""
+def validate_defaults(schema: JsonObject, path: str, evaluate: EvaluateRules) -> list[FieldError]:
+    """What is wrong with the defaults of a structural schema and of what is below it."""
     found = list[FieldError]()
-    if (default := schema.get("default")) is not None:
-        if pruned(default, schema) != default:
-            found.append(invalid(f"{path}.default", default, "must not have unknown fields"))
-        found += validate_value(default, schema, f"{path}.default")
-    if isinstance(items := schema.get("items"), dict):
-        found += validate_defaults(items, f"{path}.items")
-    for name, below in (schema.get("properties") or {}).items():
-        found += validate_defaults(below, f"{path}.properties[{name}]")
+    root = {**schema, "x-kubernetes-embedded-resource": True}
+    try:
+        _validate(root, _Place(path, root), evaluate, found)
+    except OutOfBudget as error:
+        found += error.found
     return found
+
+
+def _validate(schema: JsonObject, place: _Place, evaluate: EvaluateRules, found: list[FieldError]) -> None:
+    embedded = bool(schema.get("x-kubernetes-embedded-resource"))
+    if embedded:
+        place = _Place(place.path, schema)
+    if (default := schema.get("default")) is not None:
+        found += _default(default, schema, place, evaluate)
+    if isinstance(items := schema.get("items"), dict):
+        _validate(items, place.below(f"{place.path}.items", "[]"), evaluate, found)
+    for name, below in (schema.get("properties") or {}).items():
+        inner = place.below(f"{place.path}.properties[{name}]", name)
+        if embedded and name in META_FIELDS:
+            inner = replace(inner, in_metadata=True)
+        _validate(below, inner, evaluate, found)
+
+
+def _default(default: Any, schema: JsonObject, place: _Place, evaluate: EvaluateRules) -> list[FieldError]:
+    path = f"{place.path}.default"
+    found = list[FieldError]()
+    if place.in_metadata:
+        if problem := _metadata_problem(default, place):
+            return [invalid(path, default, f"must result in valid metadata: {problem}")]
+    else:
+        if pruned(default, schema) != default:
+            found.append(invalid(path, default, "must not have unknown fields"))
+        if wrong := coercion_error(default, schema, path):
+            return [*found, wrong]
+        embedded = compile_embedded(schema)
+        if embedded is not None and (errors := embedded(default, path)):
+            return found + errors
+    if errors := validate_value(default, _typed(schema), path):
+        return found + errors
+    return found + evaluate(schema, schema is place.root, default, path)
+
+
+def _typed(schema: JsonObject) -> JsonObject:
+    """A schema in which integers or strings have no other type than the one given: so defaults are looked at."""
+    made = {key: value for key, value in schema.items() if key != "x-kubernetes-int-or-string"}
+    for key in ("items", "additionalProperties", "not"):
+        if isinstance(made.get(key), dict):
+            made[key] = _typed(made[key])
+    for key in ("allOf", "anyOf", "oneOf"):
+        if made.get(key):
+            made[key] = [_typed(below) for below in made[key]]
+    if made.get("properties"):
+        made["properties"] = {name: _typed(below) for name, below in made["properties"].items()}
+    return made
+
+
+def _metadata_problem(default: Any, place: _Place) -> str:
+    """What is wrong with an object that has nothing but this default; empty if nothing is."""
+    surrounding: Any = deepcopy(default)
+    for step in reversed(place.steps):
+        surrounding = [surrounding] if step == "[]" else {step: surrounding}
+    surrounding = {**_SURROUNDING, **surrounding}
+    if wrong := coercion_error(surrounding, place.root, ""):
+        return str(wrong)
+    embedded = compile_embedded(place.root)
+    errors = embedded(surrounding, "") if embedded is not None else []
+    texts = list(dict.fromkeys(map(str, errors)))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
+
+
+def coercion_error(value: Any, schema: JsonObject, path: str) -> FieldError | None:
+    """The first thing that keeps the objects in a value from being read as such."""
+    if isinstance(value, list):
+        items = schema.get("items")
+        if not isinstance(items, dict):
+            return None
+        errors = (coercion_error(item, items, f"{path}[{i}]") for i, item in enumerate(value))
+        return next((error for error in errors if error), None)
+    if not isinstance(value, dict):
+        return None
+    properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
+    for name, member in value.items():
+        where = f"{path}.{name}" if path else name
+        if schema.get("x-kubernetes-embedded-resource") and (error := _object_error(name, member, where)):
+            return error
+        below = properties.get(name)
+        if below is not None:
+            error = coercion_error(member, below, where)
+        else:
+            error = coercion_error(member, additional, f"{path}[{name}]") if isinstance(additional, dict) else None
+        if error:
+            return error
+    return None
+
+
+def _object_error(name: str, member: Any, path: str) -> FieldError | None:
+    if name in ("apiVersion", "kind"):
+        return None if isinstance(member, str) else invalid(path, member, "must be a string")
+    if name != "metadata":
+        return None
+    try:
+        decode(type_of(META + "ObjectMeta"), member, DecodeReport())
+    except DecodeError as error:
+        return invalid(path, member, str(error))
+    return None

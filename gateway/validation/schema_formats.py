@@ -19,49 +19,59 @@ _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False
 
 
-def _re(pattern: str) -> Any:
-    """A pattern of RE2, which takes no longer than a text is long, whatever the text."""
-    return re2.compile(pattern, _OPTIONS)
+class _Pattern:
+    """A method of an RE2 pattern, which takes no longer than a text is long; compiled when it is first called."""
+
+    __slots__ = ("_call", "_method", "_pattern")
+
+    def __init__(self, pattern: str, method: str = "fullmatch") -> None:
+        self._pattern, self._method = pattern, method
+        self._call: Callable[..., Any] | None = None
+
+    def __call__(self, *arguments: str) -> Any:
+        if self._call is None:
+            self._call = getattr(re2.compile(self._pattern, _OPTIONS), self._method)
+        return self._call(*arguments)
 
 
-_isbn10, _isbn13 = _re("[0-9]{9}[0-9X]").fullmatch, _re("[0-9]{13}").fullmatch
-_scheme = _re("[A-Za-z][A-Za-z0-9+.-]*:").match
+_isbn10, _isbn13 = _Pattern("[0-9]{9}[0-9X]"), _Pattern("[0-9]{13}")
+_scheme = _Pattern("[A-Za-z][A-Za-z0-9+.-]*:", "match")
 # symbols of any script are letters too, but in a top-level domain; lengths are looked at apart, for automata that count
 # repetitions of such classes are huge
 _NAME = r"[0-9\p{S}\p{L}]"
-_lone_name = _re(rf"{_NAME}-?{_NAME}*").fullmatch
-_label = _re(rf"{_NAME}(?:[0-9\p{{S}}\p{{L}}-]*{_NAME})?").fullmatch
-_top_level = _re(r"\p{L}+").fullmatch
+_lone_name = _Pattern(rf"{_NAME}-?{_NAME}*")
+_label = _Pattern(rf"{_NAME}(?:[0-9\p{{S}}\p{{L}}-]*{_NAME})?")
+_top_level = _Pattern(r"\p{L}+")
 _HEX = "[0-9a-fA-F]"
-_date_parts = _re(r"([0-9]{4})-([0-9]{2})-([0-9]{2})").fullmatch
-_time_parts = _re(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:.[0-9]+)?(?:z|[+-][0-9]{2}:[0-9]{2})").fullmatch
-_card = _re(
+_date_parts = _Pattern(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
+_time_parts = _Pattern(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:.[0-9]+)?(?:z|[+-][0-9]{2}:[0-9]{2})")
+_card = _Pattern(
     r"4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}"
     r"|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35[0-9]{3})[0-9]{11}"
-).fullmatch
+)
 _SHADE = r"(?:0|[1-9][0-9]?|1[0-9][0-9]?|2[0-4][0-9]|25[0-5])"
-_not_digits = _re(r"[^0-9]+")
-_dashes = _re(r"[\s-]+")
-_go_duration = _re(r"[-+]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)").fullmatch
-_scala_duration = _re(r"([0-9]+)\s*([A-Za-zµ]+)").findall
+_not_digits = _Pattern(r"[^0-9]+", "sub")
+_dashes = _Pattern(r"[\s-]+", "sub")
+_go_duration = _Pattern(r"[-+]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)")
+_scala_duration = _Pattern(r"([0-9]+)\s*([A-Za-zµ]+)", "findall")
 _UNITS = (
     ("ns", "nano"), ("us", "µs", "micro"), ("ms", "milli"), ("s", "second"), ("m", "min", "minute"),
     ("h", "hr", "hour"), ("d", "day"), ("w", "wk", "week"),
 )  # fmt: skip
-_email = _re(
+_email = _Pattern(
     r"(?:[^<>@,;:\\\"\[\]()]*<)?[A-Za-z0-9!#$%&'*+/=?^_`{|}~\x{80}-\x{10ffff}-]+"
     r"(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~\x{80}-\x{10ffff}-]+)*@(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~\x{80}-\x{10ffff}-]+"
     r"(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~\x{80}-\x{10ffff}-]+)*|\[[^\[\]]*\])>?"
-).fullmatch
-_mac = _re(
+)
+_mac = _Pattern(
     rf"{_HEX}{{2}}(?:(?::{_HEX}{{2}}){{5}}|(?:-{_HEX}{{2}}){{5}}|(?::{_HEX}{{2}}){{7}}|(?:-{_HEX}{{2}}){{7}}"
     rf"|(?::{_HEX}{{2}}){{19}}|(?:-{_HEX}{{2}}){{19}})"
     rf"|{_HEX}{{4}}(?:(?:\.{_HEX}{{4}}){{2}}|(?:\.{_HEX}{{4}}){{3}}|(?:\.{_HEX}{{4}}){{9}})"
-).fullmatch
+)
 
 
 def _by(pattern: str) -> Check:
-    match = _re(pattern).fullmatch
+    match = _Pattern(pattern)
     return lambda text: match(text) is not None
 
 
@@ -132,7 +142,7 @@ def _is_unit(unit: str) -> bool:
 
 
 def _is_card(text: str) -> bool:
-    digits = _not_digits.sub("", text)
+    digits = _not_digits("", text)
     if not _card(digits):
         return False
     doubled = [int(digit) * 2 if index % 2 else int(digit) for index, digit in enumerate(reversed(digits))]
@@ -140,14 +150,14 @@ def _is_card(text: str) -> bool:
 
 
 def _is_isbn10(text: str) -> bool:
-    digits = _dashes.sub("", text)
+    digits = _dashes("", text)
     if _isbn10(digits) is None:
         return False
     return sum((i + 1) * (10 if char == "X" else int(char)) for i, char in enumerate(digits)) % 11 == 0
 
 
 def _is_isbn13(text: str) -> bool:
-    digits = _dashes.sub("", text)
+    digits = _dashes("", text)
     if _isbn13(digits) is None:
         return False
     return sum((3 if i % 2 else 1) * int(char) for i, char in enumerate(digits)) % 10 == 0

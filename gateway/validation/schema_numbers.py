@@ -7,8 +7,10 @@ from typing import Any
 
 from gateway.jsontypes import JsonObject
 from gateway.validation.field import FieldError, invalid
+from gateway.validation.go_numbers import go_float
 
 _RANGES = {"int32": range(-(2**31), 2**31), "int64": range(-(2**63), 2**63)}
+_MOST_EXACT = 2**53 - 1
 _MOST_FLOAT32 = 3.4028234663852886e38
 
 Part = Callable[[Any, str, Any, list[FieldError]], None]
@@ -54,10 +56,10 @@ def _field(name: str) -> str:
 
 def _multiple(factor: Any, kind: str, form: str) -> Part:
     def check(value: Any, name: str, was: Any, found: list[FieldError]) -> None:
-        by = factor
+        by: float = float(factor)
         if problem := _range_problem(factor, kind, form, "MultipleOf", name):
             found.append(invalid("<nil>", "", problem))
-        elif isinstance(value, int):
+        elif isinstance(value, int) and value in _RANGES["int64"]:
             by = int(factor)
         if by <= 0:
             message = f"factor MultipleOf declared for {name} must be positive: {number_text(by)}"
@@ -72,7 +74,7 @@ def _divides(factor: float, value: float) -> bool:
     if isinstance(factor, int) and isinstance(value, int):
         return value % factor == 0
     quotient = 1 / factor * value if factor < 1 else value / factor
-    return float(quotient).is_integer()
+    return abs(quotient) <= _MOST_EXACT and float(quotient).is_integer()
 
 
 def _bound(limit: Any, exclusive: bool, above: bool, kind: str, form: str) -> Part:
@@ -80,10 +82,10 @@ def _bound(limit: Any, exclusive: bool, above: bool, kind: str, form: str) -> Pa
     what = "Maximum boundary" if above else "Minimum boundary"
 
     def check(value: Any, name: str, was: Any, found: list[FieldError]) -> None:
-        bound = limit
+        bound: float = float(limit)
         if problem := _range_problem(limit, kind, form, what, name):
             found.append(invalid("<nil>", "", problem))
-        elif isinstance(value, int):
+        elif isinstance(value, int) and value in _RANGES["int64"]:
             bound = int(limit)
         over = value > bound if above else value < bound
         if over or (exclusive and value == bound):
@@ -93,5 +95,5 @@ def _bound(limit: Any, exclusive: bool, above: bool, kind: str, form: str) -> Pa
 
 
 def number_text(value: float) -> str:
-    """A number as Go's %v prints it."""
-    return str(int(value)) if float(value).is_integer() and abs(value) < 1e21 else str(value)
+    """A limit as Go's %v prints it: an integer, or a float."""
+    return str(value) if isinstance(value, int) else go_float(value)

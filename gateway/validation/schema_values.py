@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import re2
 
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import JsonObject, identical
 from gateway.validation import schema_numbers
 from gateway.validation.field import (
     FieldError,
@@ -154,11 +154,25 @@ def _enum(schema: JsonObject) -> Part | None:
         if type(value) is str:
             if value in texts:
                 return
-        elif any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in known if one is not None):
+        elif any(_equals(value, one) for one in known if one is not None):
             return
         found.append(not_supported(field_of(name), value, shown))
 
     return check
+
+
+def _equals(value: Any, known: Any) -> bool:
+    """Whether a value is one of an enum's, once it is converted to its type as Go converts numbers."""
+    if isinstance(value, bool) or isinstance(known, bool) or not isinstance(value, int | float):
+        return identical(value, known)
+    match known:
+        case int():
+            return int(value) == known
+        case float():
+            return float(value) == known
+        case str() if isinstance(value, int):  # a code point
+            return known == (chr(value) if 0 <= value <= 0x10FFFF else "\ufffd")
+    return False
 
 
 def _string(schema: JsonObject) -> Part | None:

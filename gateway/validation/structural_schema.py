@@ -143,6 +143,7 @@ def _metadata(schema: JsonObject, properties: JsonObject, level: str, path: str)
             found.append(invalid(f"{where}.type", kind, "must be object"))
         names = set(metadata.get("properties") or ())
         rest = {key for key, value in metadata.items() if value or (value == 0 and value is not False)}
+        rest |= metadata.keys() & {"additionalProperties"}
         rest -= {"type", "default"} if names - {"name", "generateName"} else {"type", "default", "properties"}
         if level is ROOT and rest:
             message = "must not specify anything other than name and generateName, but metadata is implicitly specified"

@@ -13,7 +13,9 @@ from importlib import import_module
 
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request, Response
+from gateway.kinds.identity import GroupResource
 from gateway.kinds.resource import Resource
+from gateway.subresources import EVERYWHERE
 from gateway.subresources import VERBS as SUBRESOURCES
 
 Verb = Callable[[Endpoint, Request], Awaitable[Response]]
@@ -29,9 +31,9 @@ VERBS = {
     "deletecollection": "gateway.verbs.deletecollection:deletecollection",
 }
 
-# (resource.group or resource or "*", subresource) -> {verb: "module:function"}
-SPECIAL: dict[tuple[str, str], dict[str, str]] = {
-    ("componentstatuses", ""): {
+# resource, subresource -> {verb: "module:function"}
+SPECIAL: dict[tuple[GroupResource, str], dict[str, str]] = {
+    (GroupResource("", "componentstatuses"), ""): {
         "get": "gateway.verbs.component_statuses:get",
         "list": "gateway.verbs.component_statuses:list_",
         "watch": "gateway.verbs.component_statuses:watch",
@@ -42,8 +44,8 @@ SPECIAL: dict[tuple[str, str], dict[str, str]] = {
 
 def verb_for(verb: str, resource: Resource) -> Verb:
     """What serves `verb` on a resource; raises KeyError for a verb that nobody serves."""
-    own, subresource = (resource.qualified, resource.subresource), resource.subresource
-    special = SPECIAL.get(own) or SPECIAL.get(("*", subresource), {})
+    own, subresource = resource.gvr.group_resource, resource.subresource
+    special = SPECIAL.get((own, subresource)) or EVERYWHERE.get(subresource, {})
     return _imported(special.get(verb) or VERBS[verb])
 
 

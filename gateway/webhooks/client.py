@@ -1,14 +1,12 @@
 """Calling a webhook: where a client configuration leads, whom it trusts, and what comes back.
 
-A WebhookClientConfig names a URL or a service, and a CA bundle ("Contacting the webhook"). Calls are made in threads,
-for they are few and the loop must not wait for strangers' TLS.
+A WebhookClientConfig names a URL or a service, and a CA bundle ("Contacting the webhook"). Calls take no threads: those
+that are not answered would keep them from everybody else.
 """
 
 from __future__ import annotations
 
-import asyncio
 import base64
-import http.client
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,8 +14,8 @@ from functools import lru_cache
 from urllib.parse import urlsplit
 
 from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.webhooks.exchange import BadAnswer, post
 
-MAX_ANSWER = 64 << 20  # bytes
 TIMEOUT = 30.0  # seconds
 
 FindService = Callable[[str, str], JsonObject | None]  # (namespace, name) -> the service
@@ -75,12 +73,28 @@ def _address(service: JsonObject, port: int, name: str) -> str:
 
 async def call(target: Target, review: JsonObject, timeout: float = TIMEOUT) -> JsonObject:
     """What a webhook answers to a review. Raises WebhookError."""
-    body = dumps(review)
     try:
-        async with asyncio.timeout(timeout + 1):
-            return await asyncio.to_thread(_post, target, body, timeout)
+        trust = _trusting(target.ca_bundle)
+        status, answer = await post(target.host, target.port, target.name, target.path, dumps(review), trust, timeout)
     except TimeoutError:
         raise WebhookError(f'Post "{target.url}": context deadline exceeded') from None
+    except ssl.SSLCertVerificationError as error:
+        problem = f"tls: failed to verify certificate: x509: {error.verify_message}"
+        raise WebhookError(f'Post "{target.url}": {problem}') from None
+    except ConnectionRefusedError:
+        problem = f"dial tcp {target.host}:{target.port}: connect: connection refused"
+        raise WebhookError(f'Post "{target.url}": {problem}') from None
+    except (OSError, BadAnswer, ValueError) as error:
+        raise WebhookError(f'Post "{target.url}": {error}') from None
+    if status != 200:
+        raise WebhookError(_refusal(status, answer))
+    try:
+        found = loads(answer)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise WebhookError("the answer is no JSON object")
+    return found
 
 
 @lru_cache(64)
@@ -91,46 +105,6 @@ def _trusting(bundle: str) -> ssl.SSLContext:
     return ssl.create_default_context(cadata=pem)
 
 
-class _Connection(http.client.HTTPSConnection):
-    """A connection to an address, whose certificate is for another name."""
-
-    def __init__(self, target: Target, context: ssl.SSLContext, timeout: float) -> None:
-        super().__init__(target.host, target.port, timeout=timeout, context=context)
-        self._name, self._trust = target.name, context
-
-    def connect(self) -> None:
-        http.client.HTTPConnection.connect(self)
-        self.sock = self._trust.wrap_socket(self.sock, server_hostname=self._name)
-
-
-def _post(target: Target, body: bytes, timeout: float) -> JsonObject:
-    headers = {"Content-Type": "application/json", "Accept": "application/json", "Host": target.name}
-    try:
-        connection = _Connection(target, _trusting(target.ca_bundle), timeout)
-        try:
-            connection.request("POST", target.path, body, headers)
-            response = connection.getresponse()
-            answer = response.read(MAX_ANSWER + 1)
-        finally:
-            connection.close()
-    except ssl.SSLCertVerificationError as error:
-        problem = f"tls: failed to verify certificate: x509: {error.verify_message}"
-        raise WebhookError(f'Post "{target.url}": {problem}') from None
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        raise WebhookError(f'Post "{target.url}": {error}') from None
-    if len(answer) > MAX_ANSWER:
-        raise WebhookError(f'Post "{target.url}": the answer is larger than {MAX_ANSWER} bytes')
-    if response.status != 200:
-        raise WebhookError(_refusal(response.status, answer))
-    try:
-        found = loads(answer)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise WebhookError("the answer is no JSON object")
-    return found
-
-
-def _refusal(status: int, answer: bytes) -> str:
+def _refusal(status: int, answer: bytearray) -> str:
     text = answer[:2048].decode("utf-8", "replace").strip()
     return f"the server responded with the status code {status}" + (f" ({text})" if text else "")

@@ -82,7 +82,7 @@ class _Reader:
         return complete(obj, value, self.resource, named)
 
 
-def complete(obj: JsonObject, sent: Any, resource: Resource, kind: str = "") -> JsonObject:
+def complete(obj: JsonObject, sent: Any, resource: Resource, kind: str = "", *, applied: bool = False) -> JsonObject:
     """Defaults a decoded object, in place. A custom one keeps a `kind` that is not its resource's, to be refused.
 
     Decoding drops empty lists, but managedFields sent as one asks for them to be cleared.
@@ -91,7 +91,7 @@ def complete(obj: JsonObject, sent: Any, resource: Resource, kind: str = "") -> 
     meta = obj.setdefault("metadata", {})
     if isinstance(sent, dict) and (sent.get("metadata") or {}).get("managedFields") == []:
         meta["managedFields"] = []
-    resource.default(obj)
+    resource.default(obj, applied=applied)
     return obj
 
 

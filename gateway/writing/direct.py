@@ -1,6 +1,6 @@
-"""Changing a stored object without the way of a write: for what the server itself does to it.
+"""Changing a stored object as kube-apiserver's binding and eviction change a pod: past strategy and admission.
 
-No defaults, validation, admission or managed fields; only the compare-and-swap.
+The subresource has been admitted itself. No defaults, validation or managed fields; only the compare-and-swap.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gateway.apply import server_side_apply
 from gateway.http import status
 from gateway.http.exchange import Request
 from gateway.jsontypes import JsonObject
@@ -163,12 +164,18 @@ def _checked_config(config: Any) -> JsonObject:
 
 def _by_apply(write: Write, body: bytes, read: Callable[[bytes], tuple[Any, list[str]]]) -> MakeObject:
     """Server-side apply: the configuration is merged by field ownership."""
+    return _applied(write, _once(lambda: read(body)))
+
+
+def applying(write: Write, configuration: JsonObject) -> MakeObject:
+    """What makes the object to which a configuration is applied; it raises StatusError."""
+    return _checked(write, _applied(write, lambda: (configuration, [])))
+
+
+def _applied(write: Write, parse: Callable[[], tuple[Any, list[str]]]) -> MakeObject:
     endpoint, resource, attributes = write.endpoint, write.resource, write.attributes
-    parse = _once(lambda: read(body))
 
     def make(old: JsonObject | None) -> JsonObject:
-        from gateway.apply import server_side_apply
-
         config, duplicates = parse()
         merged = server_side_apply(
             old,
@@ -190,7 +197,7 @@ def _by_apply(write: Write, body: bytes, read: Callable[[bytes], tuple[Any, list
         except DecodeError as error:
             raise _unconvertible(resource, merged, mismatch(merged, endpoint.type) or str(error)) from None
         null_empty_lists(endpoint.type, new)
-        return complete(new, None, resource)
+        return complete(new, None, resource, applied=True)
 
     return make
 

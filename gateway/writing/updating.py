@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 
 from gateway.access.authorization import require, with_verb
@@ -86,7 +87,9 @@ class _Update:
         served = endpoint.served(old)
         new = self._make(served)
         if new is served:
-            return old, None
+            if not endpoint.resource.custom:
+                return old, None
+            new = deepcopy(new)  # its definition may have changed, and it be invalid by now
         return old, new if endpoint.to_storage is None else endpoint.to_storage(new)
 
     async def _replace(

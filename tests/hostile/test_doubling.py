@@ -6,7 +6,6 @@ Measured in CPU time, the best of several rounds; quadratic work would take four
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -25,11 +24,7 @@ from gateway.selectors import labels
 from gateway.validation.field import FieldError
 from gateway.validation.objectmeta import validate_object_meta
 from gateway.writing.yaml_body import YamlError, parse_yaml
-
-SIZE = 3000
-FACTOR = 3.2
-ROUNDS = 5
-ENOUGH = 0.004  # seconds below which nothing can be said
+from tests.hostile.doubling import is_in_proportion
 
 CONFIG_MAP, POD = type_for("", "v1", "ConfigMap"), type_for("", "v1", "Pod")
 
@@ -148,20 +143,6 @@ CASES: dict[str, Callable[[int], Callable[[], object]]] = {
 }
 
 
-def cpu(work: Callable[[], object]) -> float:
-    began = time.thread_time()
-    work()
-    return time.thread_time() - began
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_twice_as_much_takes_about_twice_as_long(case: str) -> None:
-    once, twice = CASES[case](SIZE), CASES[case](2 * SIZE)
-    once()
-    ratios = []
-    for _ in range(ROUNDS):
-        short, long = cpu(once), cpu(twice)
-        if long < ENOUGH or long < FACTOR * short:
-            return
-        ratios.append(round(long / short, 1))
-    pytest.fail(f"twice as much took {ratios} times as long")
+    is_in_proportion(CASES[case])

@@ -10,11 +10,17 @@ import contextlib
 import string
 from collections.abc import Callable
 
+import cbor2
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gateway.apply.field_set import from_wire
+from gateway.cel.environment import Environment
+from gateway.cel.program import InstantiationError, compile_expression
+from gateway.cel.source import CompilationError
+from gateway.cel.types import DYN
+from gateway.encodings import cbor
 from gateway.http.negotiation import STANDARD
 from gateway.http.status import StatusError
 from gateway.jsontypes import TooDeep, dumps
@@ -251,6 +257,67 @@ def test_integers(text: str) -> None:
     value = int64(text)
     assert value is None or int(text) == value
     schedule_error(f"{text} * * * *")
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> bytes:
+    """A value in CBOR, some bytes of which are others."""
+    data = bytearray(cbor2.dumps(draw(VALUES.filter(_fits))))
+    for place in draw(st.lists(st.integers(0, len(data) - 1), max_size=3)):
+        data[place] = draw(st.integers(0, 255))
+    return bytes(data)
+
+
+def _fits(value: object) -> bool:
+    try:
+        return bool(cbor2.dumps(value))
+    except UnicodeEncodeError:
+        return False
+
+
+HEADS = st.sampled_from(
+    [bytes([each]) for each in b"\x5f\x80\x9f\xa1\xbf\xc0\xc1\xc2\xc4\xf6\xff"]
+    + [b"\x41a", b"\x61a", b"\xd8\x1c", b"\xd8\x1d\x00", b"\xd9\x01\x02", b"\xd9\xd9\xf7", b"\xfb\x7f\xf0"]
+)
+
+
+@given(st.binary(max_size=60) | damaged() | st.lists(HEADS, max_size=20).map(b"".join))
+@example(b"\x81" * 5000 + b"\x00")
+@example(b"\xd8\x1c" * 3000 + b"\x00")
+@example(b"\x9b" + b"\xff" * 8)
+@example(b"\xc1\xfb\x7f\xef" + b"\xff" * 6)
+def test_cbor(data: bytes) -> None:
+    """Values, values with some bytes changed, and rows of heads that promise more than there is."""
+    with contextlib.suppress(cbor.CborError):
+        dumps(cbor.decode(data))
+
+
+WORDS = [
+    *".()[]{}:?,'\"!-+*/%a1`\n\\",
+    "self",
+    "object",
+    "r'",
+    "b'",
+    "\\u",
+    "&&",
+    "||",
+    "==",
+    "in",
+    "1.5e",
+    "0x",
+    "9" * 30,
+]
+WORDS += ["has(", "all(", "map(", "matches(", "optional.none()", "duration('1h')", "quantity('1')", "cel.bind("]
+WORDS += ["null", "//", "1u", "é", "\ud800"]
+
+
+@settings(max_examples=settings().max_examples // 4)  # a compiler takes its time
+@given(st.lists(st.sampled_from(WORDS), max_size=20).map("".join) | SOUP)
+def test_expressions(text: str) -> None:
+    """A program that compiles also runs, to a value or an error."""
+    with contextlib.suppress(CompilationError, InstantiationError):
+        program = compile_expression(text, Environment({"self": DYN, "object": DYN}))
+        program.evaluate({"self": {"a": [1, "x", None]}, "object": {}})
 
 
 @pytest.mark.parametrize("parse", [parse_yaml, parse_body], ids=["yaml", "json"])

@@ -35,6 +35,7 @@ ROOMS = (
     ("gateway.admission",),
     ("gateway.allocation",),
     ("gateway.encodings",),
+    ("gateway.flowcontrol",),
     ("gateway.endpoints",),
     ("gateway.discovery", "gateway.openapi"),
     ("gateway.reading",),

@@ -19,7 +19,6 @@ from gateway.kinds.attributes import Attributes
 from gateway.validation.field import go_quote
 
 ROLES = frozenset({"roles", "clusterroles"})
-GUARDED = ROLES | {"rolebindings", "clusterrolebindings"}
 _RESOURCES = {"Role": "roles", "ClusterRole": "clusterroles"}
 _COLLECTORS = ("ownerReferences", "finalizers", "selfLink", "managedFields")
 

@@ -11,6 +11,7 @@ from functools import partial
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.conversions.autoscalers import autoscaler_to_v1, autoscaler_to_v2
+from gateway.kinds.identity import GroupVersion
 from gateway.schema.catalog import type_for
 from gateway.schema.decode import DecodeReport, decode
 
@@ -25,28 +26,29 @@ _EVENT_NAMES = {  # core v1 -> events.k8s.io v1
 }
 
 
-def convert(obj: JsonObject, from_api_version: str, to_api_version: str, kind: str) -> JsonObject:
+def convert(obj: JsonObject, kind: str, source: GroupVersion, target: GroupVersion) -> JsonObject:
     """The object in another served version of its kind: a new one, or `obj` itself where there is nothing to do.
 
     Raises ValueError for versions that don't share storage.
     """
-    if from_api_version == to_api_version:
+    if source == target:
         return obj
-    change = _CHANGES.get((kind, from_api_version, to_api_version))
+    change = _CHANGES.get((kind, source, target))
     if change is None:
-        raise ValueError(f"{kind} of {from_api_version} cannot be converted to {to_api_version}")
-    group, _, version = to_api_version.rpartition("/")
-    changed = change(obj) | {"kind": kind, "apiVersion": to_api_version}
-    return decode(type_for(group, version, kind), changed, DecodeReport())
+        raise ValueError(f"{kind} of {source} cannot be converted to {target}")
+    changed = change(obj) | {"kind": kind, "apiVersion": target.api_version}
+    return decode(type_for(*target, kind), changed, DecodeReport())
 
 
 def _renamed(names: dict[str, str], obj: JsonObject) -> JsonObject:
     return {names.get(key, key): value for key, value in obj.items()}
 
 
-_CHANGES: dict[tuple[str, str, str], Callable[[JsonObject], JsonObject]] = {
-    ("Event", "v1", "events.k8s.io/v1"): partial(_renamed, _EVENT_NAMES),
-    ("Event", "events.k8s.io/v1", "v1"): partial(_renamed, {new: old for old, new in _EVENT_NAMES.items()}),
-    ("HorizontalPodAutoscaler", "autoscaling/v1", "autoscaling/v2"): autoscaler_to_v2,
-    ("HorizontalPodAutoscaler", "autoscaling/v2", "autoscaling/v1"): autoscaler_to_v1,
+_CORE, _EVENTS = GroupVersion("", "v1"), GroupVersion("events.k8s.io", "v1")
+_V1, _V2 = GroupVersion("autoscaling", "v1"), GroupVersion("autoscaling", "v2")
+_CHANGES: dict[tuple[str, GroupVersion, GroupVersion], Callable[[JsonObject], JsonObject]] = {
+    ("Event", _CORE, _EVENTS): partial(_renamed, _EVENT_NAMES),
+    ("Event", _EVENTS, _CORE): partial(_renamed, {new: old for old, new in _EVENT_NAMES.items()}),
+    ("HorizontalPodAutoscaler", _V1, _V2): autoscaler_to_v2,
+    ("HorizontalPodAutoscaler", _V2, _V1): autoscaler_to_v1,
 }

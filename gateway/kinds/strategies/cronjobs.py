@@ -6,7 +6,7 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies import templates
 from gateway.kinds.strategies.jobs import job_warnings
-from gateway.kinds.strategies.status import bump_generation, keep_status, with_status
+from gateway.kinds.strategies.status import with_status
 from gateway.kinds.strategy import Strategy
 from gateway.validation.cron import validate_schedule, validate_time_zone
 from gateway.validation.field import FieldError, invalid, not_supported, required
@@ -31,17 +31,9 @@ def _job(obj: JsonObject) -> JsonObject:
     return spec
 
 
-def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
-    obj["status"] = {}
-    obj["metadata"]["generation"] = 1
-    templates.drop_template_fields(_job(obj).get("template") or {}, None)
-
-
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
-    keep_status(obj, old, attributes)
-    templates.drop_template_fields(_job(obj).get("template") or {}, _job(old).get("template") or {})
-    if obj.get("spec") != old.get("spec"):
-        bump_generation(obj, old)
+def _template(obj: JsonObject) -> JsonObject:
+    template: JsonObject = _job(obj).get("template") or {}
+    return template
 
 
 def _spec(spec: JsonObject, before: JsonObject | None, errors: list[FieldError], options: PodOptions) -> None:
@@ -78,7 +70,7 @@ def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
 @templates.unless_same_spec
 def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     errors: list[FieldError] = []
-    options = template_options(_job(old).get("template") or {})
+    options = template_options(_template(old))
     _spec(obj.get("spec") or {}, old.get("spec") or {}, errors, options)
     return errors
 
@@ -99,8 +91,8 @@ def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: Attributes
 
 STRATEGIES = with_status(
     Strategy(
-        prepare_for_create=_prepare_for_create,
-        prepare_for_update=_prepare_for_update,
+        prepare_for_create=templates.creating(template=_template),
+        prepare_for_update=templates.updating(_template),
         validate=_validate,
         validate_update=_validate_update,
         warnings_on_create=_warnings_on_create,

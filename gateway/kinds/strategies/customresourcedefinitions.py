@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import counting, keep_spec
 from gateway.kinds.strategy import Strategy, Termination
 from gateway.validation.custom_resource_definition import validate_definition, validate_definition_status
-from gateway.validation.definition_schema import ValidateRules
+from gateway.validation.definition_schema import RuleChecks
 from gateway.validation.field import FieldError, go_quote, invalid
+from gateway.validation.schema_defaults import EvaluateRules, OutOfBudget
 from gateway.validation.schema_formats import known_format
 from gateway.validation.structural_schema import every
 
@@ -24,7 +27,7 @@ def _name(obj: JsonObject) -> list[FieldError]:
     return [invalid(path, name, message) for path, name in given if name and name != wanted]
 
 
-def _rules_of(old: JsonObject | None) -> ValidateRules:
+def _rules_of(old: JsonObject | None) -> RuleChecks:
     """What checks rules; of schemas that were there before, none is held to cost too much by itself."""
     versions = (old or {}).get("spec", {}).get("versions") or ()
     before = [(version.get("schema") or {}).get("openAPIV3Schema") for version in versions]
@@ -32,11 +35,37 @@ def _rules_of(old: JsonObject | None) -> ValidateRules:
     def check(schema: JsonObject, path: str, found: list[FieldError]) -> list[FieldError]:
         from gateway.cel.definition_rules import validate_definition_rules  # few definitions have rules
 
-        if not any("x-kubernetes-validations" in one for one in every(schema)):
+        if not _has_rules(schema):
             return []
         return validate_definition_rules(schema, path, found, per_expression=schema not in before)
 
-    return check
+    return RuleChecks(check, _default_rules())
+
+
+def _has_rules(schema: JsonObject) -> bool:
+    return any("x-kubernetes-validations" in one for one in every(schema))
+
+
+def _default_rules() -> EvaluateRules:
+    """What evaluates rules on defaults, all of which together have one object's budget."""
+    left: list[int] = []
+
+    def evaluate(schema: JsonObject, is_object: bool, value: Any, path: str) -> list[FieldError]:
+        if not _has_rules(schema):
+            return []
+        from gateway.cel.costs import PER_OBJECT
+        from gateway.cel.rules import compile_schema, validate_default
+
+        rules = compile_schema(schema, root=is_object)
+        if rules is None:
+            return []
+        found, rest = validate_default(rules, value, path, left[0] if left else PER_OBJECT)
+        left[:] = [rest]
+        if rest < 0:
+            raise OutOfBudget(found)
+        return found
+
+    return evaluate
 
 
 def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:

@@ -36,6 +36,7 @@ def rbac(
         validate_name=name_is_rbac,
         rechecks_metadata=False,
         allow_create_on_update=True,
+        grants_rights=True,
     )
     return {"": own}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies import templates
@@ -149,12 +151,6 @@ def _template(
     validate_pod_annotations(annotations, pod, f"{path}.annotations", errors, options)
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
-    errors: list[FieldError] = []
-    _spec(obj.get("spec") or {}, errors, template_options(None), update=False)
-    return errors
-
-
 @templates.unless_same_spec
 def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     errors: list[FieldError] = []
@@ -200,7 +196,7 @@ STRATEGIES = with_status(
     Strategy(
         prepare_for_create=_prepare_for_create,
         prepare_for_update=_prepare_for_update,
-        validate=_validate,
+        validate=templates.validating(partial(_spec, update=False)),
         validate_update=_validate_update,
         warnings_on_create=_warnings_on_create,
         warnings_on_update=_warnings_on_update,

@@ -16,6 +16,7 @@ from gateway.validation.workload import validate_immutable_selector
 
 POD_NAMES = "Pod names and hostnames"
 
+TemplateOf = Callable[[JsonObject], JsonObject]
 CheckSpec = Callable[[JsonObject, list[FieldError], PodOptions], None]
 """Adds to the errors what is wrong with a specification."""
 OnCreate = Callable[[JsonObject, Attributes], list[FieldError]]
@@ -32,24 +33,30 @@ def drop_template_fields(template: JsonObject, old: JsonObject | None) -> None:
         drop_disabled_fields(template["spec"], None if old is None else old.get("spec"))
 
 
-def creating(*counters: str) -> Callable[[JsonObject, Attributes], None]:
+def creating(*counters: str, template: TemplateOf = template_of) -> Callable[[JsonObject, Attributes], None]:
     """A prepare_for_create. `counters` are those that a status always has."""
 
     def prepare(obj: JsonObject, attributes: Attributes) -> None:
         obj["status"] = dict.fromkeys(counters, 0)
         obj["metadata"]["generation"] = 1
-        drop_template_fields(template_of(obj), None)
+        drop_template_fields(template(obj), None)
 
     return prepare
 
 
-def prepare_for_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
-    keep_status(obj, old, attributes)
-    drop_template_fields(template_of(obj), template_of(old))
-    if obj.get("spec") != old.get("spec"):
-        bump_generation(obj, old)
+def updating(template: TemplateOf = template_of) -> Callable[[JsonObject, JsonObject, Attributes], None]:
+    """A prepare_for_update: keeps the status, counts changes of the specification."""
+
+    def prepare(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+        keep_status(obj, old, attributes)
+        drop_template_fields(template(obj), template(old))
+        if obj.get("spec") != old.get("spec"):
+            bump_generation(obj, old)
+
+    return prepare
 
 
+prepare_for_update = updating()
 prepare_status = keep_spec
 
 

@@ -13,9 +13,9 @@ from gateway.allocation.addresses import Addresses, Parent
 from gateway.allocation.errors import AllocationError, RangeFull
 from gateway.allocation.ports import NodePorts
 from gateway.allocation.repair import ROUNDS, Suspects, repair
-from gateway.allocation.services import ServiceAllocation
 from gateway.http.status import StatusError
 from gateway.jsontypes import loads
+from gateway.writing.hooks import OwnObjects, service_allocation
 from tests.unit.verbs.conftest import Api
 from tests.unit.verbs.fake_store import FakeStore
 
@@ -23,8 +23,8 @@ SERVICES = "/api/v1/namespaces/default/services"
 PARENT = Parent("default", "s")
 
 
-def addresses(store: Any, block: str = "10.0.0.0/28") -> Addresses:
-    return Addresses(store, "/registry", (block,))
+def addresses(api: Api, block: str = "10.0.0.0/28") -> Addresses:
+    return Addresses(api.endpoints.services.store, "/registry", (block,), OwnObjects(api.endpoints))
 
 
 def node_ports(store: Any) -> NodePorts:
@@ -41,8 +41,8 @@ def service(name: str = "s", **spec: Any) -> dict[str, Any]:
 
 
 async def test_two_replicas_never_hand_out_one_address_twice() -> None:
-    store = FakeStore()
-    one, other = addresses(store), addresses(store)
+    api = Api()
+    one, other = addresses(api), addresses(api)
     taken = await asyncio.gather(*(each.allocate_next("IPv4", PARENT, dry_run=False) for each in [one, other] * 7))
     assert len(set(taken)) == 14
     assert "10.0.0.0" not in taken
@@ -54,9 +54,9 @@ async def test_two_replicas_never_hand_out_one_address_twice() -> None:
 
 
 async def test_an_address_says_whose_it_is() -> None:
-    store = FakeStore()
-    await addresses(store).allocate("10.0.0.5", PARENT, dry_run=False)
-    stored = loads(store.objects[b"/registry/ipaddresses/10.0.0.5"].value)
+    api = Api()
+    await addresses(api).allocate("10.0.0.5", PARENT, dry_run=False)
+    stored = loads(api.store.objects[b"/registry/ipaddresses/10.0.0.5"].value)
     assert stored["spec"]["parentRef"] == {"resource": "services", "namespace": "default", "name": "s"}
 
 
@@ -69,14 +69,14 @@ async def test_an_address_says_whose_it_is() -> None:
     ],
 )
 async def test_addresses_that_cannot_be_had(wanted: str, text: str) -> None:
-    store = FakeStore()
-    await addresses(store).allocate("10.0.0.7", PARENT, dry_run=False)
+    api = Api()
+    await addresses(api).allocate("10.0.0.7", PARENT, dry_run=False)
     with pytest.raises(AllocationError, match=text):
-        await addresses(store).allocate(wanted, PARENT, dry_run=False)
+        await addresses(api).allocate(wanted, PARENT, dry_run=False)
 
 
 async def test_dynamic_addresses_come_from_the_upper_part() -> None:
-    taken = [await addresses(FakeStore(), "10.0.0.0/24").allocate_next("IPv4", PARENT, dry_run=False) for _ in range(9)]
+    taken = [await addresses(Api(), "10.0.0.0/24").allocate_next("IPv4", PARENT, dry_run=False) for _ in range(9)]
     assert all(int(address.rpartition(".")[2]) > 16 for address in taken)
 
 
@@ -153,21 +153,16 @@ async def test_a_dry_run_takes_nothing(api: Api) -> None:
     assert set(api.store.objects) == before
 
 
-def allocation(api: Api) -> ServiceAllocation:
-    services = api.endpoints.services
-    return ServiceAllocation(services.store, services.settings)
-
-
 async def test_repair_gives_back_what_nobody_uses_after_a_while(api: Api) -> None:
     _, made = await api.send("POST", SERVICES, service(type="NodePort"))
-    leaked = addresses(api.store, "10.0.0.0/24")
+    leaked = addresses(api, "10.0.0.0/24")
     address = await leaked.allocate_next("IPv4", PARENT, dry_run=False)
     ports = NodePorts(api.store, "/registry", 30000, 32767)  # type: ignore[arg-type]  # a store in memory
     await ports.allocate(30001)
     suspects, suspected_ports = Suspects(), Suspects()
     for _ in range(ROUNDS):
         assert f"/registry/ipaddresses/{address}".encode() in api.store.objects
-        await repair(allocation(api), suspects, suspected_ports)
+        await repair(service_allocation(api.endpoints), suspects, suspected_ports)
     assert f"/registry/ipaddresses/{address}".encode() not in api.store.objects
     assert await ports.taken() == {made["spec"]["ports"][0]["nodePort"]} - {30001}
 
@@ -176,5 +171,5 @@ async def test_repair_takes_what_services_use(api: Api) -> None:
     _, made = await api.send("POST", SERVICES, service(type="NodePort"))
     key = f"/registry/ipaddresses/{made['spec']['clusterIP']}".encode()
     del api.store.objects[key]
-    await repair(allocation(api), Suspects(), Suspects())
+    await repair(service_allocation(api.endpoints), Suspects(), Suspects())
     assert key in api.store.objects

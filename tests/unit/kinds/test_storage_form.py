@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gateway.jsontypes import dumps, loads
-from gateway.kinds.storage_form import canonicaliser
 from storage.entry import MARK
+from tests.unit.kinds.builtin import canonicaliser_of
 
-configmap = canonicaliser("ConfigMap", "v1")
+configmap = canonicaliser_of("", "v1", "ConfigMap")
 
 
 def field(number: int, content: bytes) -> bytes:
@@ -53,7 +53,7 @@ def test_what_cannot_be_read_is_refused_with_a_reason(value: bytes, reason: str)
 
 
 def test_versions_that_are_only_stored_are_read() -> None:
-    read = canonicaliser("MutatingAdmissionPolicy", "admissionregistration.k8s.io/v1")
+    read = canonicaliser_of("admissionregistration.k8s.io", "v1", "MutatingAdmissionPolicy")
     obj = {"kind": "MutatingAdmissionPolicy", "metadata": {"name": "a"}, "spec": {"failurePolicy": "Ignore"}}
     stored = loads(read(dumps({"apiVersion": "admissionregistration.k8s.io/v1beta1", **obj})))
     assert (stored["apiVersion"], stored["spec"]["failurePolicy"]) == ("admissionregistration.k8s.io/v1", "Ignore")

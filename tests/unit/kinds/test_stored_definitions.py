@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from gateway.kinds.storage_form import canonicaliser
+from tests.unit.kinds.builtin import canonicaliser_of
 
 
 def test_what_stands_above_the_versions_is_theirs() -> None:
@@ -42,7 +42,7 @@ def test_what_stands_above_the_versions_is_theirs() -> None:
             "storedVersions": ["v1"],
         },
     }
-    canonicalise = canonicaliser("CustomResourceDefinition", "apiextensions.k8s.io/v1")
+    canonicalise = canonicaliser_of("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
     spec = json.loads(canonicalise(json.dumps(stored).encode()))["spec"]
     shared = {"schema": {"openAPIV3Schema": {"type": "object"}}, "subresources": {"status": {}}}
     assert spec["versions"] == [

@@ -16,7 +16,7 @@ def those(says: str, default: object) -> dict[str, object]:
 
 
 def test_every_strategy_is_of_a_served_resource() -> None:
-    served = {f"{each.group}/{each.resource}" for each in RESOURCES}
+    served = {each.gvr.group_resource for each in RESOURCES}
     assert set(MODULES) <= served
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from gateway.kinds.conversions.convert import convert
+from gateway.kinds.identity import GroupVersion
 
 REFERENCE = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
 METRIC = {"name": "m", "selector": {"matchLabels": {"a": "b"}}}
@@ -18,6 +19,10 @@ METRICS = [
                                                         "target": {"type": "Utilization", "averageUtilization": 5}}},
     {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}},
 ]  # fmt: skip
+
+
+def converted(obj: dict[str, Any], kind: str, source: str, target: str) -> dict[str, Any]:
+    return convert(obj, kind, GroupVersion.parse(source), GroupVersion.parse(target))
 
 
 def autoscaler(**spec: Any) -> dict[str, Any]:
@@ -39,19 +44,19 @@ def test_an_autoscaler_survives_the_way_through_version_one() -> None:
         "scaleUp": {"stabilizationWindowSeconds": 0, "policies": [{"type": "Pods", "value": 4, "periodSeconds": 15}]}
     }
     given = autoscaler(metrics=METRICS, behavior=behavior)
-    old = convert(given, "autoscaling/v2", "autoscaling/v1", "HorizontalPodAutoscaler")
+    old = converted(given, "HorizontalPodAutoscaler", "autoscaling/v2", "autoscaling/v1")
     assert old["spec"]["targetCPUUtilizationPercentage"] == 50
     assert old["apiVersion"] == "autoscaling/v1"
     assert (
         '"ScaleUp":{"StabilizationWindowSeconds":0'
         in old["metadata"]["annotations"]["autoscaling.alpha.kubernetes.io/behavior"]
     )
-    assert convert(old, "autoscaling/v1", "autoscaling/v2", "HorizontalPodAutoscaler") == given
+    assert converted(old, "HorizontalPodAutoscaler", "autoscaling/v1", "autoscaling/v2") == given
 
 
 def test_version_one_aims_at_80_percent_when_it_says_nothing_else() -> None:
     old = {"metadata": {}, "spec": {"scaleTargetRef": REFERENCE, "maxReplicas": 3}}
-    new = convert(old, "autoscaling/v1", "autoscaling/v2", "HorizontalPodAutoscaler")
+    new = converted(old, "HorizontalPodAutoscaler", "autoscaling/v1", "autoscaling/v2")
     target = new["spec"]["metrics"][0]["resource"]["target"]
     assert target == {"type": "Utilization", "averageUtilization": 80}
 
@@ -59,7 +64,7 @@ def test_version_one_aims_at_80_percent_when_it_says_nothing_else() -> None:
 def test_annotations_that_cannot_be_read_count_for_nothing() -> None:
     annotations = {"autoscaling.alpha.kubernetes.io/metrics": "[5]", "autoscaling.alpha.kubernetes.io/behavior": "x"}
     old = {"metadata": {"annotations": annotations}, "spec": {"scaleTargetRef": REFERENCE, "maxReplicas": 3}}
-    new = convert(old, "autoscaling/v1", "autoscaling/v2", "HorizontalPodAutoscaler")
+    new = converted(old, "HorizontalPodAutoscaler", "autoscaling/v1", "autoscaling/v2")
     assert len(new["spec"]["metrics"]) == 1
     assert "annotations" not in new["metadata"]
 
@@ -70,12 +75,12 @@ def test_events_have_other_names_in_their_own_group() -> None:
         "source": {}, "firstTimestamp": None, "lastTimestamp": None, "eventTime": None, "count": 2,
         "reportingComponent": "c", "reportingInstance": "",
     }  # fmt: skip
-    new = convert(core, "v1", "events.k8s.io/v1", "Event")
+    new = converted(core, "Event", "v1", "events.k8s.io/v1")
     assert (new["regarding"], new["note"], new["deprecatedCount"]) == ({"name": "p"}, "m", 2)
     assert new["reportingController"] == "c"
-    assert convert(new, "events.k8s.io/v1", "v1", "Event") == core
+    assert converted(new, "Event", "events.k8s.io/v1", "v1") == core
 
 
 def test_other_versions_are_refused() -> None:
     with pytest.raises(ValueError, match="cannot be converted"):
-        convert({}, "v1", "v2", "Pod")
+        converted({}, "Pod", "v1", "v2")

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
+from gateway.kinds.identity import GroupResource
 from gateway.kinds.strategies import MODULES
 from tests.unit.validation.objects import create_errors, update_errors
 
@@ -26,15 +27,18 @@ def test_faults_are_named_and_worded_as_by_kube_apiserver(case: dict[str, Any]) 
 
 
 # kinds with a file of their own beside this one: pods, and what runs them
-ELSEWHERE = {"/pods": "test_pods.py", "apps/deployments": "test_workloads.py"}
+ELSEWHERE = {
+    GroupResource("", "pods"): "test_pods.py",
+    GroupResource("apps", "deployments"): "test_workloads.py",
+}
 
 
-@pytest.mark.parametrize("key", MODULES)
-def test_every_strategy_has_a_case_of_its_own(key: str) -> None:
-    if key in ELSEWHERE:
-        file = Path(__file__).with_name(ELSEWHERE[key])
-        assert f'"{key.rpartition("/")[2]}"' in file.read_text()
+@pytest.mark.parametrize("resource", MODULES, ids=str)
+def test_every_strategy_has_a_case_of_its_own(resource: GroupResource) -> None:
+    if resource in ELSEWHERE:
+        file = Path(__file__).with_name(ELSEWHERE[resource])
+        assert f'"{resource.resource}"' in file.read_text()
         return
     named = {case.values[0]["resource"] for case in CASES if case.values[0]["errors"]}
-    group, _, plural = key.rpartition("/")
-    assert any(name.endswith(f"/{plural}") and name.startswith(f"{group}/v" if group else "v") for name in named)
+    start = f"{resource.group}/v" if resource.group else "v"
+    assert any(name.endswith(f"/{resource.resource}") and name.startswith(start) for name in named)

@@ -3,7 +3,8 @@
 import pytest
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.strategies import MODULES, strategy_for
+from gateway.kinds.identity import GroupResource
+from gateway.kinds.strategies import DEFAULT, MODULES, strategy_for
 from gateway.validation.checks import same
 from tests.unit.validation.objects import created, updated
 
@@ -17,10 +18,9 @@ SPECIFIED = {
 }
 
 
-@pytest.mark.parametrize("key", MODULES)
-def test_every_resource_of_the_table_has_a_strategy(key: str) -> None:
-    group, _, resource = key.rpartition("/")
-    assert strategy_for(group, resource) is not None
+@pytest.mark.parametrize("resource", MODULES, ids=str)
+def test_every_resource_of_the_table_has_a_strategy(resource: GroupResource) -> None:
+    assert strategy_for(*resource) is not DEFAULT
 
 
 @pytest.mark.parametrize(("resource", "changes"), SPECIFIED.items())

@@ -19,6 +19,7 @@ from gateway.jsontypes import dumps, loads
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.builtin import builtin_registry
 from gateway.verbs import verb_for
+from gateway.writing.hooks import hooks_for
 from tests.unit.verbs.fake_store import FakeStore
 
 NAMESPACE = {
@@ -49,6 +50,7 @@ class Api:
             lookup=Lookup(store, settings.etcd_prefix),
         )
         self.endpoints = Endpoints(registry, services)
+        services.hooks = lambda resource: hooks_for(self.endpoints, resource)
         self.warnings: list[str] = []
         self.store._put(b"/registry/namespaces/default", dumps(NAMESPACE))
 

@@ -301,5 +301,10 @@ async def test_a_budget_keeps_a_pod(api: Api) -> None:
     code, _ = await api.send("POST", f"{path}/p/eviction", {"metadata": {"name": "p"}})
     assert code == 201
     assert b"/registry/pods/default/p" not in api.store.objects
-    state = loads(api.store.objects[b"/registry/poddisruptionbudgets/default/b"].value)["status"]
+    budget = loads(api.store.objects[b"/registry/poddisruptionbudgets/default/b"].value)
+    state, by = (
+        budget["status"],
+        [(each["manager"], each.get("subresource")) for each in budget["metadata"]["managedFields"]],
+    )
+    assert ("kube-apiserver", "status") in by
     assert (state["disruptionsAllowed"], list(state["disruptedPods"])) == (0, ["p"])

@@ -1,0 +1,109 @@
+"""One validation rule: its program and that of its messageExpression, or why it has none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gateway.cel.ast import Ident, Node
+from gateway.cel.environment import Environment
+from gateway.cel.estimates import estimate
+from gateway.cel.program import InstantiationError, Program, compile_expression
+from gateway.cel.schema_types import LARGEST_REQUEST, Declared, SchemaTypes
+from gateway.cel.source import CompilationError
+from gateway.cel.types import BOOL, STRING, optional_of
+from gateway.cel.validators import children
+from gateway.jsontypes import JsonObject
+from gateway.validation.schema_paths import FieldPathError, follow
+
+
+@dataclass(slots=True)
+class CompiledRule:
+    """One rule: its program or why it has none, and the same of its messageExpression."""
+
+    rule: JsonObject
+    program: Program | None = None
+    error: str = ""
+    uses_old_self: bool = False
+    # the most that evaluating it once may cost, and how often it may be evaluated if nothing bounds that
+    most: int = 0
+    cardinality: int = 0
+    message: Program | None = None
+    message_error: str = ""
+    message_most: int = 0
+    target: str = ""
+
+    @property
+    def optional_old_self(self) -> bool:
+        """Whether it is evaluated for new values as well."""
+        return bool(self.rule.get("optionalOldSelf"))
+
+
+def compile_rules(rules: list[JsonObject], schema: JsonObject, declared: Declared) -> list[CompiledRule]:
+    """The rules of one schema node, whose values are what `declared` says."""
+    types = SchemaTypes(declared)
+    cardinality = LARGEST_REQUEST // (declared.smallest + 1)
+    compiled = list[CompiledRule]()
+    for rule in rules:
+        one = CompiledRule(rule, cardinality=cardinality)
+        compiled.append(one)
+        if (rule.get("rule") or "").strip():
+            _compile(one, schema, declared, types)
+    return compiled
+
+
+def _compile(one: CompiledRule, schema: JsonObject, declared: Declared, types: SchemaTypes) -> None:
+    old = optional_of(types.type) if one.optional_old_self else types.type
+    environment = Environment({"self": types.type, "oldSelf": old}, types)
+    try:
+        program = compile_expression(one.rule["rule"], environment)
+    except CompilationError as error:
+        one.error = f"compilation failed: {error}"
+        return
+    except InstantiationError as error:
+        one.error = f"program instantiation failed: {error}"
+        return
+    if program.type.kind is not BOOL.kind:
+        one.error = "cel expression must evaluate to a bool"
+        return
+    one.uses_old_self = _mentions(program.tree, "oldSelf")
+    one.program, one.most = program, estimate(program.tree, declared).most
+    if one.rule.get("messageExpression"):
+        _compile_message(one, environment, declared)
+    if target := one.rule.get("fieldPath"):
+        one.target = _target(target, schema)
+
+
+def _compile_message(one: CompiledRule, environment: Environment, declared: Declared) -> None:
+    try:
+        program = compile_expression(one.rule["messageExpression"], environment)
+    except CompilationError as error:
+        one.message_error = f"messageExpression compilation failed: {error}"
+        return
+    except InstantiationError as error:
+        one.message_error = f"messageExpression instantiation failed: {error}"
+        return
+    if program.type.kind is not STRING.kind:
+        one.message_error = "messageExpression must evaluate to a string"
+        return
+    one.message, one.message_most = program, estimate(program.tree, declared).most
+
+
+def _mentions(node: Node, name: str) -> bool:
+    if isinstance(node, Ident) and node.name == name:
+        return True
+    return any(_mentions(child, name) for child in children(node))
+
+
+def _target(path: str, schema: JsonObject) -> str:
+    """The path of the field that a rule is about, as errors write it; empty if there is no such field."""
+    try:
+        steps, _ = follow(path, schema)
+    except FieldPathError:
+        return ""
+    written = ""
+    for step in steps:
+        if properties := schema.get("properties"):
+            written, schema = f"{written}.{step}" if written else step, properties[step]
+        else:
+            written, schema = f"{written}[{step}]", schema["additionalProperties"]
+    return written

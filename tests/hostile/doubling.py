@@ -1,0 +1,35 @@
+"""Whether work takes time in proportion to what it is given."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+Work = Callable[[], object]
+
+SIZE = 3000
+FACTOR = 3.2
+ROUNDS = 5
+ENOUGH = 0.004  # seconds below which nothing can be said
+
+
+def cpu(work: Work) -> float:
+    """CPU time that one run takes, in seconds."""
+    began = time.thread_time()
+    work()
+    return time.thread_time() - began
+
+
+def is_in_proportion(case: Callable[[int], Work], size: int = SIZE) -> None:
+    """Fails when twice as much takes far more than twice as long, as quadratic work does, in each of several rounds."""
+    once, twice = case(size), case(2 * size)
+    once()
+    ratios = []
+    for _ in range(ROUNDS):
+        short, long = cpu(once), cpu(twice)
+        if long < ENOUGH or long < FACTOR * short:
+            return
+        ratios.append(round(long / short, 1))
+    pytest.fail(f"twice as much took {ratios} times as long")

@@ -1,0 +1,16 @@
+"""Requests made from the served OpenAPI documents, a few of each; tests.hostile.contract sends as many as one likes."""
+
+from __future__ import annotations
+
+from gateway.testing import ApiServer
+from tests.hostile.contract import Contract, check
+
+CASES = 120
+
+
+def test_answers_are_those_of_the_documents(server: ApiServer) -> None:
+    contract = Contract(server)
+    findings = check(contract, CASES, 1)
+    assert not findings.broken, "\n\n".join(findings.broken[:5])
+    assert findings.cases == CASES
+    assert findings.statuses[200] + findings.statuses[201] > CASES / 4

@@ -1,0 +1,97 @@
+"""Bearer tokens that nobody gave out: each is somebody's, nobody's, or refused in words.
+
+HYPOTHESIS_PROFILE=search looks further.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gateway.access.authentication import Authenticated, InvalidCredentials
+from gateway.access.bootstrap_tokens import BootstrapTokens
+from gateway.access.keys import SigningKey, _verification_key
+from gateway.access.service_account_tokens import LEGACY_ISSUER, ServiceAccountTokens, Signer
+from gateway.jsontypes import JsonObject
+from gateway.testing import ApiServer
+from tests.hostile.probe import held_at_most
+from tests.hostile.test_parsers import SOUP, VALUES
+from tests.hostile.wire import Wire
+
+ISSUER = "https://issuer"
+PRIVATE = ec.derive_private_key(7, ec.SECP256R1())
+KEY = SigningKey(PRIVATE, _verification_key(Path("key"), PRIVATE.public_key()))
+OWN = {"namespace": "x", "serviceaccount": {"name": "robot", "uid": "1"}}
+
+
+class Everything:
+    """A cluster in which each object that is asked for is there, and says nothing of itself."""
+
+    async def get(self, storage_prefix: str, namespace: str, name: str) -> JsonObject | None:
+        return {"metadata": {"name": name, "uid": "1"}}
+
+
+AUTHENTICATORS = (
+    ServiceAccountTokens([ISSUER], [KEY.public], ["api"], Everything()),
+    BootstrapTokens(Everything()),
+)
+LEGACY = "kubernetes.io/serviceaccount/"
+CLAIMS = st.fixed_dictionaries(
+    {"iss": st.sampled_from([ISSUER, LEGACY_ISSUER]) | VALUES},
+    optional={
+        "aud": st.just(["api"]) | VALUES,
+        "exp": st.just(4e9) | VALUES,
+        "nbf": st.just(0) | VALUES,
+        "iat": st.just(0) | VALUES,
+        "sub": st.just("system:serviceaccount:x:robot") | VALUES,
+        "kubernetes.io": st.just(OWN) | st.fixed_dictionaries({"namespace": VALUES, "pod": VALUES}) | VALUES,
+        f"{LEGACY}namespace": st.just("x") | VALUES,
+        f"{LEGACY}secret.name": st.just("s") | VALUES,
+        f"{LEGACY}service-account.name": st.just("robot") | VALUES,
+    },
+)
+
+
+def part(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+@st.composite
+def tokens(draw: st.DrawFn) -> str:
+    """Claims with a signature that holds, or parts that may be JSON or not, or be too few or too many."""
+    if draw(st.booleans()):
+        with contextlib.suppress(TypeError, ValueError):  # what cannot be signed is sent unsigned
+            return Signer(ISSUER, KEY).sign(draw(CLAIMS))
+    words = SOUP.map(lambda text: text.encode("utf-8", "replace"))
+    return ".".join(draw(st.lists((words | st.binary(max_size=20)).map(part), min_size=2, max_size=4)))
+
+
+@given(tokens() | SOUP)
+@example(".".join([part(b"[" * 30_000)] * 3))
+@example(".".join([part(b'{"alg":' + b"9" * 5000 + b"}")] * 3))
+@example("abcdef.0123456789abcdef")
+def test_a_token_is_somebodys_or_nobodys_or_refused(token: str) -> None:
+    for authenticator in AUTHENTICATORS:
+        with contextlib.suppress(InvalidCredentials):
+            found = asyncio.run(authenticator.authenticate(token, ["api"]))
+            assert found is None or isinstance(found, Authenticated)
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [b'{"iss":"kubernetes/serviceaccount","a":' + b"[" * 30_000, b'{"a":{' + b",".join([b'"a":1'] * 90_000) + b"}}"],
+    ids=["deep", "wide"],
+)
+def test_a_long_token_holds_nobody(server: ApiServer, claims: bytes) -> None:
+    token = ".".join([part(b'{"alg":"RS256"}'), part(claims), part(b"signature")])
+    with held_at_most(server, 0.1), Wire(server) as wire:
+        for _ in range(3):
+            wire.request("GET /api/v1/pods", f"Authorization: Bearer {token}", token=False)
+            assert wire.reply().status == 401
