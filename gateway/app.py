@@ -147,6 +147,7 @@ def _webhook_of(gateway: Gateway, definition: JsonObject) -> Webhook | None:
 def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
     """Starts what runs beside the requests; all of it is safe on several replicas at once."""
     from gateway.allocation.repair import repair_until
+    from gateway.controllers.legacy_tokens import label_used_tokens
     from gateway.controllers.replicas import Replica
     from gateway.flowcontrol.limiting import FlowControl
     from gateway.writing.hooks import service_allocation
@@ -173,6 +174,7 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
         ),
         asyncio.create_task(keep_bootstrapped(gateway.endpoints, gateway.stopping), name="bootstrap"),
         asyncio.create_task(gateway.services.following.run(gateway.stopping), name="files"),
+        asyncio.create_task(label_used_tokens(gateway.endpoints), name="legacy-tokens"),
     ]
 
 

@@ -73,6 +73,7 @@ class Gateway:
 def build_gateway(settings: Settings) -> Gateway:
     """Makes the parts and puts them together; nothing is connected yet. To be called on the event loop."""
     from gateway.access.following import Following
+    from gateway.access.legacy_uses import LegacyUses
     from gateway.access.modes import Authorization
     from gateway.access.rbac.policy import GROUP, Kind, Policy
     from gateway.access.tokens import authenticator_of
@@ -98,10 +99,10 @@ def build_gateway(settings: Settings) -> Gateway:
     consistent = ConsistentReads(cache, lambda: feed.probe(PROBE_TIMEOUT), feed.request_progress)
     store = EtcdStore(client, cache, Reads(client, cache, consistent), feed.acknowledged)
     policy, lookup, following = Policy(), Lookup(store, settings.etcd_prefix), Following()
-    authorization = Authorization(settings, policy)
+    authorization, uses = Authorization(settings, policy), LegacyUses()
     services = Services(
         settings=settings,
-        authenticator=authenticator_of(settings, lookup, following),
+        authenticator=authenticator_of(settings, lookup, following, uses),
         authorizer=authorization.chain,
         policy=policy,
         client=client,
@@ -112,6 +113,7 @@ def build_gateway(settings: Settings) -> Gateway:
         limiter=limiter_of(settings, lambda info: endpoints.size(info.group, info.version, info.resource)),
         watches=OpenWatches(settings.max_watches_per_user),
         following=following,
+        legacy_uses=uses,
         pasts=Pasts(client),
         media=WITH_CBOR if "CBORServingAndStorage" in settings.feature_gates else STANDARD,
     )

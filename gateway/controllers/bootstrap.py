@@ -56,11 +56,16 @@ async def bootstrap(endpoints: Endpoints) -> None:
     """Creates what is missing; to be called once the cache is loaded. Raises StorageError."""
     objects = BootstrapObjects(endpoints)
     await objects.create_needed()
+    await _tell_of_access(endpoints, objects)
+    await objects.join()
+
+
+async def _tell_of_access(endpoints: Endpoints, objects: BootstrapObjects) -> None:
+    """Raises StorageError, and OSError where the file of a CA cannot be read."""
     for each in access_objects(endpoints.services.settings, now_text()):
         await objects.create_missing([each])
         if each.name == AUTHENTICATION:
             await objects.complete(each, with_authentication)
-    await objects.join()
 
 
 async def bootstrap_roles(endpoints: Endpoints) -> None:
@@ -78,7 +83,8 @@ async def keep_bootstrapped(endpoints: Endpoints, stopping: asyncio.Event) -> No
         try:
             await objects.create_needed()
             await objects.create_missing([*flow_control(), *api_services()])
-        except StorageError as error:
+            await _tell_of_access(endpoints, objects)
+        except (StorageError, OSError) as error:
             logger.warning("objects that every cluster has are missing, they are tried again: %s", error)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stopping.wait(), REPAIR_EVERY)

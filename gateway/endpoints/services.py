@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from gateway.access.authentication import Authenticator
 from gateway.access.authorization import Masters
 from gateway.access.following import Following
+from gateway.access.legacy_uses import LegacyUses
 from gateway.access.rbac.policy import Policy
 from gateway.admission.lookup import Lookup
 from gateway.config import Settings
@@ -42,6 +43,7 @@ class Services:
     watches: OpenWatches
     pasts: Pasts
     following: Following = field(default_factory=Following)
+    legacy_uses: LegacyUses = field(default_factory=LegacyUses)
     media: Negotiator = STANDARD
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     renderings: Renderings = field(default_factory=Renderings)
