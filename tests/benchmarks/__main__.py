@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks import load, representations
+from tests.benchmarks import load, representations, starting
 
 TARGETS = {
     "GET rv=0 / raw": 0.45,
@@ -318,6 +318,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="")
     options = parser.parse_args()
+    if not options.only or options.only in "start, stop, snapshot, restore":
+        starting.report(options.rounds * 3)
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         bench = Bench(options, directory)
