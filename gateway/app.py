@@ -99,6 +99,7 @@ class App(FastAPI):
             tasks += _controllers(gateway)
             tasks.append(asyncio.create_task(_make_roles(gateway, self._started), name="bootstrap-roles"))
             tasks.append(asyncio.create_task(_control(gateway, self._started), name="controllers"))
+            tasks.append(asyncio.create_task(_judge_flow_schemas(gateway, self._started), name="flow-schemas"))
             definitions = Definitions(gateway.endpoints, partial(_webhook_of, gateway))
             tasks.append(asyncio.create_task(definitions.run(), name="definitions"))
             for task in tasks[1:]:
@@ -109,6 +110,10 @@ class App(FastAPI):
             gateway.endpoints.on_change(discovery.refresh)
             self.include_router(operations(gateway, discovery.paths, list(BOOTSTRAP_HOOKS)))
             self.include_router(openapi(gateway.registry, gateway.endpoints.on_change))
+            if self.settings.testing_api:
+                from gateway.testing_api import testing_api
+
+                self.include_router(testing_api(gateway))
             self._handler = Handler(gateway, discovery, self._super_call)
             yield
         except StorageError as error:
@@ -146,7 +151,9 @@ def _webhook_of(gateway: Gateway, definition: JsonObject) -> Webhook | None:
 def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
     """Starts what runs beside the requests; all of it is safe on several replicas at once."""
     from gateway.allocation.repair import repair_until
+    from gateway.controllers.legacy_tokens import label_used_tokens
     from gateway.controllers.replicas import Replica
+    from gateway.flowcontrol.limiting import FlowControl
     from gateway.writing.hooks import service_allocation
     from storage.compaction import Compactor
 
@@ -157,7 +164,10 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
         interval=settings.etcd_compaction_interval,
         retention=settings.etcd_compaction_retention,
     )
+    limiter = gateway.services.limiter
+    lending = [asyncio.create_task(limiter.run(), name="flow-control")] if isinstance(limiter, FlowControl) else []
     return [
+        *lending,
         asyncio.create_task(Replica(gateway.endpoints).run(gateway.stopping), name="replica"),
         asyncio.create_task(compactor.run(), name="compaction"),
         asyncio.create_task(
@@ -166,8 +176,11 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
         asyncio.create_task(
             repair_until(service_allocation(gateway.endpoints), gateway.stopping), name="service-ip-repair"
         ),
-        asyncio.create_task(keep_bootstrapped(gateway.endpoints, gateway.stopping), name="bootstrap"),
+        asyncio.create_task(
+            keep_bootstrapped(gateway.endpoints, gateway.stopping, gateway.furnished), name="bootstrap"
+        ),
         asyncio.create_task(gateway.services.following.run(gateway.stopping), name="files"),
+        asyncio.create_task(label_used_tokens(gateway.endpoints), name="legacy-tokens"),
     ]
 
 
@@ -183,6 +196,15 @@ async def _make_roles(gateway: Gateway, started: asyncio.Event) -> None:
         except StorageError as error:
             logger.warning("default roles are missing yet", extra={"error": str(error)})
             await asyncio.sleep(PATIENCE)
+
+
+async def _judge_flow_schemas(gateway: Gateway, started: asyncio.Event) -> None:
+    """Tells of flow schemas whose level is missing, once requests are answered."""
+    from gateway.controllers.flow_schema_status import FlowSchemaStatus
+
+    await started.wait()
+    await gateway.services.policy.complete.wait()
+    await FlowSchemaStatus(gateway.endpoints).run()
 
 
 async def _control(gateway: Gateway, started: asyncio.Event) -> None:

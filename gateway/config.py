@@ -98,11 +98,16 @@ class Settings:
     kubeconfig_out: Path | None = None
     kubeconfig_server: str = ""
     workers: int = 1
+    enable_priority_and_fairness: bool = True
+    max_requests_inflight: int = 400
+    max_mutating_requests_inflight: int = 200
+    max_watches_per_user: int = 20000
     header_timeout: float = 32.0
     min_body_rate: int = 240
     max_connections_per_address: int = 10_000
     shutdown_timeout: float = 15.0
     log_format: str = "text"
+    testing_api: bool = False
 
     def check(self) -> None:
         """Raises InvalidSettings for what cannot work."""
@@ -143,6 +148,8 @@ class Settings:
                 raise InvalidSettings(f"{flag}: there is no file {path}")
         if self.identity_key_file and self.embedded_etcd:
             raise InvalidSettings("--identity-key-file is for replicas on one etcd; --embedded-etcd has no replicas")
+        if self.testing_api and self.workers > 1:
+            raise InvalidSettings("--testing-api is of one process: its clock and snapshots are; leave --workers out")
         self._check_admission_plugins()
         self._check_authorization()
         self._check_authentication()
@@ -197,6 +204,12 @@ class Settings:
         ):
             if value <= 0:
                 raise InvalidSettings(f"{flag} must be more than 0")
+        most = self.max_requests_inflight + self.max_mutating_requests_inflight
+        if self.enable_priority_and_fairness and not most:
+            raise InvalidSettings(
+                "--enable-priority-and-fairness needs --max-requests-inflight and --max-mutating-requests-inflight to "
+                "be more than 0 together"
+            )
         if self.min_body_rate < 0:
             raise InvalidSettings("--min-body-rate must not be negative")
 

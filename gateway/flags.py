@@ -150,6 +150,12 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 8):
+        raise ValueError("give a number from 0 to 9999999")
+    return int(text)
+
+
 def _token(text: str) -> str:
     if not (text.isascii() and text.isprintable() and " " not in text):
         raise ValueError("a token has neither spaces nor characters outside of ASCII")
@@ -305,11 +311,21 @@ FLAGS = (
     Flag("kubeconfig-out", Path, "write a kubeconfig with an admin's token here", "FILE"),
     Flag("kubeconfig-server", _server, "the server's URL in that kubeconfig", "URL"),
     Flag("workers", _count, "number of server processes on the port", "N"),
+    Flag(
+        "enable-priority-and-fairness",
+        _boolean,
+        "queue and refuse requests by FlowSchemas and PriorityLevelConfigurations",
+        "BOOL",
+    ),
+    Flag("max-requests-inflight", _number, "reads under way at once; with priority and fairness, a part of all", "N"),
+    Flag("max-mutating-requests-inflight", _number, "writes under way at once, likewise; 0 of either: any", "N"),
+    Flag("max-watches-per-user", _number, "watches that one user may have open with a process; 0 is any", "N"),
     Flag("header-timeout", _seconds, "time for the TLS handshake, and for a request's headers", "DURATION"),
     Flag("min-body-rate", int, "bytes a second that a request's body has to come at; 0 is any", "BYTES"),
     Flag("max-connections-per-address", int, "connections that one address may have with a process", "N"),
     Flag("shutdown-timeout", _seconds, "time until a server that does not stop is killed", "DURATION"),
     Flag("log-format", _format, "text or json", "FORMAT"),
+    Flag("testing-api", _boolean, "serve /testing, which throw-away servers have: snapshots and a clock", "BOOL"),
 )
 
 

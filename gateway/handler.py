@@ -18,6 +18,8 @@ from gateway.encodings.representing import represented
 from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.routing import UnknownPath, served_resource
 from gateway.failures import failure
+from gateway.flowcontrol.level import Refused
+from gateway.flowcontrol.limiting import Held, is_long_running, too_many
 from gateway.http.compression import compressed
 from gateway.http.deadline import request_timeout, timed_out
 from gateway.http.escapes import valid_escapes
@@ -42,8 +44,6 @@ PAGE_NOT_FOUND = Response(404, b"404 page not found\n", TEXT_TYPE, [NO_SNIFF])
 _ROUTES_LIMIT = 8192
 _MEMORABLE_PATH = 512  # characters: those of the longest names
 _MEMORABLE_QUERY = 48  # bytes; longer queries hardly come again
-_LONG_RUNNING_VERBS = frozenset({"watch", "proxy"})
-_LONG_RUNNING_SUBRESOURCES = frozenset({"attach", "exec", "proxy", "log", "portforward"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,22 @@ class Route:
     verb: Verb
     query: dict[str, list[str]]
     timeout: float | None
+
+
+class _Held:
+    """What a request holds of the server until it is over."""
+
+    __slots__ = ("seats", "watch")
+
+    def __init__(self) -> None:
+        self.seats: Held | None = None
+        self.watch: Held | None = None
+
+    def give_back(self) -> None:
+        if self.seats is not None:
+            self.seats.give_back()
+        if self.watch is not None:
+            self.watch.give_back()
 
 
 class Handler:
@@ -74,22 +90,28 @@ class Handler:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = dict(reversed(scope["headers"]))
         request = Request(scope["method"], scope["path"], scope["query_string"], headers, receive)
+        held = _Held()
         try:
-            response = await self._respond(request, scope)
-            if response is None:
-                await self._fallback(scope, receive, with_standard_headers(request, send))
+            try:
+                response = await self._respond(request, scope, held)
+                if response is None:
+                    await self._fallback(scope, receive, with_standard_headers(request, send))
+                    return
+                if b"accept-encoding" in request.headers:
+                    response = await compressed(request, response)
+            except ClientDisconnected:
                 return
-            if b"accept-encoding" in request.headers:
-                response = await compressed(request, response)
-        except ClientDisconnected:
-            return
-        except Undecided as error:
-            response = _internal_error(request.path, str(error))
-        except Exception as error:
-            response = await failure(request, error, self._renderings.apart)
-        await send_response(request, response, send)
+            except Refused as refused:
+                response = too_many(refused)
+            except Undecided as error:
+                response = _internal_error(request.path, str(error))
+            except Exception as error:
+                response = await failure(request, error, self._renderings.apart)
+            await send_response(request, response, send)
+        finally:
+            held.give_back()
 
-    async def _respond(self, request: Request, scope: Scope) -> Response | None:
+    async def _respond(self, request: Request, scope: Scope, held: _Held) -> Response | None:
         """The answer; None when it is the fallback's to give."""
         headers = request.headers
         route = self._routes.get((request.path, request.query_string)) if request.method == "GET" else None
@@ -104,7 +126,7 @@ class Handler:
             request.adopt_query(route.query)
         if request.query_string:
             request.human = pretty_parameter(request.query, request.human)
-        await self._admit(request, scope)
+        await self._admit(request, scope, timeout, held)
         if route is None:
             if not request.info.is_resource:
                 return await self._discover(request)
@@ -125,7 +147,13 @@ class Handler:
             request.representation = request.representation.prettied()
         if request.representation.transform is not None:
             request.representation = transformed(request, resource, route.info.verb)
-        return await self._answer(request, route, timeout)
+        if route.info.verb != "watch":
+            return await self._answer(request, route, timeout)
+        held.watch = self._gateway.services.watches.open(request.user)
+        response = await self._answer(request, route, timeout)
+        if held.seats is not None:
+            held.seats.give_back()
+        return response
 
     async def _answer(self, request: Request, route: Route, timeout: float | None) -> Response:
         """What the verb answers, in the representation that was negotiated."""
@@ -156,8 +184,8 @@ class Handler:
             request.representation = request.representation.prettied()
         return await represented(request, found)
 
-    async def _admit(self, request: Request, scope: Scope) -> None:
-        """Authenticates and authorizes; raises StatusError 400, 401 or 403."""
+    async def _admit(self, request: Request, scope: Scope, timeout: float | None, held: _Held) -> None:
+        """Authenticates, waits for the request's turn and authorizes; raises StatusError 400, 401 or 403, Refused."""
         services = self._gateway.services
         user = await services.authenticator.authenticate(
             request.headers, scope["headers"], scope.get("client_certificate", b""), request.path
@@ -168,6 +196,7 @@ class Handler:
         attributes = Attributes(user, request.info)
         if impersonates(request.headers):
             request.user = attributes.user = await self._impersonation.user(scope["headers"], attributes)
+        held.seats = await services.limiter.enter(request, timeout)
         await require_of_request(services.authorizer, attributes)
 
     def _unknown_custom(self, info: RequestInfo) -> Response:
@@ -232,6 +261,6 @@ def _timeout(request: Request) -> float | None:
     """The deadline that the client set, in seconds; None where there is none or none applies."""
     text = request.parameter("timeout")
     info = request.info
-    if not text or info.verb in _LONG_RUNNING_VERBS or info.subresource in _LONG_RUNNING_SUBRESOURCES:
+    if not text or info.verb == "watch" or is_long_running(info):
         return None
     return request_timeout(text)

@@ -15,7 +15,7 @@ from gateway.framework import APIRouter, FastAPI, Request, Response
 from gateway.handler import NO_SNIFF, PAGE_NOT_FOUND
 from gateway.http.exchange import TEXT_TYPE
 from gateway.http.negotiation import STANDARD, literally_acceptable, unacceptable
-from gateway.observability import health, metrics
+from gateway.observability import flowcontrol, health, metrics
 from gateway.server import Gateway
 from gateway.version import version_info
 
@@ -57,6 +57,10 @@ def operations(gateway: Gateway, api_paths: Callable[[], list[str]], hooks: list
         findings = await gateway.services.checker.check()
         return Response(orjson.dumps(findings, option=orjson.OPT_INDENT_2), media_type=_JSON)
 
+    async def show_flow_control(request: Request) -> Response:
+        text = flowcontrol.dump(gateway.services.limiter, request.path_params["what"])
+        return page_not_found() if text is None else Response(text, media_type=_TEXT, headers=_NO_SNIFF)
+
     async def show_paths(_request: Request) -> Response:
         own = [f"/{endpoint}{tail}" for endpoint, checks in endpoints.items() for tail in ("", *_below(checks))]
         paths = sorted({*api_paths(), *own, "/apis/", "/metrics", "/openapi/v2", "/openapi/v3", "/version"})
@@ -71,6 +75,7 @@ def operations(gateway: Gateway, api_paths: Callable[[], list[str]], hooks: list
         (openid.CONFIGURATION_PATH, show_issuer),
         (openid.KEYS_PATH, show_keys),
         ("/debug/consistency", check_consistency),
+        (f"{flowcontrol.DEBUG}/{{what}}", show_flow_control),
     ):
         router.add_route(path, answer, methods=METHODS)  # nothing is to be parsed, which a route of FastAPI's would do
     for endpoint, checks in endpoints.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gateway.config import Settings
@@ -31,6 +31,7 @@ class Gateway:
     services: Services
     endpoints: Endpoints
     controllers: Controllers | None = None  # from start-up on
+    furnished: asyncio.Event = field(default_factory=asyncio.Event)  # set once all is there that every cluster has
 
     @property
     def settings(self) -> Settings:
@@ -73,10 +74,16 @@ class Gateway:
 def build_gateway(settings: Settings) -> Gateway:
     """Makes the parts and puts them together; nothing is connected yet. To be called on the event loop."""
     from gateway.access.following import Following
+    from gateway.access.legacy_uses import LegacyUses
     from gateway.access.modes import Authorization
     from gateway.access.rbac.policy import GROUP, Kind, Policy
     from gateway.access.tokens import authenticator_of
     from gateway.admission.lookup import Lookup
+    from gateway.flowcontrol.limiting import FlowControl
+    from gateway.flowcontrol.modes import limiter_of
+    from gateway.flowcontrol.objects import GROUP as FLOW_CONTROL
+    from gateway.flowcontrol.objects import LEVELS, SCHEMAS
+    from gateway.flowcontrol.watches import OpenWatches
     from gateway.kinds.builtin import builtin_registry
     from gateway.writing.hooks import hooks_for
     from storage.cache import WatchCache
@@ -93,10 +100,10 @@ def build_gateway(settings: Settings) -> Gateway:
     consistent = ConsistentReads(cache, lambda: feed.probe(PROBE_TIMEOUT), feed.request_progress)
     store = EtcdStore(client, cache, Reads(client, cache, consistent), feed.acknowledged)
     policy, lookup, following = Policy(), Lookup(store, settings.etcd_prefix), Following()
-    authorization = Authorization(settings, policy)
+    authorization, uses = Authorization(settings, policy), LegacyUses()
     services = Services(
         settings=settings,
-        authenticator=authenticator_of(settings, lookup, following),
+        authenticator=authenticator_of(settings, lookup, following, uses),
         authorizer=authorization.chain,
         policy=policy,
         client=client,
@@ -104,12 +111,18 @@ def build_gateway(settings: Settings) -> Gateway:
         store=store,
         lookup=lookup,
         checker=Checker(client, cache, feed.load_anew),
+        limiter=limiter_of(settings, lambda info: endpoints.size(info.group, info.version, info.resource)),
+        watches=OpenWatches(settings.max_watches_per_user),
         following=following,
+        legacy_uses=uses,
         pasts=Pasts(client),
         media=WITH_CBOR if "CBORServingAndStorage" in settings.feature_gates else STANDARD,
     )
     registry = builtin_registry()
     endpoints = Endpoints(registry, services)
+    if isinstance(services.limiter, FlowControl):
+        schemas, levels = (endpoints.of(FLOW_CONTROL, "v1", name).cache for name in (SCHEMAS, LEVELS))
+        services.limiter.configuration.follow(cache, schemas, levels)
     services.hooks = lambda resource: hooks_for(endpoints, resource)
     policy.follow(cache, {kind: endpoints.of(GROUP, "v1", kind.value).cache for kind in Kind})
     if authorization.graph is not None:

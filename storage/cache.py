@@ -18,6 +18,7 @@ from storage.concerning import Concerning
 from storage.entry import MARK, METADATA, AttributesOf, Change, ChangeType, CorruptEntry, Entry, entry_of, reread_entry
 from storage.history import History
 from storage.index import FEW, Indexes
+from storage.undoing import Undoings
 from storage.unowned import Unowned
 from storage.waking import By, Interest, Waiter, Waiters
 
@@ -56,6 +57,7 @@ class ResourceCache:
         self.closed = False  # whether it was unregistered: nothing changes here any more
         self.history = History(start)
         self.concerning = Concerning(self.history, spec.attributes_of)
+        self.undoings = Undoings(self)
         self.changed = 0  # the revision of the last change
         self.memo: dict[object, object] = {}  # answers made from the present state; emptied by each change
         self._entries: dict[bytes, Entry] = {}

@@ -168,6 +168,7 @@ class Feed:
         watch = self._client.watch(root, end, start_revision=start, own_stream=True)
         self._watch, self._following = watch, last is None
         guard = asyncio.create_task(self._stall.guard(watch))
+        guard.add_done_callback(lambda done: _failed_with(watch, done))
         try:
             await watch.start()
             self.progress_trusted = await watch.progress_correct()
@@ -247,6 +248,13 @@ class Feed:
         cache.advance(events[-1].kv.mod_revision)
         for resource in touched:
             resource.wake()
+
+
+def _failed_with(watch: Watch, guard: asyncio.Task[None]) -> None:
+    """Nobody may follow a watch that nobody guards: what the guard failed with ends the feed."""
+    error = None if guard.cancelled() else guard.exception()
+    if error is not None:
+        watch.failed(error)
 
 
 def parts(events: list[Event], size: int) -> Iterator[list[Event]]:

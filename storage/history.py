@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import count, islice
 from operator import attrgetter
 
-from storage.entry import Change
+from storage.entry import Change, ChangeType
 
 MAX_CHANGES = 20_000
 MAX_SUPERSEDED_BYTES = 16 << 20
@@ -160,21 +160,11 @@ class History:
             raise Overrun
         return self.first + bisect_right(self._changes, revision, key=_revision_of)
 
-    def undo_to(self, revision: int) -> list[Change]:
-        """The changes newer than a revision, newest first. Raises Overrun if some of them are gone."""
-        if revision < self.start:
-            raise Overrun
-        newer = []
-        for change in reversed(self._changes):
-            if change.revision <= revision:
-                break
-            newer.append(change)
-        return newer
-
 
 _revision_of = attrgetter("revision")
 
 
 def _weight(change: Change) -> int:
-    """The bytes that the history alone keeps alive."""
-    return 200 if change.previous is None else 200 + change.previous.size
+    """The bytes that the history alone keeps alive: of a deletion the last version, and that at its revision."""
+    size = 200 if change.previous is None else 200 + change.previous.size
+    return size + change.entry.size if change.type is ChangeType.DELETED else size

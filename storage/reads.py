@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from heapq import merge
 
 from storage.cache import ResourceCache, WatchCache
 from storage.consistency import EVENTS_WAIT, ConsistentReads
@@ -129,7 +128,7 @@ class Reads:
         """
         if revision <= self._cache.reached:
             try:
-                past = _undone(resource, prefix, start, revision)
+                past = resource.undoings.at(revision).range(prefix, start)
             except Overrun:
                 pass
             else:
@@ -194,50 +193,6 @@ async def _select(
             await asyncio.sleep(0)
             pause = time.monotonic() + SLICE
     return Page(kept, revision, present=present)
-
-
-class _Past:
-    """The entries of a range as they were before some changes; nothing of it is made before it is asked for."""
-
-    def __init__(self, resource: ResourceCache, low: int, high: int, before: dict[bytes, Entry | None]) -> None:
-        self._resource, self._low, self._high, self._before = resource, low, high, before
-        self._old = sorted((entry for entry in before.values() if entry is not None), key=_key_of)
-        self._changed = sum(resource.get(key) is not None for key in before)
-        self.total = high - low - self._changed + len(self._old)
-
-    def first(self, limit: int) -> list[Entry]:
-        """The first ones."""
-        entries = self._unchanged(min(self._high, self._low + limit + self._changed))
-        entries += self._old
-        entries.sort(key=_key_of)
-        return entries[:limit]
-
-    def entries(self) -> Iterator[Entry]:
-        """All of them, in key order."""
-        present = self._resource.slice(self._low, self._high)
-        unchanged = (entry for entry in present if entry.key not in self._before)
-        return merge(unchanged, self._old, key=_key_of)
-
-    def _unchanged(self, end: int) -> list[Entry]:
-        return [entry for entry in self._resource.slice(self._low, end) if entry.key not in self._before]
-
-
-def _undone(resource: ResourceCache, prefix: bytes, start: bytes, revision: int) -> _Past | None:
-    """The entries under a prefix as they were at a revision; None when nothing has changed there since."""
-    before: dict[bytes, Entry | None] = {}
-    for change in resource.history.undo_to(revision):
-        if change.key.startswith(prefix) and change.key >= start:
-            before[change.key] = change.previous
-    if not before:
-        return None
-    low, high = resource.bounds(prefix)
-    if start > prefix:
-        low = max(low, resource.index_of(start))
-    return _Past(resource, low, high, before)
-
-
-def _key_of(entry: Entry) -> bytes:
-    return entry.key
 
 
 def _prefix_end(prefix: bytes) -> bytes:

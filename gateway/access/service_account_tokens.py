@@ -15,8 +15,10 @@ from hashlib import sha256
 from hmac import compare_digest
 from typing import Any, Protocol
 
+from gateway import clock
 from gateway.access.authentication import Authenticated, InvalidCredentials
 from gateway.access.keys import SigningKey, VerificationKey
+from gateway.access.legacy_uses import LegacyUses
 from gateway.access.service_accounts import account_groups, account_name, account_of
 from gateway.http.user import User, extra_of
 from gateway.jsontypes import JsonObject
@@ -66,8 +68,10 @@ class ServiceAccountTokens:
         objects: Objects,
         *,
         lookup: bool = True,
+        uses: LegacyUses | None = None,
     ) -> None:
         """`lookup` is whether legacy tokens go with their secrets (--service-account-lookup)."""
+        self._uses = uses or LegacyUses()
         self._issuers, self._keys = frozenset(issuers), tuple(keys)
         self._audiences, self._objects, self._lookup = tuple(audiences), objects, lookup
         self._verified: OrderedDict[bytes, JsonObject] = OrderedDict()
@@ -189,11 +193,10 @@ class ServiceAccountTokens:
         if account_of(_text(claims, "sub")) != (namespace, name):
             raise InvalidCredentials("sub claim is invalid")
         if self._lookup:
-            await self._check_secret(token, namespace, secret_name)
-            await self._check_account(namespace, name, uid)
+            await self._check_secret(token, namespace, secret_name, name, uid)
         return User(account_name(namespace, name), account_groups(namespace), uid)
 
-    async def _check_secret(self, token: str, namespace: str, name: str) -> None:
+    async def _check_secret(self, token: str, namespace: str, name: str, account: str, uid: str) -> None:
         from base64 import b64decode
 
         secret = await self._objects.get("secrets", namespace, name)
@@ -202,12 +205,20 @@ class ServiceAccountTokens:
         copy = b64decode((secret.get("data") or {}).get("token", ""))
         if not compare_digest(copy, token.encode("utf-8", "surrogateescape")):
             raise InvalidCredentials("Token does not match server's copy")
-        if (secret["metadata"].get("labels") or {}).get(INVALID_SINCE):
-            raise InvalidCredentials(f"the token in secret {namespace}/{name} has been marked invalid")
+        await self._check_account(namespace, account, uid)
+        labels = secret["metadata"].get("labels") or {}
+        self._uses.note(namespace, name, labels)
+        if labels.get(INVALID_SINCE):
+            advice = (
+                "Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the "
+                f"'{INVALID_SINCE}' label from the secret to temporarily allow use of this token"
+            )
+            where = f"secret {namespace}/{name} for service account {namespace}/{account}"
+            raise InvalidCredentials(f"the token in {where} has been marked invalid. {advice}")
 
 
 def _check_times(claims: JsonObject) -> None:
-    now = time.time()
+    now = clock.now()
     if now - LEEWAY > _seconds(claims, "exp", now):
         raise InvalidCredentials("service account token has expired")
     if now + LEEWAY < _seconds(claims, "nbf", now):

@@ -10,6 +10,7 @@ from gateway.access.bootstrap_tokens import BootstrapTokens
 from gateway.access.client_certificates import certificate_authenticators
 from gateway.access.following import Followed, Following
 from gateway.access.keys import signing_key, verification_keys
+from gateway.access.legacy_uses import LegacyUses
 from gateway.access.service_account_tokens import Objects, ServiceAccountTokens, Signer
 from gateway.access.token_file import StaticTokens, read_token_file
 from gateway.config import Settings
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 ADMIN = with_authenticated(User("kubernetes-admin", (MASTERS_GROUP,), "kubernetes-admin"))
 
 
-def authenticator_of(settings: Settings, objects: Objects, following: Following) -> Authenticator:
+def authenticator_of(settings: Settings, objects: Objects, following: Following, uses: LegacyUses) -> Authenticator:
     """Certificates, tokens of the file and the admin's, service accounts', bootstrap's, other issuers', a webhook's.
 
     The files that they go by are read anew when they change. Raises InvalidTokenFile, OSError, ValueError.
@@ -31,7 +32,7 @@ def authenticator_of(settings: Settings, objects: Objects, following: Following)
     if settings.admin_token:
         users[settings.admin_token] = ADMIN
     audiences = api_audiences(settings)
-    accounts = _accounts(settings, audiences, objects, following)
+    accounts = _accounts(settings, audiences, objects, following, uses)
     static = StaticTokens(users)
     tokens: list[TokenAuthenticator] = [static, accounts]
     if settings.enable_bootstrap_token_auth:
@@ -68,7 +69,7 @@ def signer_of(settings: Settings) -> Signer:
 
 
 def _accounts(
-    settings: Settings, audiences: Sequence[str], objects: Objects, following: Following
+    settings: Settings, audiences: Sequence[str], objects: Objects, following: Following, uses: LegacyUses
 ) -> ServiceAccountTokens:
     accounts = ServiceAccountTokens(
         settings.service_account_issuer,
@@ -76,6 +77,7 @@ def _accounts(
         audiences,
         objects,
         lookup=settings.service_account_lookup,
+        uses=uses,
     )
     if paths := settings.service_account_key_file:
         following.add(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 
 from gateway.config import Settings
@@ -10,6 +11,7 @@ from gateway.controllers.bootstrap_objects import BootstrapObject
 from gateway.jsontypes import JsonObject
 
 AUTHENTICATION = "extension-apiserver-authentication"
+_CERTIFICATE = re.compile("-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 LEGACY_TOKENS = "kube-apiserver-legacy-service-account-token-tracking"
 
 
@@ -40,9 +42,24 @@ def authentication_data(settings: Settings) -> dict[str, str]:
 
 
 def with_authentication(present: JsonObject, wanted: JsonObject) -> JsonObject | None:
-    """The ConfigMap with what this server has to tell, None where it says so already."""
-    data = {**(present.get("data") or {}), **wanted["data"]}
-    return None if data == present.get("data") else {**present, "data": data}
+    """The ConfigMap with what this server has to tell besides others, None where it says so already."""
+    told = present.get("data") or {}
+    data = {**told, **{name: _joined(name, told.get(name, ""), text) for name, text in wanted["data"].items()}}
+    return None if data == told else {**present, "data": data}
+
+
+def _joined(name: str, told: str, text: str) -> str:
+    """What is told already and what it lacks: certificates, or names in a JSON list."""
+    if name.endswith("-ca-file"):
+        known, own = _CERTIFICATE.findall(told), _CERTIFICATE.findall(text)
+        lacking = [each for each in own if each not in known]
+        return told if not lacking else "".join(f"{each}\n" for each in (*known, *lacking))
+    try:
+        names = json.loads(told or "[]")
+        lacking = [each for each in json.loads(text) if each not in names]
+    except ValueError:
+        return text
+    return told if told and not lacking else json.dumps([*names, *lacking])
 
 
 def _map(name: str, data: dict[str, str]) -> BootstrapObject:

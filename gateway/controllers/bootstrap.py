@@ -56,11 +56,16 @@ async def bootstrap(endpoints: Endpoints) -> None:
     """Creates what is missing; to be called once the cache is loaded. Raises StorageError."""
     objects = BootstrapObjects(endpoints)
     await objects.create_needed()
+    await _tell_of_access(endpoints, objects)
+    await objects.join()
+
+
+async def _tell_of_access(endpoints: Endpoints, objects: BootstrapObjects) -> None:
+    """Raises StorageError, and OSError where the file of a CA cannot be read."""
     for each in access_objects(endpoints.services.settings, now_text()):
         await objects.create_missing([each])
         if each.name == AUTHENTICATION:
             await objects.complete(each, with_authentication)
-    await objects.join()
 
 
 async def bootstrap_roles(endpoints: Endpoints) -> None:
@@ -71,14 +76,19 @@ async def bootstrap_roles(endpoints: Endpoints) -> None:
         await objects.complete(each, completed)
 
 
-async def keep_bootstrapped(endpoints: Endpoints, stopping: asyncio.Event) -> None:
-    """Creates what the server does not need in order to serve, and again whatever of it all somebody deletes."""
+async def keep_bootstrapped(endpoints: Endpoints, stopping: asyncio.Event, furnished: asyncio.Event) -> None:
+    """Creates what the server does not need in order to serve, and again whatever of it all somebody deletes.
+
+    `furnished` is set once all of it has been there.
+    """
     objects = BootstrapObjects(endpoints)
     while not stopping.is_set():
         try:
             await objects.create_needed()
             await objects.create_missing([*flow_control(), *api_services()])
-        except StorageError as error:
+            await _tell_of_access(endpoints, objects)
+            furnished.set()
+        except (StorageError, OSError) as error:
             logger.warning("objects that every cluster has are missing, they are tried again: %s", error)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stopping.wait(), REPAIR_EVERY)

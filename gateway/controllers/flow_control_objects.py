@@ -1,88 +1,24 @@
-"""Facts: the priority levels and flow schemas that every cluster has from its start ("API Priority and Fairness")."""
+"""The priority levels and flow schemas that every cluster has from its start, as objects."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from gateway.controllers.bootstrap_objects import BootstrapObject
+from gateway.flowcontrol.objects import GROUP, LEVELS, SCHEMAS, default_levels, default_schemas
 from gateway.jsontypes import JsonObject
 
-GROUP = "flowcontrol.apiserver.k8s.io"
 _KEPT_UP_TO_DATE = {"apf.kubernetes.io/autoupdate-spec": "true"}
-
-# name -> shares, lendable percent, (queues, hand size); no queues: reject
-_LEVELS: dict[str, tuple[int, int, tuple[int, int] | None]] = {
-    "catch-all": (5, 0, None),
-    "global-default": (20, 50, (128, 6)),
-    "leader-election": (10, 0, (16, 4)),
-    "node-high": (40, 25, (64, 6)),
-    "system": (30, 33, (64, 6)),
-    "workload-high": (40, 50, (128, 6)),
-    "workload-low": (100, 90, (128, 6)),
-}
-_EVERYTHING = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
-_EVERY_URL = {"verbs": ["*"], "nonResourceURLs": ["*"]}
-_PROBES = {"verbs": ["get"], "nonResourceURLs": ["/healthz", "/readyz", "/livez"]}
-_NODES = {**_EVERYTHING, "apiGroups": [""], "resources": ["nodes", "nodes/status"]}
-
-
-def _leases(*verbs: str) -> JsonObject:
-    return {"verbs": [*verbs], "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "namespaces": ["*"]}
-
-
-# name -> level, precedence, distinguisher, subjects, rules for resources, rules for other URLs
-_Schema = tuple[str, int, str, tuple[str, ...], list[JsonObject], list[JsonObject]]
-_EVERYBODY = ("system:unauthenticated", "system:authenticated")
-_ALL: tuple[list[JsonObject], list[JsonObject]] = ([_EVERYTHING], [_EVERY_URL])
-_SCHEMAS: dict[str, _Schema] = {
-    "exempt": ("exempt", 1, "", ("system:masters",), *_ALL),
-    "probes": ("exempt", 2, "", _EVERYBODY, [], [_PROBES]),
-    "system-leader-election": (
-        "leader-election", 100, "ByUser",
-        ("user:system:kube-controller-manager", "user:system:kube-scheduler", "account:kube-system/*"),
-        [_leases("get", "create", "update")], [],
-    ),
-    "system-node-high": ("node-high", 400, "ByUser", ("system:nodes",), [_NODES, _leases("*")], []),
-    "system-nodes": ("system", 500, "ByUser", ("system:nodes",), *_ALL),
-    "kube-controller-manager": ("workload-high", 800, "ByNamespace", ("user:system:kube-controller-manager",), *_ALL),
-    "kube-scheduler": ("workload-high", 800, "ByNamespace", ("user:system:kube-scheduler",), *_ALL),
-    "kube-system-service-accounts": ("workload-high", 900, "ByNamespace", ("account:kube-system/*",), *_ALL),
-    "service-accounts": ("workload-low", 9000, "ByUser", ("system:serviceaccounts",), *_ALL),
-    "global-default": ("global-default", 9900, "ByUser", _EVERYBODY, *_ALL),
-    "catch-all": ("catch-all", 10000, "ByUser", _EVERYBODY, *_ALL),
-}  # fmt: skip
 
 
 def flow_control() -> Iterator[BootstrapObject]:
-    """All of them; nothing is enforced by them here, but they may be read, changed and referred to."""
-    exempt = {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 0, "lendablePercent": 0}}
-    yield _object("prioritylevelconfigurations", "exempt", exempt)
-    for name, (shares, lendable, queues) in _LEVELS.items():
-        response: JsonObject = {"type": "Reject"}
-        if queues:
-            queuing = {"queues": queues[0], "handSize": queues[1], "queueLengthLimit": 50}
-            response = {"type": "Queue", "queuing": queuing}
-        limited = {"nominalConcurrencyShares": shares, "limitResponse": response, "lendablePercent": lendable}
-        yield _object("prioritylevelconfigurations", name, {"type": "Limited", "limited": limited})
-    for name, (level, precedence, by, subjects, resources, urls) in _SCHEMAS.items():
-        rule: JsonObject = {"subjects": [_subject(each) for each in subjects]}
-        rule |= {"resourceRules": resources} if resources else {}
-        rule |= {"nonResourceRules": urls} if urls else {}
-        spec: JsonObject = {"priorityLevelConfiguration": {"name": level}, "matchingPrecedence": precedence}
-        spec |= {"distinguisherMethod": {"type": by}} if by else {}
-        yield _object("flowschemas", name, {**spec, "rules": [rule]})
+    """All of them."""
+    for name, spec in default_levels():
+        yield _object(LEVELS, name, spec)
+    for name, spec in default_schemas():
+        yield _object(SCHEMAS, name, spec)
 
 
 def _object(resource: str, name: str, spec: JsonObject) -> BootstrapObject:
     content = {"metadata": {"name": name, "annotations": _KEPT_UP_TO_DATE}, "spec": spec}
     return BootstrapObject(GROUP, "v1", resource, content, manager="api-priority-and-fairness-config-producer-v1")
-
-
-def _subject(text: str) -> JsonObject:
-    kind, _, name = text.partition(":")
-    if kind == "user":
-        return {"kind": "User", "user": {"name": name}}
-    if kind == "account":
-        namespace, _, account = name.partition("/")
-        return {"kind": "ServiceAccount", "serviceAccount": {"namespace": namespace, "name": account}}
-    return {"kind": "Group", "group": {"name": text}}

@@ -51,7 +51,7 @@ class Encoder(Protocol):
 
     content_type: bytes
     step: int  # bytes of JSON that `items` works on at once, before others get their turn
-    memorable: bool  # whether what `items` made stays right until the resource changes
+    memorable: bool  # whether what `items` made stays right until the resource changes, or as long as `lasting` says
     streamable: bool  # whether a list's frame can be made before its items are
 
     def document(self, value: bytes) -> bytes:
@@ -85,3 +85,11 @@ class Converting(Protocol):
 
     def fresh(self, entry: Entry) -> bytes:
         """An object of the cache as GET answers it, without a look at what is remembered."""
+
+
+@runtime_checkable
+class Ageing(Protocol):
+    """An encoder of what tells the time, so that it has to be made anew now and then."""
+
+    def lasting(self, entries: Sequence[Entry], first: bool) -> tuple[bytes, float]:
+        """As `items`, and the time, in seconds since 1970, until which it stays right."""

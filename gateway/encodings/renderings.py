@@ -25,13 +25,17 @@ _BUSY = "The server renders as many large lists as it can, please try again late
 
 
 class Joined:
-    """The pieces of a list's items, kept in `home` under `key` for as long as that pays."""
+    """The pieces of a list's items, kept in `home` under `key` for as long as that pays.
 
-    __slots__ = ("__weakref__", "_renderings", "entries", "groups", "home", "key", "size", "used")
+    `parts` tells of each piece which items it is of, and until when it is right.
+    """
+
+    __slots__ = ("__weakref__", "_renderings", "entries", "groups", "home", "key", "parts", "size", "used")
 
     def __init__(self, renderings: Renderings, size: int, entries: int) -> None:
         self._renderings, self.size, self.entries = renderings, size, entries
         self.groups: asyncio.Future[list[bytes]]
+        self.parts: list[tuple[int, int, float]] = []
         self.home: MutableMapping[object, object] | None = None
         self.key: object = None
         self.used = 0.0

@@ -12,6 +12,7 @@ from gateway.encodings.json import EVENTS, bookmark_object
 from gateway.encodings.list_meta import ListMeta
 from gateway.encodings.table import Include, Row, TableFormat, row_of
 from gateway.jsontypes import dumps, loads
+from gateway.schema.descriptions import describe
 from storage.entry import ChangeType, Entry
 
 _STEP = 256 * 1024  # bytes of JSON whose cells are made in a few milliseconds
@@ -24,13 +25,13 @@ class TableEncoder:
 
     content_type = b"application/json"
     step = _STEP
-    memorable = False  # ages pass
+    memorable = True
     streamable = True
 
     def __init__(self, shape: Shape, version: str, include: Include) -> None:
         self._shape = shape
         self._columns = shape.columns()
-        self._format = TableFormat(self._columns, version, include, head=shape.head)
+        self._format = TableFormat(self._columns, version, include, shape.head, describe)
         form = self._columns.form
         self._form = form if form and form != shape.api_version else ""  # the apiVersion whose fields the cells show
         self._whole = include is Include.OBJECT
@@ -45,10 +46,14 @@ class TableEncoder:
         return self._object(entry.revision, row, formed, entry.tail) + b"\n"
 
     def items(self, entries: Sequence[Entry], first: bool) -> bytes:
+        return self.lasting(entries, first)[0]
+
+    def lasting(self, entries: Sequence[Entry], first: bool) -> tuple[bytes, float]:
+        """As `items`, and until when the ages in it are right."""
         made = [(self._row(entry), entry.tail) for entry in entries]
         rows = [(row, tail if self._whole else formed) for (row, formed), tail in made]
-        joined, _ = self._format.rows(self._format.sorted(rows), time.time())
-        return joined if first else b"," + joined
+        joined, until = self._format.rows(self._format.sorted(rows), time.time())
+        return (joined if first else b"," + joined), until
 
     def list(self, meta: ListMeta, groups: Sequence[bytes], count: int) -> Sequence[bytes]:
         head = self._format.list_head(meta)

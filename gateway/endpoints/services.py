@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 from gateway.access.authentication import Authenticator
 from gateway.access.authorization import Masters
 from gateway.access.following import Following
+from gateway.access.legacy_uses import LegacyUses
 from gateway.access.rbac.policy import Policy
 from gateway.admission.lookup import Lookup
 from gateway.config import Settings
 from gateway.encodings.renderings import Renderings
 from gateway.endpoints.hooks import MakeHooks, no_hooks
+from gateway.flowcontrol.limiting import Limiter
+from gateway.flowcontrol.watches import OpenWatches
 from gateway.http.negotiation import STANDARD, Negotiator
 from storage.catching_up import Pasts
 from storage.checking import Checker
@@ -36,8 +39,11 @@ class Services:
     store: EtcdStore
     lookup: Lookup
     checker: Checker
+    limiter: Limiter
+    watches: OpenWatches
     pasts: Pasts
     following: Following = field(default_factory=Following)
+    legacy_uses: LegacyUses = field(default_factory=LegacyUses)
     media: Negotiator = STANDARD
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     renderings: Renderings = field(default_factory=Renderings)

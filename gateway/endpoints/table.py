@@ -49,6 +49,16 @@ class Endpoints:
                 seen.add(prefix)
                 yield resource, self._caches[prefix]
 
+    def size(self, group: str, version: str, resource: str) -> tuple[int, int]:
+        """How many objects there are of what is served, and about how many bytes; (0, 0) of what is not."""
+        served = self.registry.resources.get((group, version, resource, ""))
+        cache = self._caches.get(served.storage_prefix) if served is not None and served.storage_prefix else None
+        count = len(cache) if cache is not None else 0
+        if cache is None or not count:
+            return 0, 0
+        some = [cache.slice(index, index + 1)[0] for index in (0, count // 2, count - 1)]
+        return count, sum(entry.size for entry in some) * count // len(some)
+
     def on_change(self, listener: Callable[[], None]) -> None:
         """Calls `listener` whenever what is served has changed: what was remembered by path is void."""
         self._listeners.append(listener)

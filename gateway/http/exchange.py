@@ -39,6 +39,7 @@ class Request:
     __slots__ = (
         "_body",
         "_query",
+        "flow_headers",
         "headers",
         "human",
         "info",
@@ -68,6 +69,7 @@ class Request:
         self.representation: Representation = JSON
         self.human = False  # wants indented JSON
         self.warnings: list[str] = []
+        self.flow_headers: tuple[Header, ...] = ()  # which of the flows of "API Priority and Fairness" it is of
         self._query: dict[str, list[str]] | None = None if query_string else _NO_QUERY
         self._body: bytes | None = None
 

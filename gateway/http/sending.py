@@ -36,6 +36,7 @@ async def send_response(request: Request, response: Response, send: Send) -> Non
     ]
     if not response.content_type:
         del headers[0]
+    headers += request.flow_headers
     if response.headers:
         headers += response.headers
     if request.warnings:
@@ -110,7 +111,7 @@ def with_standard_headers(request: Request, send: Send) -> Send:
             headers = list(message.get("headers", ()))
             if not any(name == b"cache-control" for name, _ in headers):
                 headers.append((b"cache-control", NO_CACHE))
-            message["headers"] = [*headers, (b"audit-id", audit_id(request.headers))]
+            message["headers"] = [*headers, (b"audit-id", audit_id(request.headers)), *request.flow_headers]
         await send(message)
 
     return wrapped

@@ -7,10 +7,11 @@ from importlib.resources import files
 
 from gateway.jsontypes import JsonObject, dumps
 from gateway.kinds.registry import Registry
-from gateway.openapi import descriptions
 from gateway.openapi.custom import custom_schemas
-from gateway.openapi.paths import paths_of
+from gateway.openapi.gnostic import gnostic
+from gateway.openapi.paths import RESOURCE_LIST, paths_of
 from gateway.openapi.schemas import PATCH, schemas_of
+from gateway.schema import descriptions
 from gateway.schema.catalog import META, document
 from gateway.version import version_info
 
@@ -22,7 +23,7 @@ class Documents:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._made: dict[str, bytes] = {}
+        self._made: dict[tuple[str, bool], bytes] = {}
         self._places = {
             f"apis/{group}/{version}" if group else f"api/{version}": (group, version)
             for group, versions in registry.groups.items()
@@ -46,16 +47,21 @@ class Documents:
                 digest.update(dumps([resource.resource, resource.subresource, resource.model_version.openapi]))
         return digest.hexdigest().upper()
 
-    def document(self, place: str) -> bytes | None:
-        """The document of "api/v1" or "apis/apps/v1"; None for what is not served. Takes tens of milliseconds once."""
-        made = self._made.get(place)
+    def document(self, place: str, protobuf: bool = False) -> bytes | None:
+        """The document of "api/v1" or "apis/apps/v1", as JSON or as gnostic's message; None for what is not served.
+
+        Takes tens of milliseconds once.
+        """
+        made = self._made.get((place, protobuf))
         if made is None and place in self._places:
-            made = self._made[place] = dumps(self._make(*self._places[place]))
+            content = self._make(*self._places[place])
+            made = gnostic(3).document(content) if protobuf else dumps(content)
+            self._made[place, protobuf] = made
         return made
 
     def _make(self, group: str, version: str) -> JsonObject:
         resources = self._registry.of_version(group, version)
-        roots = [META + "Status", META + "DeleteOptions", META + "WatchEvent", PATCH]
+        roots = [META + "Status", META + "DeleteOptions", META + "WatchEvent", PATCH, RESOURCE_LIST]
         for resource in resources:
             if resource.kind.endswith("Options"):
                 continue

@@ -15,7 +15,8 @@ _CUSTOM_TYPES = ("application/json", "application/yaml")
 _STREAM_TYPES = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
 _PATCH_TYPES = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")
 _STRATEGIC = "application/strategic-merge-patch+json"
-_DELETE_OPTIONS, _STATUS = META + "DeleteOptions", META + "Status"
+_DELETE_OPTIONS, _STATUS, _WATCH_EVENT = META + "DeleteOptions", META + "Status", META + "WatchEvent"
+RESOURCE_LIST = META + "APIResourceList"
 
 _PARAMETER_TYPES = {
     "allowWatchBookmarks": "boolean",
@@ -67,6 +68,8 @@ def paths_of(resources: Iterable[Resource]) -> JsonObject:
     found: JsonObject = {}
     noun = ""
     for resource in resources:
+        if not found and not resource.custom:
+            found[f"{_root(resource)}/"] = _resource_list(resource)
         if not resource.subresource:
             noun = resource.kind
         if not resource.kind.endswith("Options"):
@@ -75,8 +78,48 @@ def paths_of(resources: Iterable[Resource]) -> JsonObject:
     return dict(sorted(found.items()))
 
 
+def _root(resource: Resource) -> str:
+    return f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
+
+
+def _resource_list(resource: Resource) -> JsonObject:
+    """The path of a group version itself."""
+    content = _content(_JSON_TYPES, RESOURCE_LIST)
+    answers = {"200": {"description": "OK", "content": content}, "401": {"description": "Unauthorized"}}
+    operation = f"get{_words(resource.group)}{_capital(resource.version)}APIResources"
+    return {"get": {"tags": [_tag(resource)], "operationId": operation, "responses": answers}}
+
+
+def _watches(resource: Resource) -> Iterator[tuple[str, JsonObject]]:
+    """The deprecated paths of watches."""
+    root, kind = f"{_root(resource)}/watch", resource.kind
+    scope, scoped = (("namespace",), "Namespaced") if resource.namespaced else ((), "")
+    place = f"{root}/namespaces/{{namespace}}" if resource.namespaced else root
+    if resource.namespaced:
+        yield f"{root}/{resource.resource}", _watch(resource, f"{kind}ListForAllNamespaces", "watchlist", ())
+    yield f"{place}/{resource.resource}", _watch(resource, f"{scoped}{kind}List", "watchlist", scope)
+    yield f"{place}/{resource.resource}/{{name}}", _watch(resource, f"{scoped}{kind}", "watch", ("name", *scope))
+
+
+def _watch(resource: Resource, what: str, action: str, variables: tuple[str, ...]) -> JsonObject:
+    content = _content((*_JSON_TYPES, *_STREAM_TYPES), _WATCH_EVENT)
+    operation = {
+        "tags": [_tag(resource)],
+        "operationId": f"watch{_words(resource.group)}{_capital(resource.version)}{what}",
+        "responses": {"200": {"description": "OK", "content": content}, "401": {"description": "Unauthorized"}},
+        "x-kubernetes-action": action,
+        "x-kubernetes-group-version-kind": {
+            "group": resource.kind_group,
+            "kind": resource.kind,
+            "version": resource.kind_version,
+        },
+    }
+    given = [{**_parameter(name), "in": "path", "required": True} for name in variables]
+    return {"get": operation, "parameters": [*given, *map(_parameter, sorted((*_LIST, "pretty")))]}
+
+
 def _items(resource: Resource, noun: str) -> Iterator[tuple[str, JsonObject]]:
-    root = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
+    root = _root(resource)
     place = f"{root}/namespaces/{{namespace}}" if resource.namespaced else root
     scope = ("namespace",) if resource.namespaced else ()
     if resource.subresource:
@@ -89,6 +132,8 @@ def _items(resource: Resource, noun: str) -> Iterator[tuple[str, JsonObject]]:
     if resource.namespaced and "list" in resource.verbs:
         everywhere = {"list": _MANY["list"]}
         yield f"{root}/{resource.resource}", _item(resource, noun, everywhere, (), "ForAllNamespaces")
+    if "watch" in resource.verbs and not resource.custom:
+        yield from _watches(resource)
 
 
 def _item(

@@ -15,6 +15,7 @@ from gateway.framework import APIRouter, Request, Response
 from gateway.http.negotiation import parse_accept
 from gateway.kinds.registry import Registry
 from gateway.openapi.documents import ROOT, Documents
+from gateway.openapi.gnostic import PROTOBUF, PROTOBUF_BEFORE
 
 METHODS = ["GET", "HEAD"]
 _YEAR = 365 * 24 * 3600
@@ -45,10 +46,11 @@ def openapi(registry: Registry, on_change: Callable[[Callable[[], None]], None])
 
     async def document(request: Request) -> Response:
         place = request.path_params["place"]
-        found = await asyncio.to_thread(made().document, place)
+        media_type = chosen(request.headers.get("accept", ""), _served(3))
+        found = await asyncio.to_thread(made().document, place, media_type not in (None, _JSON))
         if found is None:
             return Response("404 page not found\n", 404, media_type="text/plain")
-        if chosen(request.headers.get("accept", ""), {_JSON: _JSON}) is None:
+        if media_type is None:
             return Response(None, 406, _VARY)
         wanted = made().hash_of(place)
         asked = request.query_params.get("hash")
@@ -59,13 +61,12 @@ def openapi(registry: Registry, on_change: Callable[[Callable[[], None]], None])
             headers |= {"cache-control": "public, immutable", "expires": formatdate(time() + _YEAR, usegmt=True)}
         if request.headers.get("if-none-match") == headers["etag"]:
             return Response(None, 304, headers)
-        return Response(found, headers=headers, media_type=_JSON)
+        return Response(found, headers=headers, media_type=media_type)
 
     async def version_2(request: Request) -> Response:
         from gateway.openapi import version2
 
-        served = {_JSON: _JSON, version2.PROTOBUF_BEFORE: version2.PROTOBUF, version2.PROTOBUF: version2.PROTOBUF}
-        media_type = chosen(request.headers.get("accept", ""), served)
+        media_type = chosen(request.headers.get("accept", ""), _served(2))
         if media_type is None:
             return Response(None, 406, _VARY)
         for needed, make in ((_JSON, version2.json_document), (media_type, version2.protobuf_document)):
@@ -81,6 +82,12 @@ def openapi(registry: Registry, on_change: Callable[[Callable[[], None]], None])
     router.add_route(ROOT, index, methods=METHODS)
     router.add_route(f"{ROOT}/{{place:path}}", document, methods=METHODS)
     return router
+
+
+def _served(version: int) -> dict[str, str]:
+    """What an Accept header may name for a document, and what is answered."""
+    protobuf = PROTOBUF.format(version=version)
+    return {_JSON: _JSON, PROTOBUF_BEFORE.format(version=version): protobuf, protobuf: protobuf}
 
 
 def chosen(accept: str, served: Mapping[str, str]) -> str | None:

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from functools import cache
 
 from gateway.jsontypes import JsonObject
-from gateway.openapi.descriptions import description_of
 from gateway.schema.catalog import META, document
+from gateway.schema.descriptions import description_of
 
 REFERENCE = "#/components/schemas/"
 PATCH = META + "Patch"

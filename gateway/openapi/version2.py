@@ -1,25 +1,19 @@
-"""The OpenAPI v2 document: the definitions alone, as JSON and as gnostic's protobuf message.
+"""The OpenAPI v2 document, as JSON and as gnostic's protobuf message.
 
-kubectl asks for it only to validate a `kind: List` before it sends the items; all else it finds in version 3. The
-messages' field numbers are in version2_messages.json, which hack/gotypes/openapi makes of the published gnostic models.
+kubectl asks for it only to validate a `kind: List` before it sends the items; all else it finds in version 3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import cache
-from pathlib import Path
-from typing import Any
-
-from gateway.encodings.protobuf_values import delimited, tag
-from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.jsontypes import JsonObject, dumps
 from gateway.kinds.registry import Registry
 from gateway.openapi.custom import custom_schemas
+from gateway.openapi.gnostic import gnostic
+from gateway.openapi.paths import RESOURCE_LIST, paths_of
 from gateway.openapi.schemas import PATCH, REFERENCE, schemas_of
+from gateway.openapi.version2_paths import version_2_paths
 from gateway.schema.catalog import META, document
 
-PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-PROTOBUF_BEFORE = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"  # its first name, not a proper one
 _DEFINITIONS = "#/definitions/"
 _KINDS = "x-kubernetes-group-version-kind"
 
@@ -31,32 +25,32 @@ def json_document(registry: Registry) -> bytes:
 
 def protobuf_document(registry: Registry) -> bytes:
     """The document as an openapi.v2.Document."""
-    content = _document(registry)
-    info = _text("Info.title", content["info"]["title"]) + _text("Info.version", content["info"]["version"])
-    return b"".join(
-        (
-            _text("Document.swagger", content["swagger"]),
-            _field("Document.info", info),
-            _field("Document.paths", b""),
-            _field("Document.definitions", _named_schemas("Definitions", content["definitions"].items())),
-        )
-    )
+    return gnostic(2).document(_document(registry))
 
 
 def _document(registry: Registry) -> JsonObject:
     definitions: JsonObject = {}
+    paths: JsonObject = {}
     for group, versions in registry.groups.items():
         for version in versions:
-            custom = custom_schemas(registry.of_version(group, version), version_2=True)
+            resources = registry.of_version(group, version)
+            paths |= version_2_paths(paths_of(resources))
+            custom = custom_schemas(resources, version_2=True)
             for name, schema in (schemas_of(_roots(registry, group, version), group, version) | custom).items():
                 known = definitions.setdefault(name, _converted(schema))
                 _add_kinds(known, schema)
-    info = {"title": "Kubernetes", "version": document()["version"]}
-    return {"swagger": "2.0", "info": info, "paths": {}, "definitions": dict(sorted(definitions.items()))}
+    return {
+        "swagger": "2.0",
+        "info": {"title": "Kubernetes", "version": document()["version"]},
+        "paths": dict(sorted(paths.items())),
+        "definitions": dict(sorted(definitions.items())),
+        "securityDefinitions": {"BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"}},
+        "security": [{"BearerToken": []}],
+    }
 
 
 def _roots(registry: Registry, group: str, version: str) -> list[str]:
-    roots = [META + name for name in ("Status", "DeleteOptions", "WatchEvent")] + [PATCH]
+    roots = [META + name for name in ("Status", "DeleteOptions", "WatchEvent")] + [PATCH, RESOURCE_LIST]
     for resource in registry.of_version(group, version):
         if not resource.kind.endswith("Options"):
             if resource.custom:
@@ -92,56 +86,3 @@ def _converted(schema: JsonObject) -> JsonObject:
         if key in schema:
             found[key] = _converted(schema[key])
     return found
-
-
-def _schema(schema: JsonObject) -> bytes:
-    parts = [_text("Schema._ref", schema.get("$ref", ""))]
-    parts += [_text(f"Schema.{name}", schema.get(name, "")) for name in ("format", "description")]
-    parts += [_text("Schema.required", name) for name in schema.get("required", ())]
-    parts += [_field("Schema.enum", _any(value)) for value in schema.get("enum", ())]
-    if "additionalProperties" in schema:
-        item = _field("AdditionalPropertiesItem.schema", _schema(schema["additionalProperties"]))
-        parts.append(_field("Schema.additional_properties", item))
-    if "type" in schema:
-        parts.append(_field("Schema.type", _text("TypeItem.value", schema["type"])))
-    if "items" in schema:
-        parts.append(_field("Schema.items", _field("ItemsItem.schema", _schema(schema["items"]))))
-    if "properties" in schema:
-        parts.append(_field("Schema.properties", _named_schemas("Properties", schema["properties"].items())))
-    for key, value in schema.items():
-        if key.startswith("x-"):
-            named = _text("NamedAny.name", key) + _field("NamedAny.value", _any(value))
-            parts.append(_field("Schema.vendor_extension", named))
-    return b"".join(parts)
-
-
-def _named_schemas(message: str, items: Iterable[tuple[str, JsonObject]]) -> bytes:
-    """Definitions or Properties: schemas by name."""
-    named = (_text("NamedSchema.name", name) + _field("NamedSchema.value", _schema(schema)) for name, schema in items)
-    return b"".join([_field(f"{message}.additional_properties", each) for each in named])
-
-
-def _any(value: Any) -> bytes:
-    """Any value, as YAML text: JSON is YAML."""
-    return _text("Any.yaml", dumps(value).decode())
-
-
-def _text(name: str, text: str) -> bytes:
-    return _field(name, text.encode()) if text else b""
-
-
-def _field(name: str, payload: bytes) -> bytes:
-    """A field of a message ("Schema.format")."""
-    return _tag(name) + delimited(payload)
-
-
-@cache
-def _tag(name: str) -> bytes:
-    message, _, field = name.partition(".")
-    return tag(_messages()[message][field])
-
-
-@cache
-def _messages() -> JsonObject:
-    messages: JsonObject = loads(Path(__file__).with_name("version2_messages.json").read_bytes())
-    return messages

@@ -6,9 +6,10 @@ What is too big to be kept is encoded while it is sent, as fast as the client re
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
 
-from gateway.encodings.encoder import Encoder
+from gateway.encodings.encoder import Ageing, Encoder
 from gateway.encodings.list_meta import ListMeta
 from gateway.encodings.rendered import RenderedEncoder
 from gateway.encodings.renderings import Joined, Place, Renderings
@@ -45,7 +46,7 @@ async def answer_page(
         found = endpoint.cache.memo.get(query)
         if isinstance(found, Joined) and found.entries == len(entries):
             renderings.use(found)
-            return _whole(encoder, meta, await _groups_of(found), found)
+            return _whole(encoder, meta, await _present_groups(found, encoder, entries), found)
     if len(entries) > MANY:
         await next_turn()
     size = sum([len(entry.tail) for entry in entries])
@@ -55,7 +56,7 @@ async def answer_page(
     if query is None and size <= MEDIUM:
         return _whole(encoder, meta, await _join(renderings, encoder, entries), None, len(entries))
     joined = renderings.join(size, len(entries))
-    joined.groups = asyncio.ensure_future(_join(renderings, encoder, entries))
+    joined.groups = asyncio.ensure_future(_join(renderings, encoder, entries, joined))
     if query is not None:
         memo = endpoint.cache.memo
         if len(memo) >= MEMOS:
@@ -117,22 +118,65 @@ async def _streamed(
     del place
 
 
-async def _join(renderings: Renderings, encoder: Encoder, entries: Sequence[Entry]) -> list[bytes]:
-    return [group async for group in _groups(renderings, encoder, entries)]
+async def _present_groups(joined: Joined, encoder: Encoder, entries: Sequence[Entry]) -> list[bytes]:
+    """The groups as they are now: those whose time is over are made anew, once for all who ask."""
+    groups = await _groups_of(joined)
+    if not isinstance(encoder, Ageing) or not (stale := _stale(joined)):
+        return groups
+    if joined.groups.done():
+        joined.groups = asyncio.ensure_future(_renewed(joined, encoder, entries, groups, stale))
+    return await _groups_of(joined)
+
+
+def _stale(joined: Joined) -> list[int]:
+    now = time.time()
+    return [index for index, (_, _, until) in enumerate(joined.parts) if until <= now]
+
+
+async def _renewed(
+    joined: Joined, encoder: Ageing, entries: Sequence[Entry], groups: Sequence[bytes], stale: Sequence[int]
+) -> list[bytes]:
+    present = list(groups)
+    for index in stale:
+        start, end, _ = joined.parts[index]
+        await next_turn()
+        present[index], until = encoder.lasting(entries[start:end], first=not start)
+        joined.parts[index] = start, end, until
+    return present
+
+
+async def _join(
+    renderings: Renderings, encoder: Encoder, entries: Sequence[Entry], joined: Joined | None = None
+) -> list[bytes]:
+    if joined is None or not isinstance(encoder, Ageing):
+        return [group async for group in _groups(renderings, encoder, entries)]
+    groups = []
+    for start, end in _steps(entries, encoder.step):
+        await next_turn()
+        group, until = encoder.lasting(entries[start:end], first=not start)
+        groups.append(group)
+        joined.parts.append((start, end, until))
+    return groups
 
 
 async def _groups(renderings: Renderings, encoder: Encoder, entries: Sequence[Entry]) -> AsyncIterator[bytes]:
     """Encodes the items step by step; others get their turn after each."""
     apart = isinstance(encoder, RenderedEncoder | WholeEncoder) and encoder.apart
-    start, size, step = 0, 0, _APART_STEP if apart else encoder.step
-    for index, entry in enumerate(entries):
+    for start, end in _steps(entries, _APART_STEP if apart else encoder.step):
+        part = entries[start:end] if start or end < len(entries) else entries
+        if apart and sum([entry.size for entry in part]) > APART:
+            assert isinstance(encoder, RenderedEncoder | WholeEncoder)
+            yield await renderings.apart.yaml(encoder.json_items(part))
+        else:
+            await next_turn()
+            yield encoder.items(part, first=not start)
+
+
+def _steps(entries: Sequence[Entry], step: int) -> Iterator[tuple[int, int]]:
+    """Where to cut the entries, so that each piece has `step` bytes, but for the last one."""
+    start = size = 0
+    for index, entry in enumerate(entries, 1):
         size += entry.size
-        if size >= step or index + 1 == len(entries):
-            part = entries[start : index + 1] if start or index + 1 < len(entries) else entries
-            if apart and size > APART:
-                assert isinstance(encoder, RenderedEncoder | WholeEncoder)
-                yield await renderings.apart.yaml(encoder.json_items(part))
-            else:
-                await next_turn()
-                yield encoder.items(part, first=not start)
-            start, size = index + 1, 0
+        if size >= step or index == len(entries):
+            yield start, index
+            start, size = index, 0

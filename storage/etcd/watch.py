@@ -112,7 +112,7 @@ class Watch:
         self._buffered = 0
         self._waiter: asyncio.Future[None] | None = None
         self._created: asyncio.Future[int] | None = None
-        self._error: StorageError | None = None
+        self._error: BaseException | None = None
         self._cancelled = False
 
     async def start(self) -> int:
@@ -255,7 +255,7 @@ class Watch:
             elif len(self._batches) <= HELD_BATCHES // 2:
                 self._stream.hold(False)
 
-    def failed(self, error: StorageError) -> None:
+    def failed(self, error: BaseException) -> None:
         if isinstance(error, Compacted):
             error.revision = self._request.start_revision
         elif isinstance(error, Unavailable) and self._stream is not None:

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks import load
+from tests.benchmarks import load, representations, starting
 
 TARGETS = {
     "GET rv=0 / raw": 0.45,
@@ -112,6 +112,8 @@ class Bench:
 
     options: argparse.Namespace
     directory: Path
+    token: str = "bench"
+    namespace: str = "bench"
     etcd: str = ""
     ours: str = ""
     raw: str = ""
@@ -121,13 +123,15 @@ class Bench:
     def pods(self, query: str = "") -> str:
         return f"{self.ours}/api/v1/namespaces/{NAMESPACE}/pods{query}"
 
-    def fetch(self, url: str) -> bytes:
-        request = urllib.request.Request(url, headers={"Authorization": f"Bearer {TOKEN}"})
+    def fetch(self, url: str, accept: str = "application/json") -> bytes:
+        request = urllib.request.Request(url, headers={"Authorization": f"Bearer {TOKEN}", "Accept": accept})
         context = ssl._create_unverified_context()
         with urllib.request.urlopen(request, context=context, timeout=30) as answer:
             return bytes(answer.read())
 
-    def record(self, case: str, ours: Callable[[], float], other: Callable[[], float]) -> None:
+    def record(
+        self, case: str, ours: Callable[[], float], other: Callable[[], float], target: float | None = None
+    ) -> None:
         """Measures both in turn, round by round, and keeps the ratios' medians."""
         if self.options.only and self.options.only not in case:
             return
@@ -137,9 +141,14 @@ class Bench:
             rounds.append((ours(), theirs))
         ratio = statistics.median(mine / theirs for mine, theirs in rounds)
         mine, theirs = (statistics.median(column) for column in zip(*rounds, strict=True))
-        target = TARGETS[case]
-        mark = "" if ratio >= target else "   below"
-        print(f"{case:54s}{mine:12.1f}{theirs:12.1f}{ratio:8.2f}{target:8.2f}{mark}", flush=True)
+        self.show(case, mine, theirs, TARGETS[case] if target is None else target, ratio)
+
+    def show(self, case: str, ours: float, other: float | None, target: float, ratio: float | None = None) -> None:
+        """Prints a line: a ratio beside its target, or a number by itself beside its own."""
+        shown = "".join("" if each is None else f"{each:.1f}".rjust(12) for each in (ours, other))
+        compared = ours if ratio is None else ratio
+        mark = "" if compared >= target else "   below"
+        print(f"{case:54s}{shown:24s}{compared:8.2f}{target:8.2f}{mark}", flush=True)
 
 
 def start(stack: ExitStack, *arguments: str) -> subprocess.Popen[bytes]:
@@ -309,6 +318,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="")
     options = parser.parse_args()
+    if not options.only or options.only in "start, stop, snapshot, restore":
+        starting.report(options.rounds * 3)
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         bench = Bench(options, directory)
@@ -318,6 +329,8 @@ def main() -> None:
         print(f"{'':54s}{'ours':>12s}{'other':>12s}{'ratio':>8s}{'target':>8s}")
         reads(bench)
         writes(bench)
+        representations.lists(bench)
+        representations.watches(bench)
         watches(bench)
         print(f"resident in the end: {resident_megabytes(gateway):.0f} MB")
 

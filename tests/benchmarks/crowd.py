@@ -1,10 +1,13 @@
 """A crowd of watchers of one object each: how late they hear of changes, and how late others are answered meanwhile.
 
-    python -m tests.benchmarks.crowd [--watchers 10000] [--rate 500] [--seconds 20] [--beside URL,TOKEN,PID]
+    python -m tests.benchmarks.crowd [--watchers 10000] [--rate 500] [--seconds 20] [--elsewhere]
+                                      [--beside URL,TOKEN,PID,ETCD]
 
 Half of the watchers are kubelets, which select pods by spec.nodeName in all namespaces; the others watch one pod by its
-name. Each change concerns one of them. The server is started here, on an etcd of its own, unless there is
-`--no-server`; `--beside` names others that are measured in the same run, one after the other, as a kube-apiserver.
+name. Each change concerns one of them. They are PATCHes of the server's, or with `--elsewhere` writes into its etcd, as
+another replica makes them: so the crowd is measured alone. The server is started here, on an etcd of its own, unless
+there is `--no-server`; `--beside` names others that are measured in the same run, one after the other, as a
+kube-apiserver.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import json
 import os
 import random
 import resource
+import subprocess
 import sys
 import time
 import urllib.parse
@@ -35,6 +39,7 @@ class Server:
     url: str
     token: str
     pid: int = 0
+    etcd: str = ""
 
     @property
     def address(self) -> tuple[str, int]:
@@ -103,7 +108,14 @@ def measure(name: str, server: Server, options: argparse.Namespace) -> None:
     while time.monotonic() < began + 3:
         loop.turn(0.5)
     spent, mine = server.cpu_seconds(), time.process_time()
-    measured = crowd.run(_changes(watchers), f"{PODS}/pod-7", options.rate, options.seconds)
+    writer = _elsewhere(server, options) if options.elsewhere else None
+    crowd.run(
+        _changes(watchers), f"{PODS}/pod-7", 0 if writer else options.rate, options.seconds + (3 if writer else 0)
+    )
+    measured = crowd.measured
+    if writer is not None:
+        measured.written = int(writer.communicate()[0])
+    crowd.settle()
     share = (server.cpu_seconds() - spent) / options.seconds
     client = (time.process_time() - mine) / options.seconds
     print(
@@ -118,6 +130,7 @@ def measure(name: str, server: Server, options: argparse.Namespace) -> None:
                 ("write sent until answered", measured.acknowledged),
                 ("GET", measured.reads),
             )
+            if values
         )
         + f"  CPU of the server {share:.2f}, of the client {client:.2f} cores",
         flush=True,
@@ -125,11 +138,15 @@ def measure(name: str, server: Server, options: argparse.Namespace) -> None:
     loop.close()
 
 
-def _changes(watchers: int) -> Callable[[int], tuple[str, str, bytes]]:
-    run = random.randrange(1 << 30)
+def _elsewhere(server: Server, options: argparse.Namespace) -> subprocess.Popen[bytes]:
+    words = (server.etcd, f"/registry/pods/{NAMESPACE}/", options.rate, options.seconds, server.url, server.token)
+    command = [sys.executable, "-m", "tests.benchmarks.crowd_writer", *map(str, words)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE)
 
+
+def _changes(watchers: int) -> Callable[[int], tuple[str, str, bytes]]:
     def change(number: int) -> tuple[str, str, bytes]:
-        body = b'{"metadata":{"annotations":{"crowd":"%d-%d"}}}' % (number, run)
+        body = b'{"metadata":{"annotations":{"crowd":"%d-%d"}}}' % (number, time.monotonic_ns())
         return "PATCH", f"{PODS}/pod-{random.randrange(watchers)}", body
 
     return change
@@ -140,7 +157,8 @@ def main() -> None:
     parser.add_argument("--watchers", type=int, default=10_000)
     parser.add_argument("--rate", type=float, default=500.0)
     parser.add_argument("--seconds", type=float, default=20.0)
-    parser.add_argument("--beside", action="append", default=[], metavar="URL,TOKEN,PID")
+    parser.add_argument("--beside", action="append", default=[], metavar="URL,TOKEN,PID,ETCD")
+    parser.add_argument("--elsewhere", action="store_true", help="writes are made into etcd")
     parser.add_argument("--no-server", action="store_true", help="start none: only those of --beside")
     parser.add_argument("--flag", action="append", default=[], help="of the server that is started")
     options = parser.parse_args()
@@ -149,14 +167,14 @@ def main() -> None:
         sys.exit(f"{options.watchers} watches need more descriptors than the {hard} that ulimit -Hn allows")
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     if not options.no_server:
-        from gateway.testing import api_server
+        from apiserver_gateway.testing import api_server
 
         flags = ("--disable-admission-plugins=ServiceAccount", "--controllers=*", *options.flag)
         with api_server(*flags) as api:
-            measure("gateway", Server(api.url, api.token, api.pid), options)
+            measure("gateway", Server(api.url, api.token, api.pid, api.etcd_endpoint), options)
     for each in options.beside:
-        url, token, pid = each.split(",")
-        measure(url, Server(url, token, int(pid)), options)
+        url, token, pid, etcd = each.split(",")
+        measure(url, Server(url, token, int(pid), etcd), options)
 
 
 if __name__ == "__main__":

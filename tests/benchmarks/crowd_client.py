@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 ADDRESSES = 8
 AT_ONCE = 32  # connections that are being made
 READ = 1 << 18
-_MARK = re.compile(rb'"crowd":"(\d+)-')
+_MARK = re.compile(rb'"crowd":"\d+-(\d+)"')  # the number of a change, and when it was asked for
 
 
 @dataclass(slots=True)
@@ -173,7 +173,6 @@ class Crowd:
 
     def __init__(self, loop: Loop) -> None:
         self.loop, self.measured = loop, Measured()
-        self.sent: dict[int, float] = {}  # changes that are under way: when each was asked for
         self._opened = 0
 
     def watch(self, paths: list[str], seconds: float = 300.0) -> None:
@@ -199,52 +198,48 @@ class Crowd:
         connection.buffer += data
         if not connection.buffer.endswith(b"\n"):
             return
-        now = time.monotonic()
-        for mark in _MARK.findall(connection.buffer):
-            began = self.sent.pop(int(mark), None)
-            if began is not None:
-                self.measured.delivered.append(now - began)
+        now = time.monotonic_ns()
+        self.measured.delivered += [(now - int(began)) / 1e9 for began in _MARK.findall(connection.buffer)]
         connection.buffer = b""
 
-    def run(self, change: Callable[[int], tuple[str, str, bytes]], read: str, rate: float, seconds: float) -> Measured:
-        """Makes `rate` changes a second and 50 reads a second, and measures, until all that was written has come."""
+    def run(self, change: Callable[[int], tuple[str, str, bytes]], read: str, rate: float, seconds: float) -> None:
+        """Makes `rate` changes a second (0: somebody else does) and 50 reads a second, and measures."""
         measured, idle = self.measured, deque[Connection]()
         readers = deque[Connection]()
 
-        def answered(connection: Connection, data: bytes) -> None:
-            status = connection.answer(data)
-            if status:
-                measured.acknowledged.append(time.monotonic() - connection.began)
-                measured.failed += status != 200
-                idle.append(connection)
+        def answering(into: list[float], done: deque[Connection]) -> Callable[[Connection, bytes], None]:
+            def received(connection: Connection, data: bytes) -> None:
+                status = connection.answer(data)
+                if status:
+                    into.append(time.monotonic() - connection.began)
+                    measured.failed += status != 200
+                    done.append(connection)
 
-        def was_read(connection: Connection, data: bytes) -> None:
-            status = connection.answer(data)
-            if status:
-                measured.reads.append(time.monotonic() - connection.began)
-                measured.failed += status != 200
-                readers.append(connection)
+            return received
 
-        idle += [self.loop.connect(answered) for _ in range(64)]
-        readers += [self.loop.connect(was_read) for _ in range(8)]
+        idle += [self.loop.connect(answering(measured.acknowledged, idle)) for _ in range(64 if rate else 0)]
+        readers += [self.loop.connect(answering(measured.reads, readers)) for _ in range(8)]
         began = time.monotonic()
         end, next_read = began + seconds, began
-        while (now := time.monotonic()) < end or (self.sent and now < end + 5):
-            due = began + measured.written / rate
-            if now < end:
-                while due <= now and idle:
-                    self.sent[measured.written] = now
-                    connection = idle.popleft()
-                    connection.request(*change(measured.written))
-                    self.loop.serve(connection)
-                    measured.late = max(measured.late, now - due)
-                    measured.written += 1
-                    due = began + measured.written / rate
-                if next_read <= now and readers:
-                    connection = readers.popleft()
-                    connection.request("GET", read)
-                    self.loop.serve(connection)
-                    next_read = now + 0.02
+        while (now := time.monotonic()) < end:
+            due = began + measured.written / rate if rate else end
+            while due <= now and idle:
+                self._ask(idle.popleft(), *change(measured.written))
+                measured.late = max(measured.late, now - due)
+                measured.written += 1
+                due = began + measured.written / rate
+            if next_read <= now and readers:
+                self._ask(readers.popleft(), "GET", read)
+                next_read = now + 0.02
             waits = [end, *([due] if idle else []), *([next_read] if readers else [])]
-            self.loop.turn(max(0.0, min(waits) - time.monotonic()) if now < end else 0.05)
-        return measured
+            self.loop.turn(max(0.0, min(waits) - time.monotonic()))
+
+    def _ask(self, connection: Connection, method: str, path: str, body: bytes = b"") -> None:
+        connection.request(method, path, body)
+        self.loop.serve(connection)
+
+    def settle(self, seconds: float = 5.0) -> None:
+        """Waits for what is still to be delivered of `measured.written`."""
+        end = time.monotonic() + seconds
+        while len(self.measured.delivered) < self.measured.written and time.monotonic() < end:
+            self.loop.turn(0.05)

@@ -14,14 +14,20 @@ from collections.abc import Awaitable, Callable
 
 
 def wrk(
-    url: str, token: str, seconds: int, connections: int, script: str = "", arguments: tuple[str, ...] = ()
+    url: str,
+    token: str,
+    seconds: int,
+    connections: int,
+    script: str = "",
+    arguments: tuple[str, ...] = (),
+    accept: str = "application/json",
 ) -> float:
     """Successful requests a second, as wrk counts them."""
     program = shutil.which("wrk")
     if program is None:
         raise SystemExit("the benchmarks need wrk: on Debian, apt-get install wrk")
     command = [program, "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "20s"]
-    command += ["-H", f"Authorization: Bearer {token}"]
+    command += ["-H", f"Authorization: Bearer {token}", "-H", f"Accept: {accept}"]
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
         if script:
             file.write(script)
@@ -42,7 +48,14 @@ async def connect(url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 async def fan_out(
-    url: str, path: str, token: str, watchers: int, events: int, marker: bytes, start: Callable[[], Awaitable[None]]
+    url: str,
+    path: str,
+    token: str,
+    watchers: int,
+    events: int,
+    marker: bytes,
+    start: Callable[[], Awaitable[None]],
+    accept: str = "application/json",
 ) -> float:
     """Delivered events a second: `watchers` connections read until each has seen `events` markers after `start`."""
     seen, complete = 0, asyncio.Event()
@@ -50,7 +63,8 @@ async def fan_out(
     async def watch() -> None:
         nonlocal seen
         reader, writer = await connect(url)
-        writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
+        head = f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nAccept: {accept}\r\n\r\n"
+        writer.write(head.encode())
         await reader.readuntil(b"\r\n\r\n")
         while data := await reader.read(1 << 18):
             seen += data.count(marker)

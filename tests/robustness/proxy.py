@@ -1,4 +1,4 @@
-"""A TCP proxy between a client and a server that can cut, hold and delay what goes through it."""
+"""A TCP proxy between an HTTP/2 client and its server that can cut, hold, delay and silence what goes through it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 CHUNK = 1 << 16
+HEAD = 9  # bytes of a frame's head
+DATA, HEADERS = 0, 1
+END_STREAM = 1  # a flag
 
 
 class Proxy:
@@ -17,6 +20,8 @@ class Proxy:
         self._flows = asyncio.Event()
         self._flows.set()
         self._refuses = False
+        self._answers: set[_Answers] = set()
+        self._silent = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._writers: set[asyncio.StreamWriter] = set()
 
@@ -28,6 +33,17 @@ class Proxy:
         """Connections stay open, and nothing passes any more: they are half open."""
         self._flows.clear()
 
+    def silence(self) -> None:
+        """No call is answered, but pings are: connections seem well."""
+        self._silent = True
+        for answers in self._answers:
+            answers.silence()
+
+    def silence_streams(self) -> None:
+        """Nothing more comes on the calls whose answers have begun, as watches' have; others are answered."""
+        for answers in self._answers:
+            answers.silence_open()
+
     def cut(self) -> None:
         """Breaks all connections, and takes no new ones."""
         self._refuses = True
@@ -35,9 +51,12 @@ class Proxy:
             writer.transport.abort()
 
     def heal(self) -> None:
-        """Undoes `hold` and `cut`."""
-        self._refuses = False
+        """Undoes everything; what was held back comes now."""
+        self._refuses = self._silent = False
+        self.delay = 0.0
         self._flows.set()
+        for answers in self._answers:
+            answers.release()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Proxy]:
@@ -65,22 +84,69 @@ class Proxy:
             there, back = await asyncio.open_connection("127.0.0.1", self.target)
         except OSError:
             return writer.transport.abort()
+        answers = _Answers(writer)
+        if self._silent:
+            answers.silence()
         self._writers |= {writer, back}
+        self._answers.add(answers)
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._copy(reader, back))
-                group.create_task(self._copy(there, writer))
+                group.create_task(self._copy(reader, back, None))
+                group.create_task(self._copy(there, writer, answers))
         finally:
             for each in (writer, back):
                 each.transport.abort()
             self._writers -= {writer, back}
+            self._answers.discard(answers)
 
-    async def _copy(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    async def _copy(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, answers: _Answers | None) -> None:
         with suppress(OSError):
             while chunk := await source.read(CHUNK):
                 if self.delay:
                     await asyncio.sleep(self.delay)
                 await self._flows.wait()
-                sink.write(chunk)
+                if answers is None:
+                    sink.write(chunk)
+                else:
+                    answers.pass_on(chunk)
                 await sink.drain()
         sink.transport.abort()
+
+
+class _Answers:
+    """What a server says on one connection, frame by frame (RFC 9113, section 4.1), some of it held back."""
+
+    def __init__(self, sink: asyncio.StreamWriter) -> None:
+        self._sink, self._rest = sink, b""
+        self._open: set[int] = set()  # streams whose answers have begun
+        self._silent: set[int] | None = set()  # streams on which nothing passes; None: all
+        self._held: list[bytes] = []
+
+    def silence(self) -> None:
+        """Passes no headers and data of any stream."""
+        self._silent = None
+
+    def silence_open(self) -> None:
+        """Passes none of the streams that are open now."""
+        self._silent = set(self._open)
+
+    def release(self) -> None:
+        """Passes everything, and first what was held back."""
+        self._silent = set()
+        self._sink.write(b"".join(self._held))
+        self._held.clear()
+
+    def pass_on(self, chunk: bytes) -> None:
+        """Passes on the frames that are complete, but for those that are held back."""
+        rest, passed = self._rest + chunk, []
+        while len(rest) >= HEAD and len(rest) >= (size := HEAD + int.from_bytes(rest[:3], "big")):
+            frame, rest = rest[:size], rest[size:]
+            stream = int.from_bytes(frame[5:HEAD], "big")
+            if frame[3] in (DATA, HEADERS) and (self._silent is None or stream in self._silent):
+                self._held.append(frame)
+            else:
+                passed.append(frame)
+            if frame[3] in (DATA, HEADERS):
+                (self._open.discard if frame[4] & END_STREAM else self._open.add)(stream)
+        self._rest = rest
+        self._sink.write(b"".join(passed))

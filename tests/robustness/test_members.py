@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 import pytest
 
+from storage.embedded import find_binary
 from storage.errors import Unavailable
 from storage.etcd import EtcdClient, EtcdSettings
 from tests.integration.reads.node import PATIENCE, Node
@@ -17,7 +19,8 @@ from tests.robustness.members import Member
 from tests.robustness.proxy import Proxy
 
 HEARD = 6.0  # seconds until a watcher hears of a write
-ANSWERED = 3.0  # seconds for a read
+ANSWERED = 3.0  # seconds for a request
+LEFT = 2.7  # seconds until nothing is asked of a member that hangs
 
 
 @pytest.fixture
@@ -48,30 +51,100 @@ async def heard_in_time(node: Node, writer: EtcdClient, name: str) -> None:
     assert heard < HEARD
 
 
-@pytest.mark.parametrize("fault", ["kill", "pause", "cut", "hold"])
+class Requests:
+    """Reads and writes that go on through a client, one after the other, while something goes wrong."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.slowest = 0.0
+        self.answered = 0
+        self.failed: list[float] = []  # when each that failed began
+
+    async def reads(self) -> None:
+        while True:
+            await self._measured(self.node.reads.get(self.node.pods, self.node.key("before")))
+
+    async def writes(self) -> None:
+        number = 0
+        while True:
+            number += 1
+            await self._measured(self.node.client.put(b"/elsewhere", b"%d" % number))
+
+    async def _measured(self, request: Awaitable[object]) -> None:
+        began = time.monotonic()
+        try:
+            await request
+            self.answered += 1
+        except Unavailable:
+            self.failed.append(began)
+        self.slowest = max(self.slowest, time.monotonic() - began)
+        await asyncio.sleep(0.01)
+
+    @asynccontextmanager
+    async def going_on(self) -> AsyncIterator[None]:
+        tasks = [asyncio.create_task(work()) for work in (self.reads, self.writes)]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+
+
+async def _begin(fault: str, member: Member, proxy: Proxy) -> None:
+    match fault:
+        case "kill":
+            member.kill()
+        case "pause":
+            member.pause()
+        case "cut":
+            proxy.cut()
+        case "hold":
+            proxy.hold()
+        case "silence":
+            proxy.silence()
+        case "silence streams":
+            proxy.silence_streams()
+        case "delay":
+            proxy.delay = 0.2
+        case "defragment":
+            await _defragmenting(member)
+
+
+async def _defragmenting(member: Member) -> None:
+    """Has a member rewrite a database of some size, during which it answers nothing."""
+    async with EtcdClient(EtcdSettings((member.endpoint,))) as client:
+        for number in range(60):
+            await client.put(b"/large/%d" % number, os.urandom(1 << 20))
+    program = str(find_binary().with_name("etcdctl"))
+    words = (program, f"--endpoints={member.endpoint}", "--command-timeout=60s", "defrag")
+    await asyncio.create_subprocess_exec(*words, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize("fault", ["kill", "pause", "cut", "hold", "silence", "silence streams", "delay", "defragment"])
 async def test_one_of_three_may_fail(members: list[Member], proxies: list[Proxy], fault: str) -> None:
     """It is the one that holds the watch."""
     writer_settings = EtcdSettings((members[1].endpoint, members[2].endpoint))
     settings = EtcdSettings(tuple(proxy.endpoint for proxy in proxies))
     async with EtcdClient(settings) as client, EtcdClient(writer_settings) as writer:
         node = Node(client, b"/registry/")
+        requests = Requests(node)
         async with node.running():
             await heard_in_time(node, writer, "before")
-            match fault:
-                case "kill":
-                    members[0].kill()
-                case "pause":
-                    members[0].pause()
-                case "cut":
-                    proxies[0].cut()
-                case "hold":
-                    proxies[0].hold()
-            await asyncio.sleep(0.2)
-            for number in range(3):
-                await heard_in_time(node, writer, f"after{number}")
+            async with requests.going_on():
+                await asyncio.sleep(0.2)
+                await _begin(fault, members[0], proxies[0])
+                began = time.monotonic()
+                for number in range(3):
+                    await heard_in_time(node, writer, f"after{number}")
+                await asyncio.sleep(max(0.0, began + LEFT + 0.5 - time.monotonic()))
             await assert_consistent(node)
-            if fault == "pause":
-                members[0].resume()
+            assert requests.slowest < ANSWERED
+            assert not [at for at in requests.failed if at > began + LEFT], "those that were not under way fail, too"
+            assert requests.answered
+            members[0].resume() if fault == "pause" else proxies[0].heal()
+            await heard_in_time(node, writer, "healed")
+            await assert_consistent(node)
 
 
 async def test_a_read_and_a_write_are_not_kept_by_a_stopped_member(members: list[Member]) -> None:

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 ROOMS = (
     ("apiserver_gateway",),
     ("storage",),
-    ("gateway.framework", "gateway.jsontypes", "gateway.memo", "gateway.memory", "gateway.version"),
+    ("gateway.clock", "gateway.framework", "gateway.jsontypes", "gateway.memo", "gateway.memory", "gateway.version"),
     ("gateway.schema",),
     ("gateway.defaults",),
     ("gateway.validation",),
@@ -35,6 +35,7 @@ ROOMS = (
     ("gateway.admission",),
     ("gateway.allocation",),
     ("gateway.encodings",),
+    ("gateway.flowcontrol",),
     ("gateway.endpoints",),
     ("gateway.discovery", "gateway.openapi"),
     ("gateway.reading",),

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from storage import consistency, loading
+from storage import consistency, loading, stall
 from storage.embedded import EmbeddedEtcd
 from storage.etcd import EtcdClient
 from storage.etcd.operations import delete, put
 from storage.feed import Feed
 from storage.history import Overrun
+from storage.stall import Stall
 from storage.store import EtcdStore
 from tests.integration.crash import crash
 from tests.integration.reads.node import PATIENCE, Node
@@ -214,3 +215,17 @@ async def test_a_read_never_returns_less_than_what_was_acknowledged(node: Node) 
         async with asyncio.timeout(PATIENCE):
             done = await asyncio.gather(*(write(name) for name in acknowledged), *(read(name) for name in acknowledged))
         assert sum(count or 0 for count in done) >= len(acknowledged)
+
+
+async def test_a_feed_that_is_not_guarded_ends(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the guard of its stream failed with is what the feed fails with, so that somebody sees it."""
+
+    async def moves(_stall: Stall) -> bool:
+        raise ZeroDivisionError("poisoned")
+
+    monkeypatch.setattr(stall, "LOOK_ALONE", 0.05)
+    monkeypatch.setattr(Stall, "_moves", moves)
+    feed = Feed(node.client, node.cache)
+    with pytest.raises(ZeroDivisionError, match="poisoned"):
+        async with asyncio.timeout(PATIENCE):
+            await feed.run()

@@ -14,6 +14,26 @@ from gateway.files import check_writable, create_file, replace_file
 from gateway.kubeconfig import write_kubeconfig
 from gateway.preflight import check_files, resolved
 
+_WEBHOOK = b"""authorizers:
+- type: Webhook
+  name: a
+  webhook:
+    timeout: 3s
+    subjectAccessReviewVersion: v1
+    matchConditionSubjectAccessReviewVersion: v1
+    failurePolicy: Deny
+    connectionInfo: {type: KubeConfigFile, kubeConfigFile: /dev/null/x}
+    matchConditions: [{expression: x}]
+"""
+_EMAIL = b"""jwt:
+- issuer: {url: "https://a", audiences: [b]}
+  claimMappings: {username: {expression: claims.email}}
+"""
+
+
+def _kind(name: str) -> bytes:
+    return f"apiVersion: apiserver.config.k8s.io/v1\nkind: {name}Configuration\n".encode()
+
 
 @pytest.mark.parametrize(
     ("setting", "content", "message"),
@@ -91,3 +111,37 @@ def test_host_names_become_addresses() -> None:
     assert resolved("2001:db8::1") == "2001:db8::1"
     with pytest.raises(InvalidSettings, match="--advertise-address=no"):
         resolved("no.such.host.invalid")
+
+
+@pytest.mark.parametrize(
+    ("setting", "content", "message"),
+    [
+        ("authorization_config", b"a: b", "it must be of kind AuthorizationConfiguration"),
+        ("authorization_config", _kind("Authorization") + b"authorizers: []", "at least one authorization mode"),
+        ("authorization_config", _kind("Authorization") + b"x: 1", 'unknown field "x"'),
+        (
+            "authorization_config",
+            _kind("Authorization") + b"authorizers: [{type: RBAC, name: a}, {type: RBAC, name: b}]",
+            r'authorizers\[1\].type: Duplicate value: "RBAC"',
+        ),
+        (
+            "authorization_config",
+            _kind("Authorization") + _WEBHOOK,
+            r'matchConditions\[0\].expression: Invalid value: "x"',
+        ),
+        (
+            "authentication_config",
+            _kind("Authentication") + b"jwt: [{issuer: {url: 'http://a'}}]",
+            "scheme must be https",
+        ),
+        ("authentication_config", _kind("Authentication") + _EMAIL, "claims.email_verified must be used"),
+        ("authentication_config", b"{", "it is no YAML"),
+        ("authorization_webhook_config_file", b"kind: Config", "it has no current-context"),
+        ("authentication_token_webhook_config_file", b"[]", "it is no kubeconfig"),
+        ("oidc_ca_file", b"x", "no certificate in PEM"),
+    ],
+)
+def test_what_a_configuration_has_wrong_is_said_in_a_line(
+    tmp_path: Path, setting: str, content: bytes, message: str
+) -> None:
+    test_a_bad_file_is_said_in_a_line(tmp_path, setting, content, message)

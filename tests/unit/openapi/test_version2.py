@@ -1,4 +1,4 @@
-"""The v2 document holds every kind once, refers to nothing that isn't there, and says the same in both forms."""
+"""The v2 document holds every kind once and every request, and refers to nothing that isn't there."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import Any
 
 from gateway.jsontypes import loads
 from gateway.kinds.builtin import builtin_registry
-from gateway.openapi.version2 import json_document, protobuf_document
+from gateway.openapi.version2 import json_document
 
 REGISTRY = builtin_registry()
-DEFINITIONS = loads(json_document(REGISTRY))["definitions"]
+DOCUMENT = loads(json_document(REGISTRY))
+DEFINITIONS, PATHS = DOCUMENT["definitions"], DOCUMENT["paths"]
 
 
 def test_every_reference_leads_to_a_definition() -> None:
@@ -26,11 +27,28 @@ def test_every_kind_is_found_by_its_extension() -> None:
     assert {(each.group, each.version, each.kind) for each in served} <= kinds
 
 
-def test_protobuf_has_all_definitions() -> None:
-    sections = dict(_fields(protobuf_document(REGISTRY)))
-    assert sections[1] == b"2.0"
-    named = [dict(_fields(schema)) for _, schema in _fields(sections[9])]
-    assert [each[1].decode() for each in named] == list(DEFINITIONS)
+def test_every_request_refers_to_definitions() -> None:
+    assert set(_references(PATHS)) <= {f"#/definitions/{name}" for name in DEFINITIONS}
+
+
+def test_bodies_and_answers_are_said_in_its_words() -> None:
+    place = PATHS["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]
+    assert [(each["name"], each["in"], each["type"]) for each in place["parameters"]][:2] == [
+        ("name", "path", "string"),
+        ("namespace", "path", "string"),
+    ]
+    put = place["put"]
+    reference = {"$ref": "#/definitions/io.k8s.api.apps.v1.Deployment"}
+    assert put["parameters"][0] == {"name": "body", "in": "body", "schema": reference, "required": True}
+    assert put["responses"]["200"]["schema"] == reference
+    assert (put["consumes"], put["schemes"]) == (["*/*"], ["https"])
+    assert "application/apply-patch+yaml" in place["patch"]["consumes"]
+    assert "application/json;stream=watch" in PATHS["/api/v1/pods"]["get"]["produces"]
+
+
+def test_operations_have_names_of_their_own() -> None:
+    names = [each["operationId"] for item in PATHS.values() for key, each in item.items() if key != "parameters"]
+    assert len(names) == len(set(names))
 
 
 def _references(node: Any) -> list[str]:
@@ -42,29 +60,4 @@ def _references(node: Any) -> list[str]:
     if isinstance(node, list):
         for each in node:
             found += _references(each)
-    return found
-
-
-def _fields(data: bytes) -> list[tuple[int, bytes]]:
-    """Number and bytes of each length-delimited field."""
-    found = []
-    position = 0
-
-    def varint() -> int:
-        nonlocal position
-        value = shift = 0
-        while True:
-            byte = data[position]
-            position += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
-    while position < len(data):
-        tag = varint()
-        assert tag & 7 == 2
-        size = varint()
-        found.append((tag >> 3, data[position : position + size]))
-        position += size
     return found

@@ -29,6 +29,10 @@ def revisions_of(changes: list[Change]) -> list[int]:
     return [each.revision for each in changes]
 
 
+def newer(history: History, revision: int) -> list[int]:
+    return revisions_of(history.between(history.position_after(revision), history.end))
+
+
 def test_the_oldest_changes_go_first_when_there_are_too_many() -> None:
     history = filled(range(1, 1001), max_changes=300)
     assert (history.first, history.end, history.start) == (700, 1000, 700)
@@ -38,6 +42,14 @@ def test_the_oldest_changes_go_first_when_there_are_too_many() -> None:
 def test_bytes_that_only_the_history_keeps_alive_are_bounded() -> None:
     history = filled(range(1, 1001), max_bytes=400 * 1200, size=1000)
     assert history.end - history.first == 400
+
+
+def test_a_deletion_keeps_two_versions_alive() -> None:
+    last = Entry(b"k", b"", b'"uid":"u","resourceVersion":"1"' + b"x" * 969, 1)
+    history = History(0, max_bytes=20 * 2200, clock=lambda: 0.0, share=Share(limit=0))
+    for revision in range(2, 100):
+        history.append(Change(ChangeType.DELETED, revision, last.at(revision), last))
+    assert history.end - history.first in (19, 20)
 
 
 def test_some_changes_are_kept_whatever_their_size() -> None:
@@ -52,7 +64,7 @@ def test_who_has_not_read_what_is_dropped_is_overrun() -> None:
     with pytest.raises(Overrun):
         history.position_after(699)
     with pytest.raises(Overrun):
-        history.undo_to(699)
+        history.position_after(699)
 
 
 def test_changes_with_one_revision_are_one_step() -> None:
@@ -60,8 +72,8 @@ def test_changes_with_one_revision_are_one_step() -> None:
     for revision in (10, 10, 10, 12):
         history.append(change(revision))
     assert [history.position_after(revision) for revision in (9, 10, 11, 12, 99)] == [0, 3, 3, 4, 4]
-    assert revisions_of(history.undo_to(9)) == [12, 10, 10, 10]
-    assert revisions_of(history.undo_to(10)) == [12]
+    assert newer(history, 9) == [10, 10, 10, 12]
+    assert newer(history, 10) == [12]
 
 
 def test_what_a_reload_skipped_stays_unknown_when_old_changes_are_dropped() -> None:
@@ -84,7 +96,7 @@ def test_a_position_gives_exactly_what_is_newer(count: int, kept: int, data: st.
     end = data.draw(st.integers(position, history.end))
     assert revisions_of(history.between(position, history.end)) == list(range(revision + 1, count + 1))
     assert revisions_of(history.between(position, end)) == list(range(revision + 1, revision + 1 + end - position))
-    assert revisions_of(history.undo_to(revision)) == list(range(count, revision, -1))
+    assert newer(history, revision) == list(range(revision + 1, count + 1))
 
 
 def test_what_is_young_is_kept_beyond_the_bounds_up_to_harder_ones() -> None:

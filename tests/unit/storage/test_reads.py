@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from typing import Any
+from unittest.mock import patch
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -41,25 +42,30 @@ class Model:
     """A cache that has seen some steps, and all the states in between."""
 
     def __init__(self, steps: list[tuple[tuple[str, str], str | None]], kept: int = 1 << 30) -> None:
-        watch_cache = WatchCache(ROOT)
+        watch_cache = self.cache = WatchCache(ROOT)
         self.resource = watch_cache.register(SPEC)
         self.states: list[State] = [{}]
-        for revision, ((namespace, name), value) in enumerate(steps, start=FIRST + 1):
-            state, at = dict(self.states[-1]), key(namespace, name)
-            if value is None:
-                state.pop(at, None)
-                self.resource.remove(at, revision)
-            else:
-                state[at] = value
-                self.resource.put(at, canonical(name, labels={"v": value}), revision)
-            self.states.append(state)
-            watch_cache.advance(revision)
-        self.newest = FIRST + len(steps)
+        self.newest = FIRST
+        for step in steps:
+            self.go_on(step)
         self.resource.history.start = max(FIRST, self.newest - kept)
         etcd: Any = PastEtcd(self.states)
         unused: Any = None
         self.etcd = etcd
         self.reads = Reads(etcd, watch_cache, unused)
+
+    def go_on(self, step: tuple[tuple[str, str], str | None]) -> None:
+        (namespace, name), value = step
+        state, at = dict(self.states[-1]), key(namespace, name)
+        self.newest += 1
+        if value is None:
+            state.pop(at, None)
+            self.resource.remove(at, self.newest)
+        else:
+            state[at] = value
+            self.resource.put(at, canonical(name, labels={"v": value}), self.newest)
+        self.states.append(state)
+        self.cache.advance(self.newest)
 
     def expected(self, revision: int, prefix: bytes, match: Match | None) -> list[tuple[bytes, str]]:
         state = self.states[revision - FIRST]
@@ -106,6 +112,34 @@ async def test_chunks_cover_the_snapshot_exactly_once(
         if start is not None:
             assert page.remaining == len(keys) - bisect_left(keys, start) > 0
     assert found == model.expected(revision, prefix, match)
+
+
+@settings(max_examples=100, deadline=None)
+@given(STEPS, st.lists(STEPS, max_size=10), PREFIXES, MATCHES, st.integers(1, 5), st.integers(0, 2), st.data())
+async def test_chunks_are_of_one_snapshot_whatever_changes_between_them(
+    steps: list[Any],
+    later: list[list[Any]],
+    prefix: bytes,
+    match: Match | None,
+    limit: int,
+    few: int,
+    data: st.DataObject,
+) -> None:
+    model = Model(steps)
+    revision = data.draw(st.integers(FIRST, model.newest))
+    keys = [at for at, _ in model.expected(revision, prefix, None)]
+    found: list[tuple[bytes, str]] = []
+    start: bytes | None = prefix
+    with patch("storage.undoing.FEW", few):
+        while start is not None:
+            page = await model.reads.page_at(model.resource, prefix, start, limit, match, revision)
+            found += seen(page.entries)
+            start = page.next_key
+            assert page.remaining == (0 if start is None else len(keys) - bisect_left(keys, start))
+            for step in later.pop() if later else []:
+                model.go_on(step)
+    assert found == model.expected(revision, prefix, match)
+    assert not model.etcd.asked
 
 
 @settings(max_examples=60, deadline=None)

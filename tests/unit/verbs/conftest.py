@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,6 +33,7 @@ NAMESPACE = {
 }
 
 
+CERTIFICATES = Path(tempfile.mkdtemp(prefix="certificates-"))  # takes a key where tokens are signed
 ADMIN = User("admin", ("system:masters", "system:authenticated"))
 
 
@@ -40,7 +43,7 @@ class Api:
     def __init__(self) -> None:
         registry = builtin_registry()
         self.store = FakeStore()
-        settings = Settings(disable_admission_plugins=frozenset({"ServiceAccount"}))
+        settings = Settings(disable_admission_plugins=frozenset({"ServiceAccount"}), cert_dir=CERTIFICATES)
         store: Any = self.store
         services: Any = SimpleNamespace(
             settings=settings,

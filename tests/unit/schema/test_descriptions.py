@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from gateway.kinds.builtin import builtin_registry
-from gateway.openapi import descriptions
-from gateway.openapi.descriptions import description_of
 from gateway.openapi.documents import Documents
 from gateway.openapi.schemas import _schema, schemas_of
+from gateway.schema import descriptions
+from gateway.schema.descriptions import description_of
 
 THING = "io.k8s.api.core.v1.ThingDNS"
 

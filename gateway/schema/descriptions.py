@@ -83,3 +83,8 @@ def _read(content: str) -> Description:
 
 def _joined(text: str) -> str:
     return " ".join(text.split())
+
+
+def describe(type_name: str, field: str) -> str:
+    """What is said of a type's field, "" where nothing is known."""
+    return description_of(type_name).fields.get(field, "")

@@ -1,0 +1,66 @@
+"""Says of each FlowSchema whether its priority level is there: the condition Dangling."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+from gateway.controllers.actor import Actor
+from gateway.endpoints.table import Endpoints
+from gateway.flowcontrol.objects import GROUP, LEVELS, SCHEMAS
+from gateway.http.status import StatusError
+from gateway.http.user import MASTERS_GROUP, User
+from gateway.jsontypes import JsonObject
+from gateway.kinds.metadata import now_text
+from gateway.validation.field import go_quote
+from storage.errors import StorageError
+from storage.tap import tap
+
+MANAGER = "api-priority-and-fairness-config-consumer-v1"
+DANGLING = "Dangling"
+
+logger = logging.getLogger(__name__)
+
+
+class FlowSchemaStatus:
+    """Every process looks, as every kube-apiserver does: what is said already is not written again."""
+
+    def __init__(self, endpoints: Endpoints) -> None:
+        self._actor = Actor(endpoints, User("system:apiserver", (MASTERS_GROUP,)))
+        self._cache = endpoints.services.store.cache
+        self._schemas, self._levels = (endpoints.of(GROUP, "v1", name).cache for name in (SCHEMAS, LEVELS))
+
+    async def run(self) -> None:
+        """Goes on until cancelled."""
+        async for _ in tap(self._cache, [self._schemas, self._levels]):
+            schemas, levels = self._objects()
+            for name, condition in outdated(schemas, {each["metadata"]["name"] for each in levels}):
+                try:
+                    await self._tell(name, condition)
+                except (StatusError, StorageError) as error:
+                    logger.warning("the status of flow schema %s could not be written", name, exc_info=error)
+
+    def _objects(self) -> tuple[list[JsonObject], list[JsonObject]]:
+        both = (cache.slice(0, len(cache)) for cache in (self._schemas, self._levels))
+        schemas, levels = ([each.readable.parsed() for each in found if each.readable] for found in both)
+        return schemas, levels
+
+    async def _tell(self, name: str, condition: JsonObject) -> None:
+        endpoint = self._actor.of(GROUP, "v1", SCHEMAS, "status")
+        status = {"conditions": [{**condition, "lastTransitionTime": now_text()}]}
+        await self._actor.apply(endpoint, "", name, {"status": status}, MANAGER)
+
+
+def outdated(schemas: list[JsonObject], levels: set[str]) -> Iterator[tuple[str, JsonObject]]:
+    """The flow schemas that don't say what holds, with what that is."""
+    for schema in schemas:
+        level = (schema.get("spec") or {}).get("priorityLevelConfiguration", {}).get("name", "")
+        intro = f"This FlowSchema references the PriorityLevelConfiguration object named {go_quote(level)}"
+        if level in levels:
+            wanted = {"type": DANGLING, "status": "False", "reason": "Found", "message": f"{intro} and it exists"}
+        else:
+            message = f"{intro} but there is no such object"
+            wanted = {"type": DANGLING, "status": "True", "reason": "NotFound", "message": message}
+        conditions = (schema.get("status") or {}).get("conditions") or ()
+        if not any(wanted.items() <= condition.items() for condition in conditions):
+            yield schema["metadata"]["name"], wanted

@@ -1,0 +1,27 @@
+"""Labels the secrets of legacy tokens with the day of their last use, in each process that sees one used."""
+
+from __future__ import annotations
+
+import logging
+
+from gateway.access.legacy_uses import labelled
+from gateway.controllers.actor import Actor
+from gateway.endpoints.table import Endpoints
+from gateway.http.status import StatusError
+from gateway.http.user import MASTERS_GROUP, User
+from storage.errors import StorageError
+
+logger = logging.getLogger(__name__)
+
+_SERVER = User("system:apiserver", (MASTERS_GROUP,))
+
+
+async def label_used_tokens(endpoints: Endpoints) -> None:
+    """Labels until cancelled; a label that cannot be written is tried again with the next use."""
+    actor = Actor(endpoints, _SERVER, manager="kube-apiserver")
+    while True:
+        namespace, name = await endpoints.services.legacy_uses.next()
+        try:
+            await actor.change(actor.of("", "v1", "secrets"), namespace, name, labelled)
+        except (StatusError, StorageError) as error:
+            logger.warning("a used token's secret cannot be labelled: %s", error)

@@ -1,0 +1,187 @@
+"""The flow schemas and priority levels that are in force, kept up to date from the watch cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from operator import attrgetter
+
+from gateway.flowcontrol.level import Level, Queuing
+from gateway.flowcontrol.matching import Matches, compile_rules
+from gateway.flowcontrol.objects import CATCH_ALL, EXEMPT, LEVELS, default_levels, default_schemas
+from gateway.flowcontrol.sharing import Limits, nominal_limits
+from gateway.flowcontrol.shuffling import flow_hash, hand
+from gateway.http.request_info import RequestInfo
+from gateway.http.user import User
+from gateway.jsontypes import JsonObject
+from storage.cache import ResourceCache, WatchCache
+from storage.entry import ChangeType
+from storage.tap import Batch, State, listen
+
+MANDATORY = (EXEMPT, CATCH_ALL)
+_MOST_REMEMBERED = 8192
+_MEMORABLE = 512  # characters of a path
+_DEFAULT_SHARES = 30
+
+Header = tuple[bytes, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A flow schema: what it is for, and the level that its requests go to."""
+
+    name: str
+    uid: str
+    precedence: int
+    level: str
+    by: str  # what tells its flows apart: "", "ByUser" or "ByNamespace"
+    matches: Matches = field(compare=False)
+
+    def distinguisher(self, user: User, info: RequestInfo) -> str:
+        """Which of the schema's flows a request belongs to."""
+        match self.by:
+            case "ByUser":
+                return user.name
+            case "ByNamespace":
+                return info.namespace
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Where a request was put: `hand` are the queues that it may wait in; `headers` tell the client."""
+
+    schema: str
+    level: Level
+    hand: tuple[int, ...]
+    headers: tuple[Header, ...]
+
+
+class Configuration:
+    """Finds each request's flow. `seats` are all that the server has."""
+
+    def __init__(self, seats: int) -> None:
+        self.seats = seats
+        self.levels: dict[str, Level] = {}
+        self._level_specs: dict[str, JsonObject] = {}
+        self._schemas: dict[str, Schema] = {}
+        self._ordered: list[Schema] = []
+        self._found: dict[tuple[object, ...], Flow] = {}
+        self._rebuild()
+
+    def follow(self, cache: WatchCache, schemas: ResourceCache, levels: ResourceCache) -> Callable[[], None]:
+        """Keeps itself up to date; gives what ends it."""
+        resources = {schemas: self._put_schema, levels: self._put_level}
+        drops: Mapping[ResourceCache, dict[str, Schema] | dict[str, JsonObject]] = {
+            schemas: self._schemas,
+            levels: self._level_specs,
+        }
+
+        def tell(batch: Batch) -> None:
+            if isinstance(batch, State):
+                self._schemas.clear()
+                self._level_specs.clear()
+                for resource, entries in batch.entries.items():
+                    for entry in entries:
+                        resources[resource](entry.parsed())
+            else:
+                for told in batch.told:
+                    obj = told.change.entry.parsed()
+                    if told.change.type is ChangeType.DELETED:
+                        drops[told.resource].pop(obj["metadata"]["name"], None)
+                    else:
+                        resources[told.resource](obj)
+            self._rebuild()
+
+        return listen(cache, [schemas, levels], tell)
+
+    def put(self, resource: str, obj: JsonObject) -> None:
+        """Takes a flow schema or priority level, in place of the one of its name."""
+        (self._put_level if resource == LEVELS else self._put_schema)(obj)
+        self._rebuild()
+
+    def _put_schema(self, obj: JsonObject) -> None:
+        meta = obj["metadata"]
+        self._schemas[meta["name"]] = _schema(meta["name"], meta.get("uid", ""), obj.get("spec") or {})
+
+    def _put_level(self, obj: JsonObject) -> None:
+        self._level_specs[obj["metadata"]["name"]] = obj
+
+    def _rebuild(self) -> None:
+        """Puts what has changed in force. The mandatory objects are there even where nobody has stored them."""
+        specs = {name: obj.get("spec") or {} for name, obj in self._level_specs.items()}
+        specs = {name: spec for name, spec in default_levels() if name in MANDATORY} | specs
+        schemas = {name: _schema(name, "", spec) for name, spec in default_schemas() if name in MANDATORY}
+        self.levels = {name: self.levels.get(name) or Level(name) for name in specs}
+        for name, level in self.levels.items():
+            level.uid = self._level_specs.get(name, {}).get("metadata", {}).get("uid", "")
+            _configure(level, specs[name])
+        total = sum(level.shares for level in self.levels.values())
+        for level in self.levels.values():
+            limits = nominal_limits(self.seats, level.shares, total, level.lendable, level.borrowing)
+            _limit(level, limits)
+        known = [each for each in (schemas | self._schemas).values() if each.level in self.levels]
+        self._ordered = sorted(known, key=attrgetter("precedence", "name"))
+        self._found.clear()
+
+    def flow(self, user: User, info: RequestInfo) -> Flow:
+        """The flow of a user's request."""
+        if info.is_resource:
+            question: tuple[object, ...] = (
+                user, info.verb, info.resource, info.namespace, info.group, info.subresource,
+            )  # fmt: skip
+        else:
+            question = user, info.verb, info.path
+        found = self._found.get(question)
+        if found is None:
+            found = self._find(user, info)
+            if len(info.path) <= _MEMORABLE:
+                if len(self._found) >= _MOST_REMEMBERED:
+                    self._found.clear()
+                self._found[question] = found
+        return found
+
+    def _find(self, user: User, info: RequestInfo) -> Flow:
+        schema = next((each for each in self._ordered if each.matches(user, info)), None)
+        if schema is None:
+            schema = next(each for each in self._ordered if each.name == CATCH_ALL)
+        level = self.levels[schema.level]
+        queuing = level.queuing
+        number = flow_hash(schema.name, schema.distinguisher(user, info))
+        dealt = hand(number, queuing.queues, queuing.hand_size) if queuing.queues else (0,)
+        headers = (
+            (b"x-kubernetes-pf-flowschema-uid", schema.uid.encode()),
+            (b"x-kubernetes-pf-prioritylevel-uid", level.uid.encode()),
+        )
+        return Flow(schema.name, level, dealt, headers)
+
+
+def _schema(name: str, uid: str, spec: JsonObject) -> Schema:
+    return Schema(
+        name,
+        uid,
+        spec.get("matchingPrecedence", 1000),
+        (spec.get("priorityLevelConfiguration") or {}).get("name", ""),
+        (spec.get("distinguisherMethod") or {}).get("type", ""),
+        compile_rules(spec.get("rules") or ()),
+    )
+
+
+def _configure(level: Level, spec: JsonObject) -> None:
+    level.exempt = spec.get("type") == "Exempt"
+    part = spec.get("exempt" if level.exempt else "limited") or {}
+    level.shares = part.get("nominalConcurrencyShares", 0 if level.exempt else _DEFAULT_SHARES)
+    level.lendable, level.borrowing = part.get("lendablePercent", 0), part.get("borrowingLimitPercent")
+    response = part.get("limitResponse") or {}
+    queuing = response.get("queuing") if response.get("type") == "Queue" else None
+    wanted = Queuing()
+    if queuing is not None:
+        wanted = Queuing(queuing.get("queues", 64), queuing.get("handSize", 8), queuing.get("queueLengthLimit", 50))
+    if wanted != level.queuing:
+        level.queue_up(wanted)
+
+
+def _limit(level: Level, limits: Limits) -> None:
+    if limits != level.limits:
+        level.limits, level.limit = limits, limits.nominal
+        level.dispatch()

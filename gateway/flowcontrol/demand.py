@@ -1,0 +1,40 @@
+"""How many seats a priority level wanted over a while: average, spread and peak."""
+
+from __future__ import annotations
+
+import math
+
+COEFFICIENT = 0.977  # how slowly what was wanted before is forgotten
+
+
+class Demand:
+    """A number of seats as it changes over time. Times are seconds of a monotonic clock."""
+
+    __slots__ = ("_area", "_began", "_changed", "_now", "_squares", "peak", "smoothed")
+
+    def __init__(self, now: float) -> None:
+        self._began = self._changed = now
+        self._area = self._squares = 0.0
+        self._now = self.peak = 0
+        self.smoothed = 0.0
+
+    def note(self, seats: int, now: float) -> None:
+        """The number is this from now on."""
+        span, before = now - self._changed, self._now
+        self._area += span * before
+        self._squares += span * before * before
+        self._changed, self._now = now, seats
+        if seats > self.peak:
+            self.peak = seats
+
+    def sample(self, now: float) -> int:
+        """Ends a period: brings `smoothed` up to date, and gives the period's peak. KEP-1040, "Dispatching"."""
+        self.note(self._now, now)
+        span = now - self._began
+        average = self._area / span if span > 0 else float(self._now)
+        variance = self._squares / span - average * average if span > 0 else 0.0
+        envelope = average + math.sqrt(max(variance, 0.0))
+        self.smoothed = max(envelope, COEFFICIENT * self.smoothed + (1 - COEFFICIENT) * envelope)
+        peak, self.peak = self.peak, self._now
+        self._began, self._area, self._squares = now, 0.0, 0.0
+        return peak

@@ -1,0 +1,131 @@
+"""What stands between a request that is known and its verb: as many run at once as the server bears."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+from gateway.flowcontrol.configuration import Configuration
+from gateway.flowcontrol.level import Cause, Refused
+from gateway.flowcontrol.sharing import Claim, divided
+from gateway.flowcontrol.work import Sizes, seats_of
+from gateway.http.exchange import TEXT_TYPE, Request, Response
+from gateway.http.request_info import RequestInfo
+from gateway.http.user import MASTERS_GROUP
+
+PERIOD = 10.0  # seconds between two rounds of lending
+PATIENCE = 15.0  # seconds that a request without a deadline waits, a quarter of what a request may take
+MOST_PATIENCE = 60.0
+_LONG_RUNNING_VERBS = frozenset({"proxy"})
+_LONG_RUNNING_SUBRESOURCES = frozenset({"attach", "exec", "proxy", "log", "portforward"})
+_READING_VERBS = frozenset({"get", "list", "watch"})
+
+
+class Held(Protocol):
+    """What a request has while it runs."""
+
+    def give_back(self) -> None: ...
+
+
+class Limiter(Protocol):
+    """Lets requests in. Writes of their own do not ask it."""
+
+    async def enter(self, request: Request, timeout: float | None) -> Held | None:
+        """Waits for the turn of a request whose user and info are known; what it gives back when it is over, if there
+        is anything. `timeout` is its deadline in seconds, None without one. Raises Refused.
+        """
+        ...
+
+
+class FlowControl:
+    """API Priority and Fairness."""
+
+    def __init__(self, configuration: Configuration, sizes: Sizes) -> None:
+        self.configuration, self._sizes = configuration, sizes
+
+    async def enter(self, request: Request, timeout: float | None) -> Held | None:
+        info = request.info
+        if is_long_running(info):
+            return None
+        flow = self.configuration.flow(request.user, info)
+        request.flow_headers = flow.headers
+        level = flow.level
+        if level.exempt:
+            level.dispatched[flow.schema] += 1
+            return None
+        patience = PATIENCE if timeout is None else min(timeout / 4, MOST_PATIENCE)
+        seats = seats_of(request, self._sizes, level.widest()) if info.is_resource else 1
+        return await level.take(flow.schema, seats, flow.hand, patience)
+
+    async def run(self) -> None:
+        """Has levels lend each other the seats that they do not need; until cancelled."""
+        while True:
+            await asyncio.sleep(PERIOD)
+            self.lend()
+
+    def lend(self) -> None:
+        """One round of lending."""
+        claims, levels = [], []
+        for level in self.configuration.levels.values():
+            peak = level.sample_demand()
+            if level.exempt:
+                continue
+            limits = level.limits
+            least = max(limits.least, min(limits.nominal, peak))
+            levels.append(level)
+            claims.append(Claim(least, max(least, level.demand.smoothed), limits.most))
+        for level, seats in zip(levels, divided(self.configuration.seats, claims), strict=True):
+            level.limit = round(seats)
+            level.dispatch()
+
+
+class _Place:
+    """One of the places among requests under way."""
+
+    __slots__ = ("_given", "_under_way", "_writes")
+
+    def __init__(self, under_way: list[int], writes: bool) -> None:
+        self._under_way, self._writes, self._given = under_way, writes, False
+        under_way[writes] += 1
+
+    def give_back(self) -> None:
+        if not self._given:
+            self._given = True
+            self._under_way[self._writes] -= 1
+
+
+class InFlight:
+    """At most so many reads and so many writes at once (0 is any number), but for system:masters: what
+    --enable-priority-and-fairness=false leaves.
+    """
+
+    def __init__(self, reads: int, writes: int) -> None:
+        self._most = (reads, writes)
+        self.under_way = [0, 0]
+
+    async def enter(self, request: Request, timeout: float | None) -> Held | None:
+        info = request.info
+        if is_long_running(info) or info.verb == "watch":
+            return None
+        writes = info.verb not in _READING_VERBS
+        most = self._most[writes]
+        if not most:
+            return None
+        if self.under_way[writes] >= most:
+            if MASTERS_GROUP in request.user.groups:
+                return None
+            raise Refused(Cause.CONCURRENCY_LIMIT, retry_after=1)
+        return _Place(self.under_way, writes)
+
+
+def is_long_running(info: RequestInfo) -> bool:
+    """Whether a request lasts for as long as its client likes. Watches do too, but they begin with work."""
+    return info.verb in _LONG_RUNNING_VERBS or (
+        bool(info.subresource) and info.subresource in _LONG_RUNNING_SUBRESOURCES
+    )
+
+
+def too_many(refused: Refused) -> Response:
+    """429, as kube-apiserver's filters say it."""
+    headers = [(b"retry-after", b"%d" % refused.retry_after), (b"x-content-type-options", b"nosniff")]
+    return Response(429, b"Too many requests, please try again later.\n", TEXT_TYPE, headers, encoded=True)

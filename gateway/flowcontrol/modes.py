@@ -1,0 +1,16 @@
+"""What limits requests, as the flags have it."""
+
+from __future__ import annotations
+
+from gateway.config import Settings
+from gateway.flowcontrol.configuration import Configuration
+from gateway.flowcontrol.limiting import FlowControl, InFlight, Limiter
+from gateway.flowcontrol.work import Sizes
+
+
+def limiter_of(settings: Settings, sizes: Sizes) -> Limiter:
+    """The limiter of --enable-priority-and-fairness and the --max-…-inflight flags."""
+    reads, writes = settings.max_requests_inflight, settings.max_mutating_requests_inflight
+    if settings.enable_priority_and_fairness:
+        return FlowControl(Configuration(reads + writes), sizes)
+    return InFlight(reads, writes)

@@ -1,0 +1,56 @@
+"""How the server's seats are divided among priority levels, and lent from one to the other (KEP-1040)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_LEAST = 0.001  # what a target counts as at least
+_ROUNDS = 60  # of halving the interval in which the fair proportion is: more precise than a float
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The seats of a level: what is its own, what it keeps when it lends, what it may have when it borrows."""
+
+    nominal: int
+    least: int
+    most: int
+
+
+def nominal_limits(server: int, shares: int, total: int, lendable: int, borrowing: int | None) -> Limits:
+    """The limits that a level's spec gives it. Percentages are of its nominal limit; None borrows without a limit."""
+    nominal = math.ceil(server * shares / total) if total else 0
+    lent = math.floor(nominal * lendable / 100 + 0.5)
+    borrowed = server if borrowing is None else math.floor(nominal * borrowing / 100 + 0.5)
+    return Limits(nominal, nominal - lent, nominal + borrowed)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a level must get, would like to have and may have."""
+
+    least: float
+    target: float
+    most: float
+
+
+def divided(seats: int, claims: Sequence[Claim]) -> list[float]:
+    """Seats for each claim, in proportion to the targets as far as bounds allow it, together `seats` if possible."""
+    if seats <= sum(claim.least for claim in claims):
+        return [claim.least for claim in claims]
+    if seats >= sum(claim.most for claim in claims):
+        return [claim.most for claim in claims]
+    low, high = 0.0, max(claim.most / max(claim.target, _LEAST) for claim in claims)
+    for _ in range(_ROUNDS):
+        middle = (low + high) / 2
+        if sum(_at(middle, claim) for claim in claims) < seats:
+            low = middle
+        else:
+            high = middle
+    return [_at(high, claim) for claim in claims]
+
+
+def _at(proportion: float, claim: Claim) -> float:
+    return max(claim.least, min(claim.most, proportion * max(claim.target, _LEAST)))

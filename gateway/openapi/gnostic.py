@@ -1,0 +1,191 @@
+"""OpenAPI documents as gnostic's protobuf messages, made of their JSON form.
+
+The messages are facts in versionN_messages.json, which hack/gotypes/openapi makes of the published gnostic models. They
+follow the document's form; what they add are lists of named values where JSON has maps, messages that are one of
+several others where JSON has different values at one place, and YAML text for whatever may be anything.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gateway.encodings.protobuf_values import FIXED64, VARINT, VARINTS, delimited, tag
+from gateway.encodings.yaml import to_yaml
+from gateway.jsontypes import JsonObject, dumps, loads
+
+PROTOBUF = "application/com.github.proto-openapi.spec.v{version}.v1.0+protobuf"
+PROTOBUF_BEFORE = (
+    "application/com.github.proto-openapi.spec.v{version}@v1.0+protobuf"  # its first name, not a proper one
+)
+
+Write = Callable[[Any], bytes]  # a JSON value -> what stands for it, with the length before it where it has one
+
+
+class Field(NamedTuple):
+    """A field of a message; `how` is "repeated", "oneof" or ""."""
+
+    name: str
+    number: int
+    type: str
+    how: str
+
+
+class Gnostic:
+    """The messages of one version."""
+
+    def __init__(self, version: int) -> None:
+        facts = loads(Path(__file__).with_name(f"version{version}_messages.json").read_bytes())
+        self._messages = {name: [Field(*field) for field in fields] for name, fields in facts.items()}
+        self._writers: dict[str, Write] = {"string": _string, "bool": _bool, "double": _double, "int64": _integer}
+
+    def document(self, document: JsonObject) -> bytes:
+        """An openapi Document."""
+        return self._body("Document")(document)
+
+    def _writer(self, type_: str) -> Write:
+        found = self._writers.get(type_)
+        if found is None:
+            self._writers[type_] = lambda value: self._writers[type_](value)  # for those that lead back to themselves
+            body = self._body(type_)
+            found = self._writers[type_] = lambda value: delimited(body(value))
+        return found
+
+    def _body(self, name: str) -> Write:
+        """What writes the content of a message."""
+        fields = self._messages[name]
+        if name == "Any":
+            return _any
+        if all(field.how == "oneof" for field in fields):
+            return self._choice(fields)
+        if len(fields) == 1 and fields[0].how == "repeated" and not fields[0].type.startswith("Named"):
+            return self._only(fields[0])
+        return self._object(fields)
+
+    def _choice(self, fields: list[Field]) -> Write:
+        alternatives = [(field, _start(field), self._writer(field.type)) for field in fields]
+
+        def write(value: Any) -> bytes:
+            chosen = _chosen(fields, value)
+            for field, start, writer in alternatives:
+                if field is chosen:
+                    return start + writer(value)
+            return b""
+
+        return write
+
+    def _only(self, field: Field) -> Write:
+        """A message around a list, where JSON may have one value by itself."""
+        start, writer = _start(field), self._writer(field.type)
+        return lambda value: b"".join(
+            [start + writer(each) for each in (value if isinstance(value, list) else [value])]
+        )
+
+    def _object(self, fields: list[Field]) -> Write:
+        known = frozenset(field.name for field in fields if not _is_named(field))
+        extended = any(_is_extension(field) for field in fields)
+        steps = [self._map(field, known, extended) if _is_named(field) else self._member(field) for field in fields]
+        return lambda value: b"".join([step(value) for step in steps])
+
+    def _map(self, field: Field, known: frozenset[str], extended: bool) -> Write:
+        """Members that are no fields as named values: extensions, or where there are those, all others."""
+        start, writer, extension = _start(field), self._writer(field.type), _is_extension(field)
+
+        def belongs(key: str) -> bool:
+            return key not in known and (not extended or key.startswith("x-") == extension)
+
+        return lambda value: b"".join(
+            [start + writer({"name": key, "value": each}) for key, each in value.items() if belongs(key)]
+        )
+
+    def _member(self, field: Field) -> Write:
+        start, writer, name = _start(field), self._writer(field.type), field.name
+        if field.how == "repeated":
+            return lambda value: b"".join([start + writer(each) for each in value.get(name) or ()])
+        if field.type in _SCALARS:
+            return lambda value: start + writer(value[name]) if value.get(name) else b""
+        return lambda value: start + writer(value[name]) if name in value else b""
+
+
+@cache
+def gnostic(version: int) -> Gnostic:
+    """The messages of version 2 or 3."""
+    return Gnostic(version)
+
+
+def _chosen(fields: list[Field], value: Any) -> Field | None:
+    """Which of several a value is; None for one that gnostic has no place for."""
+    by_type = {field.type: field for field in fields}
+    match value:
+        case bool():
+            return by_type.get("bool")
+        case str():
+            return by_type.get("string")
+        case int() | float():
+            return by_type.get("double")
+        case {"$ref": _}:
+            return by_type.get("Reference") or by_type.get("JsonReference") or _message_of(fields)
+        case {"in": "body"} if "BodyParameter" in by_type:
+            return by_type["BodyParameter"]
+        case {"in": str(place)} if f"{place.capitalize()}ParameterSubSchema" in by_type:
+            return by_type[f"{place.capitalize()}ParameterSubSchema"]
+        case {"in": _} if "NonBodyParameter" in by_type:
+            return by_type["NonBodyParameter"]
+        case {"type": "apiKey"} if "ApiKeySecurity" in by_type:
+            return by_type["ApiKeySecurity"]
+        case dict():
+            return _message_of(fields)
+    return None
+
+
+def _message_of(fields: list[Field]) -> Field | None:
+    return next((field for field in fields if field.type not in _SCALARS), None)
+
+
+def _is_named(field: Field) -> bool:
+    return field.how == "repeated" and field.type.startswith("Named")
+
+
+def _is_extension(field: Field) -> bool:
+    return field.type == "NamedAny" and field.name != "additionalProperties"
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _start(field: Field) -> bytes:
+    return tag(field.number, _WIRE.get(field.type, 2))
+
+
+def _string(value: Any) -> bytes:
+    return delimited(value.encode())
+
+
+def _bool(value: Any) -> bytes:
+    return b"\1" if value else b"\0"
+
+
+def _double(value: Any) -> bytes:
+    return struct.pack("<d", value)
+
+
+def _integer(value: Any) -> bytes:
+    return VARINTS[value]
+
+
+def _any(value: Any) -> bytes:
+    """Any value, as YAML text."""
+    return _yaml(dumps(value))
+
+
+@lru_cache(maxsize=4096)
+def _yaml(value: bytes) -> bytes:
+    return tag(2) + delimited(to_yaml(value).removesuffix(b"...\n"))
+
+
+_WIRE = {"bool": VARINT, "int64": VARINT, "double": FIXED64}
+_SCALARS = frozenset({"string", "bool", "double", "int64"})

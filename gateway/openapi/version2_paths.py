@@ -1,0 +1,63 @@
+"""The paths of version 2, made of those of version 3: bodies are parameters, and media types stand at the operation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.jsontypes import JsonObject
+from gateway.openapi.schemas import REFERENCE
+
+_DEFINITIONS = "#/definitions/"
+_METHODS = ("get", "put", "post", "delete", "patch")
+_ANY = ["*/*"]
+
+
+def version_2_paths(paths: Mapping[str, JsonObject]) -> JsonObject:
+    """The same paths in the words of version 2."""
+    found: JsonObject = {}
+    for path, item in paths.items():
+        made: JsonObject = {method: _operation(item[method]) for method in _METHODS if method in item}
+        if item.get("parameters"):
+            made["parameters"] = [_parameter(each) for each in item["parameters"]]
+        found[path] = made
+    return found
+
+
+def _operation(given: JsonObject) -> JsonObject:
+    answers = given["responses"]
+    produced = next((list(each["content"]) for each in answers.values() if "content" in each), [])
+    body = given.get("requestBody")
+    made: JsonObject = {
+        "consumes": list(body["content"]) if body else _ANY,
+        "produces": produced,
+        "schemes": ["https"],
+        "tags": given["tags"],
+        "operationId": given["operationId"],
+    }
+    parameters = [_body(body)] if body else []
+    parameters += [_parameter(each) for each in given.get("parameters", ())]
+    if parameters:
+        made["parameters"] = parameters
+    made["responses"] = {status: _answer(each) for status, each in answers.items()}
+    return made | {key: value for key, value in given.items() if key.startswith("x-")}
+
+
+def _parameter(given: JsonObject) -> JsonObject:
+    return {**given["schema"], **{key: value for key, value in given.items() if key != "schema"}}
+
+
+def _body(given: JsonObject) -> JsonObject:
+    made = {"name": "body", "in": "body", "schema": _schema(given["content"])}
+    return {**made, "required": True} if given.get("required") else made
+
+
+def _answer(given: JsonObject) -> JsonObject:
+    made: JsonObject = {"description": given["description"]}
+    return {**made, "schema": _schema(given["content"])} if "content" in given else made
+
+
+def _schema(content: Mapping[str, Any]) -> JsonObject:
+    """What all media types have in common: a reference."""
+    reference: str = next(iter(content.values()))["schema"]["$ref"]
+    return {"$ref": _DEFINITIONS + reference.removeprefix(REFERENCE)}

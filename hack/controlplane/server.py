@@ -1,0 +1,143 @@
+"""The servers that the programs run against: the gateway, or a kube-apiserver to compare it with."""
+
+from __future__ import annotations
+
+import json
+import socket
+import ssl
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gateway.testing import api_server
+from storage.embedded import EmbeddedEtcd
+
+TOKEN = "control-plane"
+_PATIENCE = 120.0
+
+
+class Refused(Exception):
+    """An answer that is an error."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(f"{status}: {message}")
+        self.status = status
+
+
+@dataclass(slots=True)
+class Server:
+    """A server that answers; `flags` of the programs that are to run against it, by their names."""
+
+    url: str
+    token: str
+    flags: Mapping[str, list[str]] = field(default_factory=dict)
+
+    def ask(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Any:
+        """The answer's JSON. Raises Refused."""
+        request = urllib.request.Request(self.url + path, method=method)
+        request.add_header("Authorization", f"Bearer {self.token}")
+        request.add_header("Content-Type", content_type)
+        request.data = None if body is None else json.dumps(body).encode()
+        try:
+            context = ssl._create_unverified_context()
+            with urllib.request.urlopen(request, timeout=30, context=context) as answer:
+                return json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            raise Refused(error.code, error.read().decode(errors="replace")) from None
+
+
+@contextmanager
+def gateway(logs: Path) -> Iterator[Server]:
+    """The gateway as it is, all its controllers included, but for those that it leaves to the programs."""
+    keys = _keys(logs)
+    flags = (f"--service-account-signing-key-file={keys}", f"--service-account-key-file={keys}")
+    with api_server(*flags) as running:
+        yield Server(running.url, running.token, _flags(logs, running.url, running.token))
+
+
+def kube_apiserver(program: Path) -> Callable[[Path], AbstractContextManager[Server]]:
+    """What starts a kube-apiserver."""
+
+    @contextmanager
+    def started(logs: Path) -> Iterator[Server]:
+        keys, port, tokens = _keys(logs), _free_port(), logs / "tokens.csv"
+        tokens.write_text(f"{TOKEN},admin,1,system:masters\n")
+        url = f"https://127.0.0.1:{port}"
+        with EmbeddedEtcd() as etcd, (logs / "apiserver.log").open("wb") as log:
+            process = subprocess.Popen(
+                [
+                    program, f"--etcd-servers={etcd.endpoint}", f"--secure-port={port}", "--bind-address=127.0.0.1",
+                    f"--cert-dir={logs / 'certificates'}", f"--token-auth-file={tokens}", "--authorization-mode=RBAC",
+                    "--service-cluster-ip-range=10.0.0.0/24", f"--service-account-key-file={keys}",
+                    f"--service-account-signing-key-file={keys}", "--service-account-issuer=https://control.plane",
+                ],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )  # fmt: skip
+            try:
+                server = Server(url, TOKEN, _flags(logs, url, TOKEN))
+                _await_ready(server)
+                yield server
+            finally:
+                process.terminate()
+                process.wait()
+
+    return started
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _await_ready(server: Server) -> None:
+    ends = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            server.ask("GET", "/api/v1/namespaces/kube-system")
+            return
+        except (OSError, Refused):
+            if time.monotonic() > ends:
+                raise
+            time.sleep(0.2)
+
+
+def _keys(logs: Path) -> Path:
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
+    path = logs / "sa.key"
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    plain = serialization.NoEncryption()
+    path.write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain))
+    return path
+
+
+def _flags(logs: Path, url: str, token: str) -> dict[str, list[str]]:
+    kubeconfig = logs / "kubeconfig"
+    kubeconfig.write_text(
+        json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "clusters": [{"name": "c", "cluster": {"server": url, "insecure-skip-tls-verify": True}}],
+                "users": [{"name": "u", "user": {"token": token}}],
+                "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+                "current-context": "c",
+            }
+        )
+    )
+    common = [f"--{kind}kubeconfig={kubeconfig}" for kind in ("", "authentication-", "authorization-")]
+    common += ["--secure-port=0", "--v=1"]
+    keys = f"--service-account-private-key-file={logs / 'sa.key'}"
+    return {
+        "kube-controller-manager": [*common, keys, "--use-service-account-credentials=true"],
+        "kube-scheduler": common,
+    }

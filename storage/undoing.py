@@ -1,0 +1,135 @@
+"""A resource as it was at a revision that its history still has, in ranges of keys: for lists in chunks, page by page.
+
+What the changes since then replaced is looked up once a revision and kept for the pages that follow, so that a page
+costs what is on it, whatever has changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_left
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from heapq import merge
+from itertools import islice
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from storage.entry import Entry
+from storage.history import Overrun
+
+if TYPE_CHECKING:
+    from storage.cache import ResourceCache
+
+KEPT = 30.0  # seconds
+MOST = 4  # revisions of a resource
+FEW = 64  # keys that are put in their places one by one
+
+
+class Undone:
+    """What the keys that have changed since a revision had then; None for those that were not there."""
+
+    def __init__(self, resource: ResourceCache, revision: int) -> None:
+        """Raises Overrun if the history begins later."""
+        self.resource = resource
+        self.before: dict[bytes, Entry | None] = {}
+        self.keys: list[bytes] = []  # of these, in order
+        self.more: list[int] = []  # for each of them: how many more entries there were than there are now
+        self._position = resource.history.position_after(revision)
+
+    def extend(self) -> None:
+        """Takes in what has changed since it was asked for last. Raises Overrun."""
+        history, before = self.resource.history, self.before
+        new: list[bytes] = []
+        touched: set[bytes] = set()
+        for change in history.between(self._position, history.end):
+            key = change.key
+            touched.add(key)
+            if key not in before:
+                before[key] = change.previous
+                new.append(key)
+        self._position = history.end
+        if len(touched) > FEW:
+            self.keys = sorted(before)
+            self.more = list(map(self._more, self.keys))
+            return
+        for key in new:
+            index = bisect_left(self.keys, key)
+            self.keys.insert(index, key)
+            self.more.insert(index, 0)
+        for key in touched:
+            self.more[bisect_left(self.keys, key)] = self._more(key)
+
+    def _more(self, key: bytes) -> int:
+        return (self.before[key] is not None) - (self.resource.get(key) is not None)
+
+    def range(self, prefix: bytes, start: bytes) -> Range | None:
+        """The entries under a prefix from a key on as they were; None when nothing has changed there since."""
+        end = prefix[:-1] + bytes([prefix[-1] + 1])
+        first, last = bisect_left(self.keys, max(prefix, start)), bisect_left(self.keys, end)
+        if first == last:
+            return None
+        low, high = self.resource.bounds(prefix)
+        if start > prefix:
+            low = max(low, self.resource.index_of(start))
+        return Range(self, low, high, first, last)
+
+
+class Range:
+    """Entries of a range as they were; nothing of it is made before it is asked for, in the same turn of the loop."""
+
+    def __init__(self, undone: Undone, low: int, high: int, first: int, last: int) -> None:
+        self._undone, self._low, self._high, self._first, self._last = undone, low, high, first, last
+        self.total = high - low + sum(undone.more[first:last])
+
+    def first(self, limit: int) -> list[Entry]:
+        """The first ones."""
+        undone, resource = self._undone, self._undone.resource
+        present = (
+            entry
+            for low in range(self._low, self._high, limit)
+            for entry in resource.slice(low, min(low + limit, self._high))
+        )
+        old = (undone.before[undone.keys[index]] for index in range(self._first, self._last))
+        return list(islice(_merged(present, old, undone.before), limit))
+
+    def entries(self) -> Iterator[Entry]:
+        """All of them, in key order; whatever changes while they are gone through."""
+        undone = self._undone
+        before = {key: undone.before[key] for key in undone.keys[self._first : self._last]}
+        return _merged(undone.resource.slice(self._low, self._high), before.values(), before)
+
+
+def _merged(
+    present: Iterable[Entry], old: Iterable[Entry | None], before: Mapping[bytes, Entry | None]
+) -> Iterator[Entry]:
+    unchanged = (entry for entry in present if entry.key not in before)
+    return merge(unchanged, (entry for entry in old if entry is not None), key=_key_of)
+
+
+_key_of = attrgetter("key")
+
+
+class Undoings:
+    """What is undone of one resource, for the revisions that are asked for now."""
+
+    def __init__(self, resource: ResourceCache) -> None:
+        self._resource = resource
+        self._found: OrderedDict[int, Undone] = OrderedDict()
+
+    def at(self, revision: int) -> Undone:
+        """The resource as it was at a revision. Raises Overrun if the history begins later."""
+        found = self._found.pop(revision, None)
+        try:
+            if found is not None:
+                found.extend()
+        except Overrun:
+            found = None
+        if found is None:
+            found = Undone(self._resource, revision)
+            found.extend()
+            asyncio.get_running_loop().call_later(KEPT, self._found.pop, revision, None)
+        while len(self._found) >= MOST:
+            self._found.popitem(last=False)
+        self._found[revision] = found
+        return found

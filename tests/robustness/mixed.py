@@ -1,0 +1,190 @@
+"""Two servers on three etcd members, with every fault there is, one after the other at random moments.
+
+    python -m tests.robustness.mixed --judge PATH/history.py [--seconds 120] [arguments of the judge]
+
+The judge is a program that works on the servers, records what they answer and says whether that can be: it is given
+`--server`, `--token`, `--seconds` and `--fault NAME=COMMAND`. A command asks this process for its fault, and returns
+when it is healed. In the end each server's cache is compared with etcd, which is the last line printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import shutil
+import signal
+import ssl
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from apiserver_gateway.testing.server import ApiServer
+from storage.embedded import find_binary
+from tests.robustness.members import Member, cluster
+from tests.robustness.proxy import Proxy
+
+TOKEN = "tok"
+ASK = 'exec 3<>/dev/tcp/127.0.0.1/{port}; echo {fault} >&3; read -r -u3 word; [ "$word" = healed ]'
+
+
+class Faults:
+    """What can go wrong, and how it is healed; each of one member or server, taken at random."""
+
+    def __init__(self, members: list[Member], proxies: list[Proxy], servers: list[ApiServer]) -> None:
+        self.members, self.proxies, self.servers = members, proxies, servers
+        self.known: dict[str, Callable[[], Awaitable[None]]] = {
+            "kill-member": self._kill_member,
+            "pause-member": self._pause_member,
+            "defragment-member": self._defragment,
+            "cut-member": lambda: self._at_proxy(Proxy.cut, 3.0),
+            "hold-member": lambda: self._at_proxy(Proxy.hold, 5.0),
+            "silence-member": lambda: self._at_proxy(Proxy.silence, 5.0),
+            "silence-streams": lambda: self._at_proxy(Proxy.silence_streams, 5.0),
+            "delay-member": lambda: self._at_proxy(lambda proxy: setattr(proxy, "delay", 0.1), 3.0),
+            "break-all": self._break_all,
+            "move-leader": self._move_leader,
+            "compact": self._compact,
+            "kill-server": self._kill_server,
+            "pause-server": self._pause_server,
+        }
+
+    async def _kill_member(self) -> None:
+        member = random.choice(self.members)
+        await asyncio.to_thread(member.kill)
+        await asyncio.sleep(1.0)
+        await asyncio.to_thread(member.start)
+
+    async def _pause_member(self) -> None:
+        member = random.choice(self.members)
+        member.pause()
+        await asyncio.sleep(4.0)
+        member.resume()
+
+    async def _at_proxy(self, fault: Callable[[Proxy], None], seconds: float) -> None:
+        proxy = random.choice(self.proxies)
+        fault(proxy)
+        await asyncio.sleep(seconds)
+        proxy.heal()
+
+    async def _break_all(self) -> None:
+        for proxy in self.proxies:
+            proxy.cut()
+        await asyncio.sleep(0.2)
+        for proxy in self.proxies:
+            proxy.heal()
+
+    async def _defragment(self) -> None:
+        await self._etcdctl(random.choice(self.members), "defrag")
+
+    async def _compact(self) -> None:
+        member = random.choice(self.members)
+        status = json.loads(await self._etcdctl(member, "endpoint", "status", "--write-out=json"))
+        await self._etcdctl(member, "compact", str(status[0]["Status"]["header"]["revision"]))
+
+    async def _move_leader(self) -> None:
+        for member in self.members:
+            status = json.loads(await self._etcdctl(member, "endpoint", "status", "--write-out=json"))[0]["Status"]
+            if status["leader"] != status["header"]["member_id"]:
+                target = f"{status['header']['member_id']:x}"
+                endpoints = ",".join(each.endpoint for each in self.members)
+                await self._etcdctl(member, "move-leader", target, f"--endpoints={endpoints}")
+                return
+
+    async def _kill_server(self) -> None:
+        server = random.choice(self.servers)
+        await asyncio.to_thread(server.kill)
+        await asyncio.to_thread(server.start)
+
+    async def _pause_server(self) -> None:
+        server = random.choice(self.servers)
+        os.kill(server.pid, signal.SIGSTOP)
+        await asyncio.sleep(3.0)
+        os.kill(server.pid, signal.SIGCONT)
+
+    async def _etcdctl(self, member: Member, *words: str) -> bytes:
+        program = str(find_binary().with_name("etcdctl"))
+        at = () if any(word.startswith("--endpoints") for word in words) else (f"--endpoints={member.endpoint}",)
+        process = await asyncio.create_subprocess_exec(
+            program, *at, *words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
+        )
+        return (await process.communicate())[0]
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Does the fault that is asked for, and says when it is healed."""
+        name = (await reader.readline()).decode().strip()
+        try:
+            await self.known[name]()
+            writer.write(b"healed\n")
+        except Exception as error:
+            writer.write(f"{error!r}\n".encode())
+        await writer.drain()
+        writer.close()
+
+
+def _differing(server: ApiServer) -> list[str]:
+    """The resources whose cache differs from etcd."""
+    request = urllib.request.Request(
+        f"{server.url}/debug/consistency", headers={"Authorization": f"Bearer {server.token}"}
+    )
+    context = ssl.create_default_context(cafile=str(server.ca_file))
+    with urllib.request.urlopen(request, context=context, timeout=30) as answer:
+        return [each["prefix"] for each in json.load(answer) if each["status"] != "success"]
+
+
+async def _judged(faults: Faults, options: argparse.Namespace, rest: list[str]) -> int:
+    """The judge's exit status, 1 when a cache differs in the end."""
+    asked = await asyncio.start_server(faults.serve, "127.0.0.1", 0)
+    port = asked.sockets[0].getsockname()[1]
+    named = [name for name in faults.known if not options.only or name in options.only]
+    words = [f"--fault={name}={ASK.format(port=port, fault=name)}" for name in named]
+    words += [f"--server={server.url}" for server in faults.servers]
+    judge = await asyncio.create_subprocess_exec(
+        sys.executable, options.judge, f"--seconds={options.seconds}", f"--token={TOKEN}", *words, *rest
+    )
+    status = await judge.wait()
+    differing = [await asyncio.to_thread(_differing, server) for server in faults.servers]
+    print("resources whose cache differs from etcd:", [each for found in differing for each in found] or "none")
+    return status or int(any(differing))
+
+
+async def _run(options: argparse.Namespace, rest: list[str], directory: Path) -> int:
+    (directory / "tokens").write_text(f"{TOKEN},admin,1,system:masters\n")
+    with cluster(directory, 3) as members:
+        async with AsyncExitStack() as stack:
+            proxies = [await stack.enter_async_context(Proxy(member.client).running()) for member in members]
+            servers = []
+            for number in range(2):
+                (directory / f"server{number}").mkdir()
+                order = [*proxies[number:], *proxies[:number]]
+                flags = (f"--token-auth-file={directory / 'tokens'}", "--consistency-check-interval=10s")
+                etcd = ",".join(proxy.endpoint for proxy in order)
+                server = ApiServer(directory / f"server{number}", flags, etcd)
+                await asyncio.to_thread(server.start)
+                stack.callback(server.stop)
+                servers.append(server)
+            status = await _judged(Faults(members, proxies, servers), options, rest)
+            if status and options.keep:
+                for server in servers:
+                    shutil.copy(server.log_file, f"{options.keep}-{server.port}.log")
+            return status
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--judge", required=True)
+    parser.add_argument("--seconds", type=float, default=120.0)
+    parser.add_argument("--only", action="append", default=[], help="this fault, and others that are named so")
+    parser.add_argument("--keep", default="", help="where to copy the servers' logs if something is found")
+    options, rest = parser.parse_known_args()
+    with tempfile.TemporaryDirectory(prefix="mixed-") as directory:
+        sys.exit(asyncio.run(_run(options, rest, Path(directory))))
+
+
+if __name__ == "__main__":
+    main()
