@@ -16,7 +16,7 @@ from gateway.cel.rules import Rules as CelRules
 from gateway.cel.rules import TooCostly, compile_schema
 from gateway.customresources.finalizers import finalizer_warnings
 from gateway.customresources.keyed_lists import compile_lists
-from gateway.jsontypes import JsonObject, identical
+from gateway.jsontypes import JsonObject, dumps, identical
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.identity import GroupVersionKind
 from gateway.kinds.patience import TakesLong, on_loop
@@ -37,6 +37,8 @@ _NOT_CHECKED = (
     "some validation rules were not checked because the object was invalid; correct the existing errors to complete "
     "validation"
 )
+_MACROS = (b"all(", b"exists", b"map(", b"filter(", b"sort", b"matches(")
+_SOMETIMES_LONG, _ALWAYS_LONG = 8, 1 << 20
 
 PATIENCE = 100_000  # units of cost for which rules may hold an event loop: about 10 ms
 _MANY = 400  # nodes of a schema, compiling which takes as long
@@ -81,6 +83,7 @@ class Rules:
             warnings_on_create=lambda obj, attributes: finalizer_warnings(obj, None),
             warnings_on_update=lambda obj, old, attributes: finalizer_warnings(obj, old),
             allow_unconditional_update=False,
+            weight=self._weight,
             reset_fields=(("status",),) if self._has_status else (),
             rechecks_metadata=False,
             standard_finalizers=False,
@@ -95,6 +98,7 @@ class Rules:
             validate_update=self._validate_status,
             warnings_on_update=lambda obj, old, attributes: finalizer_warnings(obj, old),
             allow_unconditional_update=False,
+            weight=self._weight,
             reset_fields=(("metadata",), ("spec",)),
             canonicalize=self._default,
             rechecks_metadata=False,
@@ -126,6 +130,14 @@ class Rules:
     @cached_property
     def _cel(self) -> CelRules | None:
         return compile_schema(self._schema)
+
+    @cached_property
+    def _weight(self) -> int:
+        """Rules that go through lists may take a second whatever the size, others several times as long as a schema."""
+        written = dumps(self._schema)
+        if b'"x-kubernetes-validations"' not in written:
+            return 1
+        return _ALWAYS_LONG if any(macro in written for macro in _MACROS) else _SOMETIMES_LONG
 
     @cached_property
     def _embedded(self) -> Find | None:

@@ -19,6 +19,7 @@ from gateway.validation.structural_schema import every
 
 PATIENCE = 100_000  # units of cost for which rules may hold an event loop: about 10 ms
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
+_WEIGHT = 64  # expressions and patterns are compiled
 
 
 def _name(obj: JsonObject) -> list[FieldError]:
@@ -178,6 +179,7 @@ STRATEGIES = {
         allow_unconditional_update=False,
         standard_finalizers=False,
         reset_fields=(("status",),),
+        weight=_WEIGHT,
         termination=Termination(begin=_begin_termination, finalizers=lambda obj: ()),
     ),
     "status": Strategy(
