@@ -196,6 +196,21 @@ def graph_megabytes(objects: int) -> float:
     return used / (1 << 20)
 
 
+def report(ours: tuple[str, str], peer: tuple[str, str], only: str) -> None:
+    """Prints what is deleted a second, beside the peer where it has a URL, and the least that is allowed."""
+    for name, (case, count) in CASES.items():
+        if only and only not in name:
+            continue
+        found = [asyncio.run(case(*server, count)) for server in (ours, peer) if server[0]]
+        rates = [count / each.seconds for each in found]
+        beside = f"{rates[1]:12.1f}{rates[0] / rates[1]:8.2f}" if len(rates) > 1 else f"{'':20s}"
+        p99 = ", ".join(f"{each.p99 * 1000:.0f} ms" for each in found)
+        mark = "" if rates[0] >= LEAST[name] else "   below"
+        print(f"{name:54s}{rates[0]:12.1f}{beside}{LEAST[name]:8.0f}{mark}   GET p99 {p99}", flush=True)
+    if not only or only in "graph":
+        print(f"graph of 100000 objects: {graph_megabytes(100_000):.0f} MB, 100 are allowed", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("url")
