@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import time
 from base64 import b64decode
 from collections.abc import Iterator
 
+from gateway import clock
 from gateway.controllers.keyed import Keyed
 from gateway.jsontypes import JsonObject
 from gateway.kinds.metadata import seconds_of
@@ -35,7 +35,7 @@ class OldRequests(Keyed):
         left = min(ends(request), default=None)
         if left is None:
             return
-        if (seconds := left - time.time()) > 0:
+        if (seconds := left - clock.now()) > 0:
             self.queue.add_after(key, seconds + 0.01)
             return
         requests = self.actor.of("certificates.k8s.io", "v1", "certificatesigningrequests")
