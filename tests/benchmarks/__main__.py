@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks import load, representations
+from tests.benchmarks import decisions, load, representations
 
 TARGETS = {
     "GET rv=0 / raw": 0.45,
@@ -330,6 +330,7 @@ def main() -> None:
         representations.lists(bench)
         representations.watches(bench)
         watches(bench)
+        decisions.main()
         print(f"resident in the end: {resident_megabytes(gateway):.0f} MB")
 
 
