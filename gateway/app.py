@@ -110,6 +110,10 @@ class App(FastAPI):
             gateway.endpoints.on_change(discovery.refresh)
             self.include_router(operations(gateway, discovery.paths, list(BOOTSTRAP_HOOKS)))
             self.include_router(openapi(gateway.registry, gateway.endpoints.on_change))
+            if self.settings.testing_api:
+                from gateway.testing_api import testing_api
+
+                self.include_router(testing_api(gateway))
             self._handler = Handler(gateway, discovery, self._super_call)
             yield
         except StorageError as error:
@@ -172,7 +176,9 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
         asyncio.create_task(
             repair_until(service_allocation(gateway.endpoints), gateway.stopping), name="service-ip-repair"
         ),
-        asyncio.create_task(keep_bootstrapped(gateway.endpoints, gateway.stopping), name="bootstrap"),
+        asyncio.create_task(
+            keep_bootstrapped(gateway.endpoints, gateway.stopping, gateway.furnished), name="bootstrap"
+        ),
         asyncio.create_task(gateway.services.following.run(gateway.stopping), name="files"),
         asyncio.create_task(label_used_tokens(gateway.endpoints), name="legacy-tokens"),
     ]

@@ -107,6 +107,7 @@ class Settings:
     max_connections_per_address: int = 10_000
     shutdown_timeout: float = 15.0
     log_format: str = "text"
+    testing_api: bool = False
 
     def check(self) -> None:
         """Raises InvalidSettings for what cannot work."""
@@ -147,6 +148,8 @@ class Settings:
                 raise InvalidSettings(f"{flag}: there is no file {path}")
         if self.identity_key_file and self.embedded_etcd:
             raise InvalidSettings("--identity-key-file is for replicas on one etcd; --embedded-etcd has no replicas")
+        if self.testing_api and self.workers > 1:
+            raise InvalidSettings("--testing-api is of one process: its clock and snapshots are; leave --workers out")
         self._check_admission_plugins()
         self._check_authorization()
         self._check_authentication()

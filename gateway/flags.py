@@ -325,6 +325,7 @@ FLAGS = (
     Flag("max-connections-per-address", int, "connections that one address may have with a process", "N"),
     Flag("shutdown-timeout", _seconds, "time until a server that does not stop is killed", "DURATION"),
     Flag("log-format", _format, "text or json", "FORMAT"),
+    Flag("testing-api", _boolean, "serve /testing, which throw-away servers have: snapshots and a clock", "BOOL"),
 )
 
 

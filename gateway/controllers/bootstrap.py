@@ -76,14 +76,18 @@ async def bootstrap_roles(endpoints: Endpoints) -> None:
         await objects.complete(each, completed)
 
 
-async def keep_bootstrapped(endpoints: Endpoints, stopping: asyncio.Event) -> None:
-    """Creates what the server does not need in order to serve, and again whatever of it all somebody deletes."""
+async def keep_bootstrapped(endpoints: Endpoints, stopping: asyncio.Event, furnished: asyncio.Event) -> None:
+    """Creates what the server does not need in order to serve, and again whatever of it all somebody deletes.
+
+    `furnished` is set once all of it has been there.
+    """
     objects = BootstrapObjects(endpoints)
     while not stopping.is_set():
         try:
             await objects.create_needed()
             await objects.create_missing([*flow_control(), *api_services()])
             await _tell_of_access(endpoints, objects)
+            furnished.set()
         except (StorageError, OSError) as error:
             logger.warning("objects that every cluster has are missing, they are tried again: %s", error)
         with contextlib.suppress(TimeoutError):

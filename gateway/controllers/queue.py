@@ -53,6 +53,11 @@ class WorkQueue(Generic[K]):
         return len(self._waiting)
 
     @property
+    def at_rest(self) -> bool:
+        """Whether nothing waits or is worked on; something may come back later."""
+        return not (self._waiting or self._working)
+
+    @property
     def idle(self) -> bool:
         """Whether nothing waits, is worked on or comes back later."""
         return not (self._waiting or self._working or self._timers)
@@ -107,6 +112,12 @@ class WorkQueue(Generic[K]):
             self._again.discard(key)
             self._waiting[key] = time.monotonic()
             self._arrived.set()
+
+    def hurry(self) -> None:
+        """What would come back later comes back now."""
+        for key in list(self._timers):
+            self._timers[key].cancel()
+            self._due(key)
 
     def close(self) -> None:
         """Ends what would come back later."""

@@ -6,8 +6,11 @@ a lease costs etcd more than a key does (as kube-apiserver's lease manager).
 
 from __future__ import annotations
 
+import contextlib
 import time
 
+from gateway import clock
+from storage.errors import LeaseNotFound
 from storage.etcd.lease import Leases
 
 SHARED_SECONDS = 60
@@ -17,12 +20,13 @@ SHARED_OBJECTS = 1000
 class Expiry:
     """Gives out leases under which objects live for at least `seconds`."""
 
-    __slots__ = ("_id", "_leases", "_objects", "_seconds", "_until")
+    __slots__ = ("_given", "_id", "_leases", "_objects", "_seconds", "_until")
 
     def __init__(self, leases: Leases, seconds: int) -> None:
         self._leases, self._seconds = leases, seconds
         self._id = self._objects = 0
         self._until = 0.0
+        self._given: dict[int, float] = {}  # the leases that may have objects, and when the last one was written
 
     async def lease(self) -> int:
         """The lease for the next object. Raises StorageError."""
@@ -30,7 +34,9 @@ class Expiry:
             granted = await self._leases.grant(self._seconds + SHARED_SECONDS)
             self._id, self._objects = granted.id, 0
             self._until = time.monotonic() + SHARED_SECONDS
+            self._forget_old()
         self._objects += 1
+        self._given[self._id] = clock.now()
         return self._id
 
     async def another(self, lost: int) -> int:
@@ -38,3 +44,18 @@ class Expiry:
         if self._id == lost:
             self._until = 0.0
         return await self.lease()
+
+    async def expire(self) -> None:
+        """Ends the leases whose objects have lived long enough by a clock that was set forward. Raises StorageError."""
+        for id, written in list(self._given.items()):
+            if clock.now() >= written + self._seconds:
+                del self._given[id]
+                if id == self._id:
+                    self._until = 0.0
+                with contextlib.suppress(LeaseNotFound):
+                    await self._leases.revoke(id)
+
+    def _forget_old(self) -> None:
+        ended = clock.now() - self._seconds - SHARED_SECONDS
+        for id in [id for id, written in self._given.items() if written < ended]:
+            del self._given[id]
