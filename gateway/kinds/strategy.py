@@ -93,7 +93,7 @@ class Strategy:
     weight: int = 1  # how many times longer than those of others its rules may take for a byte
 
     # creation
-    expires_after: int = 0  # seconds that an object lives after its last write; 0: until it is deleted
+    expires: bool = False  # whether objects go by themselves, --event-ttl after their last write
     allocation: Allocation | None = None
     in_its_own_namespace: bool = False  # whether requests for an object are in the namespace of its name
 

@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks import custom, decisions, load, representations, starting
+from tests.benchmarks import custom, decisions, deletion, load, representations, starting
 
 TARGETS = {
     "GET rv=0 / raw": 0.45,
@@ -389,7 +389,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="")
-    parser.add_argument("--peer", default="", help="URL of a kube-apiserver to compare creates of custom objects with")
+    parser.add_argument(
+        "--peer", default="", help="URL of a kube-apiserver with its controller-manager, to compare with"
+    )
     parser.add_argument("--peer-token", default="tok")
     options = parser.parse_args()
     if not options.only or options.only in "start, stop, snapshot, restore":
@@ -408,6 +410,7 @@ def main() -> None:
         gadgets(bench)
         watches(bench)
         decisions.main()
+        deletion.report((bench.ours, TOKEN), (options.peer, options.peer_token), options.only)
         print(f"resident in the end: {custom.resident_megabytes(gateway):.0f} MB")
         definitions(bench, gateway, stack)
 
