@@ -89,6 +89,8 @@ class Settings:
     allow_privileged: bool = True
     enable_admission_plugins: frozenset[str] = frozenset()
     disable_admission_plugins: frozenset[str] = frozenset()
+    event_ttl: float = 3600.0
+    delete_collection_workers: int = 8
     enable_garbage_collector: bool = True
     controllers: tuple[str, ...] = ("*",)
     cluster_signing_cert_file: Path | None = None
@@ -204,6 +206,8 @@ class Settings:
         ):
             if value <= 0:
                 raise InvalidSettings(f"{flag} must be more than 0")
+        if self.event_ttl < 0:
+            raise InvalidSettings("--event-ttl must not be negative; 0 keeps events until they are deleted")
         most = self.max_requests_inflight + self.max_mutating_requests_inflight
         if self.enable_priority_and_fairness and not most:
             raise InvalidSettings(

@@ -49,6 +49,8 @@ BOOTSTRAP_HOOKS = (
     "scheduling/bootstrap-system-priority-classes",
     "start-service-ip-repair-controllers",
     "rbac/bootstrap-roles",
+    "start-kube-apiserver-identity-lease-controller",
+    "start-kube-apiserver-identity-lease-garbage-collector",
 )
 
 
