@@ -193,7 +193,7 @@ class BootstrapObjects:
             await writing
         except StatusError as error:
             if name not in self._refused:
-                said = {"name": "/".join(name), "error": error.message}
+                said = {"object": "/".join(name), "error": error.message}
                 logger.warning("an object that every cluster has is refused", extra=said)
             self._refused.add(name)
         else:

@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks import custom, deletion, load, representations, starting
+from tests.benchmarks import custom, decisions, deletion, load, representations, starting
 
 TARGETS = {
     "GET rv=0 / raw": 0.45,
@@ -409,6 +409,7 @@ def main() -> None:
         representations.watches(bench)
         gadgets(bench)
         watches(bench)
+        decisions.main()
         deletion.report((bench.ours, TOKEN), (options.peer, options.peer_token), options.only)
         print(f"resident in the end: {custom.resident_megabytes(gateway):.0f} MB")
         definitions(bench, gateway, stack)
