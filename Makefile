@@ -35,8 +35,9 @@ catalog: .venv/ready ## the catalog of built-in types: make catalog FROM='--serv
 etcd-wheel: .venv/ready ## a wheel of the current etcd in dist/, built with Go: make etcd-wheel ARGS='--target linux/arm64'
 	@$(BIN)/python hack/etcd_wheel.py $(ARGS)
 
-bench: .venv/ready ## the table of tests/benchmarks
+bench: .venv/ready ## the table of tests/benchmarks, and how long each request holds up the others
 	@$(BIN)/python -m tests.benchmarks $(ARGS)
+	@$(BIN)/python -m tests.benchmarks.loop_lag
 
 check: test lint types
 

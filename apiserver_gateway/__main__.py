@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 
 
-def main() -> int:
-    """Runs the command that the arguments say; returns its exit status."""
+def main() -> None:
+    """Runs the command that the arguments say, and ends the process with its status."""
+    try:
+        status = _run()
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else 1 if end.code else 0
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(status)  # all is put away; to take each object of a server apart would take as long as the rest of its end
+
+
+def _run() -> int:
     if not __package__:  # run by its path
         sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120
     from apiserver_gateway.program import prepare
@@ -23,4 +37,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PATIENCE = 5.0  # seconds of waiting for etcd between log lines
+LEAVING = ("replica", "controllers", "identity")  # tasks that have something to take back when the server stops
+LEAVE = 2.0  # seconds that they have for it
 LOOK = 0.1  # seconds between looks at what it waits for
 LOOKS = 50  # between those that open connections to etcd
 
@@ -99,6 +101,7 @@ class App(FastAPI):
             tasks += _controllers(gateway)
             tasks.append(asyncio.create_task(_make_roles(gateway, self._started), name="bootstrap-roles"))
             tasks.append(asyncio.create_task(_control(gateway, self._started), name="controllers"))
+            tasks.append(asyncio.create_task(_identify(gateway, self._started), name="identity"))
             tasks.append(asyncio.create_task(_judge_flow_schemas(gateway, self._started), name="flow-schemas"))
             definitions = Definitions(gateway.endpoints, partial(_webhook_of, gateway))
             tasks.append(asyncio.create_task(definitions.run(), name="definitions"))
@@ -114,6 +117,10 @@ class App(FastAPI):
                 from gateway.audit.auditing import audit_of
 
                 gateway.services.audit = audit_of(self.settings)
+            if self.settings.testing_api:
+                from gateway.testing_api import testing_api
+
+                self.include_router(testing_api(gateway))
             self._handler = Handler(gateway, discovery, self._super_call)
             yield
         except StorageError as error:
@@ -125,6 +132,8 @@ class App(FastAPI):
             raise
         finally:
             gateway.stop()
+            if self._started.is_set():
+                await _left(tasks)
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -178,7 +187,9 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
         asyncio.create_task(
             repair_until(service_allocation(gateway.endpoints), gateway.stopping), name="service-ip-repair"
         ),
-        asyncio.create_task(keep_bootstrapped(gateway.endpoints, gateway.stopping), name="bootstrap"),
+        asyncio.create_task(
+            keep_bootstrapped(gateway.endpoints, gateway.stopping, gateway.furnished), name="bootstrap"
+        ),
         asyncio.create_task(gateway.services.following.run(gateway.stopping), name="files"),
         asyncio.create_task(label_used_tokens(gateway.endpoints), name="legacy-tokens"),
     ]
@@ -215,6 +226,22 @@ async def _control(gateway: Gateway, started: asyncio.Event) -> None:
 
     gateway.controllers = Controllers(gateway.endpoints, gateway.stopping)
     await gateway.controllers.run()
+
+
+async def _identify(gateway: Gateway, started: asyncio.Event) -> None:
+    """Keeps this server's lease once requests are answered."""
+    await started.wait()
+    await gateway.services.policy.complete.wait()
+    from gateway.controllers.identity import Identity
+
+    await Identity(gateway.endpoints).run(gateway.stopping)
+
+
+async def _left(tasks: Iterable[asyncio.Task[None]]) -> None:
+    """Lets those finish that take back at a stop what others would wait for."""
+    leaving = [task for task in tasks if task.get_name() in LEAVING and not task.done()]
+    if leaving:
+        await asyncio.wait(leaving, timeout=LEAVE)
 
 
 async def _loaded(gateway: Gateway) -> None:

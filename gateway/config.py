@@ -90,6 +90,8 @@ class Settings:
     allow_privileged: bool = True
     enable_admission_plugins: frozenset[str] = frozenset()
     disable_admission_plugins: frozenset[str] = frozenset()
+    event_ttl: float = 3600.0
+    delete_collection_workers: int = 8
     enable_garbage_collector: bool = True
     controllers: tuple[str, ...] = ("*",)
     cluster_signing_cert_file: Path | None = None
@@ -123,6 +125,7 @@ class Settings:
     audit_webhook_batch_buffer_size: int = 10_000
     audit_webhook_batch_max_size: int = 400
     audit_webhook_batch_max_wait: float = 30.0
+    testing_api: bool = False
 
     def check(self) -> None:
         """Raises InvalidSettings for what cannot work."""
@@ -165,6 +168,8 @@ class Settings:
                 raise InvalidSettings(f"{flag}: there is no file {path}")
         if self.identity_key_file and self.embedded_etcd:
             raise InvalidSettings("--identity-key-file is for replicas on one etcd; --embedded-etcd has no replicas")
+        if self.testing_api and self.workers > 1:
+            raise InvalidSettings("--testing-api is of one process: its clock and snapshots are; leave --workers out")
         self._check_admission_plugins()
         self._check_authorization()
         self._check_authentication()
@@ -220,6 +225,8 @@ class Settings:
         ):
             if value <= 0:
                 raise InvalidSettings(f"{flag} must be more than 0")
+        if self.event_ttl < 0:
+            raise InvalidSettings("--event-ttl must not be negative; 0 keeps events until they are deleted")
         most = self.max_requests_inflight + self.max_mutating_requests_inflight
         if self.enable_priority_and_fairness and not most:
             raise InvalidSettings(

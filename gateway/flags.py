@@ -291,6 +291,8 @@ FLAGS = (
     Flag("allow-privileged", _boolean, "whether pods may have privileged containers", "BOOL"),
     Flag("enable-admission-plugins", _name_set, "admission plug-ins to switch on", "NAMES"),
     Flag("disable-admission-plugins", _name_set, "admission plug-ins to switch off", "NAMES"),
+    Flag("event-ttl", _seconds, "how long events stay after their last write; 0: until they are deleted", "DURATION"),
+    Flag("delete-collection-workers", _count, "deletions at the same time when a big collection is deleted", "N"),
     Flag(
         "enable-garbage-collector",
         _boolean,
@@ -340,6 +342,7 @@ FLAGS = (
     Flag("audit-webhook-batch-buffer-size", _number, "events that may wait to be sent", "N"),
     Flag("audit-webhook-batch-max-size", _number, "events that are sent together", "N"),
     Flag("audit-webhook-batch-max-wait", _seconds, "how long they wait for others", "DURATION"),
+    Flag("testing-api", _boolean, "serve /testing, which throw-away servers have: snapshots and a clock", "BOOL"),
 )
 
 

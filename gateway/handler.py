@@ -192,7 +192,7 @@ class Handler:
         )
 
     async def _discover(self, request: Request) -> Response | None:
-        found = self._discovery.respond(request)
+        found = await self._discovery.respond(request, self._renderings.apart)
         if found is None:
             return None
         if request.human:

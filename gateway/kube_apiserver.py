@@ -75,6 +75,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given in (["--version"], ["--version=true"]):
         print(f"Kubernetes {GIT_VERSION}")
         return 0
+    if {"--help", "-h"} & set(given):  # envtest looks there for flags
+        print("kube-apiserver [flags]\n\nFlags:")
+        for flag in FLAGS:
+            print(f"      --{flag.name} {flag.metavar}   {flag.help}")
+        return 0
     flags, lacking = translated(given)
     if lacking:
         print(f"kube-apiserver: these have no effect here: {', '.join(lacking)}", file=sys.stderr)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gateway.config import Settings
@@ -31,6 +31,7 @@ class Gateway:
     services: Services
     endpoints: Endpoints
     controllers: Controllers | None = None  # from start-up on
+    furnished: asyncio.Event = field(default_factory=asyncio.Event)  # set once all is there that every cluster has
 
     @property
     def settings(self) -> Settings:

@@ -75,9 +75,15 @@ class Server:
         response = self._connection.getresponse()
         answer = json.loads(response.read() or b"{}")
         if response.status >= 400:
-            return response.status, str(answer.get("message", ""))
+            return response.status, _sorted(str(answer.get("message", "")))
         # the reason names any one of the bindings that allow it
         return response.status, str(answer["status"]["allowed"]) if answer.get("kind") == "SubjectAccessReview" else ""
+
+
+def _sorted(message: str) -> str:
+    """A refusal with the roles that are not there in order: kube-apiserver finds them in any."""
+    before, bracket, names = message.partition(": RBAC: [")
+    return before + bracket + ", ".join(sorted(names.removesuffix("]").split(", ")))
 
 
 def rule(pick: random.Random) -> dict[str, Any]:

@@ -1,16 +1,27 @@
-"""Throw-away API servers for tests: `with api_server() as api:`; pytest finds the fixtures of `plugin` by itself."""
+"""Throw-away API servers for tests: `with api_server() as api:`; pytest finds the fixtures of `plugin` by itself.
+
+`aio` has the same for asyncio, `cases` a test case of unittest, `containers` a server in a container.
+"""
 
 from apiserver_gateway.testing.requests import Refused, ask, condition, install, namespace, wait_for
 from apiserver_gateway.testing.server import ApiServer, ServerDidNotStart, api_server
+from apiserver_gateway.testing.state import Snapshot, User, advance_clock, restore, restored, snapshot, user
 
 __all__ = [
     "ApiServer",
     "Refused",
     "ServerDidNotStart",
+    "Snapshot",
+    "User",
+    "advance_clock",
     "api_server",
     "ask",
     "condition",
     "install",
     "namespace",
+    "restore",
+    "restored",
+    "snapshot",
+    "user",
     "wait_for",
 ]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import ssl
-import urllib.error
-import urllib.request
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
-from urllib.parse import quote, urlencode
 
 from apiserver_gateway.testing.server import ApiServer
+
+# A frame with `__tracebackhide__` is left out by pytest: what a test sees is its own line.
 
 PATIENCE = 30.0
 
@@ -26,6 +24,11 @@ class Refused(Exception):
 
 
 def _opened(server: ApiServer, method: str, path: str, body: Mapping[str, Any] | None, timeout: float) -> Any:
+    import ssl  # here and below: pytest imports this module whether a test needs it or not
+    import urllib.error
+    import urllib.request
+
+    __tracebackhide__ = True
     request = urllib.request.Request(server.url + path, method=method, data=None if body is None else _json(body))
     request.add_header("Authorization", f"Bearer {server.token}")
     request.add_header("Content-Type", "application/json")
@@ -45,6 +48,7 @@ def _json(body: Mapping[str, Any]) -> bytes:
 
 def ask(server: ApiServer, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
     """The server's answer to an administrator: `ask(api, "GET", "/api/v1/namespaces")`. Raises Refused."""
+    __tracebackhide__ = True
     with _opened(server, method, path, body, PATIENCE) as answer:
         return json.load(answer)
 
@@ -78,6 +82,9 @@ def wait_for(
 
     It watches, and does not poll. Raises TimeoutError, with the last state seen.
     """
+    from urllib.parse import urlencode
+
+    __tracebackhide__ = True
     collection, _, name = path.rpartition("/")
     query = {"fieldSelector": f"metadata.name={name}"}
     listed = ask(server, "GET", f"{collection}?{urlencode(query)}")
@@ -101,6 +108,9 @@ def wait_for(
 
 def install(server: ApiServer, *definitions: Mapping[str, Any]) -> None:
     """Creates CustomResourceDefinitions and waits until they are served. Raises Refused and TimeoutError."""
+    from urllib.parse import quote
+
+    __tracebackhide__ = True
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     for definition in definitions:
         ask(server, "POST", path, definition)

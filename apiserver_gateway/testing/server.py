@@ -9,7 +9,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from apiserver_gateway.program import command
@@ -44,11 +44,27 @@ class ApiServer:
         self.ca_file = directory / "certificates" / "ca.crt"
         self.kubeconfig = directory / "kubeconfig"
         self.log_file = directory / "server.log"
-        self._flags = (*((f"--throw-away={directory}",) if throw_away else ()), *flags)
+        alone = not any(flag.startswith("--workers") for flag in flags)
+        own = (f"--throw-away={directory}", *(("--testing-api",) if alone else ())) if throw_away else ()
+        self._flags = (*own, *flags)
         self._etcd = (f"--etcd-servers={etcd_servers}",) if etcd_servers else ("--embedded-etcd",)
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self.start_seconds = 0.0  # how long the last start took
+
+    def coordinates(self) -> dict[str, str]:
+        """What `attached` takes, in another process."""
+        kept = {"directory": str(self.directory), "ca_file": str(self.ca_file), "kubeconfig": str(self.kubeconfig)}
+        return {**kept, "url": self.url, "token": self.token, "etcd_endpoint": self.etcd_endpoint}
+
+    @classmethod
+    def attached(cls, coordinates: Mapping[str, str]) -> ApiServer:
+        """A running server that somebody else starts and stops."""
+        server = cls(Path(coordinates["directory"]))
+        server.ca_file, server.kubeconfig = Path(coordinates["ca_file"]), Path(coordinates["kubeconfig"])
+        server.url, server.token = coordinates["url"], coordinates["token"]
+        server.etcd_endpoint = coordinates["etcd_endpoint"]
+        return server
 
     @property
     def pid(self) -> int:

@@ -65,6 +65,10 @@ class Authenticator:
         self._tokens, self._certificates, self.audiences = tuple(tokens), tuple(certificates), tuple(audiences)
         self._anonymous = ANONYMOUS_USER if anonymous else None
 
+    def add(self, tokens: TokenAuthenticator) -> None:
+        """Has one more kind of tokens known."""
+        self._tokens = (*self._tokens, tokens)
+
     def let_anonymous_in(self, anonymous: bool, paths: frozenset[str] | None = None) -> None:
         """Says whether requests without credentials are let in, and on which paths alone."""
         self._anonymous, self._anonymous_paths = ANONYMOUS_USER if anonymous else None, paths

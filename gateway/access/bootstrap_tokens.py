@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from hmac import compare_digest
 
+from gateway import clock
 from gateway.access.authentication import Authenticated
 from gateway.access.service_account_tokens import Objects
 from gateway.http.user import User
@@ -59,6 +60,6 @@ def _has_expired(text: str) -> bool:
     if not text:
         return False
     try:
-        return datetime.fromisoformat(text) <= datetime.now(UTC)
+        return datetime.fromisoformat(text) <= datetime.fromtimestamp(clock.now(), UTC)
     except (ValueError, TypeError):
         return True

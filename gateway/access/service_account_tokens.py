@@ -15,6 +15,7 @@ from hashlib import sha256
 from hmac import compare_digest
 from typing import Any, Protocol
 
+from gateway import clock
 from gateway.access.authentication import Authenticated, InvalidCredentials
 from gateway.access.keys import SigningKey, VerificationKey
 from gateway.access.legacy_uses import LegacyUses
@@ -217,7 +218,7 @@ class ServiceAccountTokens:
 
 
 def _check_times(claims: JsonObject) -> None:
-    now = time.time()
+    now = clock.now()
     if now - LEEWAY > _seconds(claims, "exp", now):
         raise InvalidCredentials("service account token has expired")
     if now + LEEWAY < _seconds(claims, "nbf", now):

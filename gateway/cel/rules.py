@@ -248,16 +248,18 @@ def compile_schema(schema: JsonObject, *, root: bool = True) -> Rules | None:
     return _node(schema, schema, declare(schema, root=root), root=root)
 
 
-def validate_default(rules: Rules, value: Any, path: str, budget: int) -> tuple[list[FieldError], int]:
+def validate_default(
+    rules: Rules, value: Any, path: str, budget: int, patience: int | None = None
+) -> tuple[list[FieldError], int]:
     """The errors of a default: of an update that leaves it as it is, else of a value that is new; and what is left.
 
-    Nothing is left (-1) where that was too much.
+    Nothing is left (-1) where that was too much. Raises TooCostly as `Rules.validate` does.
     """
-    update = _Check(budget)
+    update = _Check(budget, patience)
     rules._validate(update, path, value, value, Ratchet(None))
     if update.errors:
         return update.errors, update.budget
-    new = _Check(budget)
+    new = _Check(budget, update.patience)
     rules._validate(new, path, value, None, Ratchet(None))
     return new.errors, min(update.budget, new.budget)
 

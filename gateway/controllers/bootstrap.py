@@ -49,6 +49,8 @@ BOOTSTRAP_HOOKS = (
     "scheduling/bootstrap-system-priority-classes",
     "start-service-ip-repair-controllers",
     "rbac/bootstrap-roles",
+    "start-kube-apiserver-identity-lease-controller",
+    "start-kube-apiserver-identity-lease-garbage-collector",
 )
 
 
@@ -76,14 +78,18 @@ async def bootstrap_roles(endpoints: Endpoints) -> None:
         await objects.complete(each, completed)
 
 
-async def keep_bootstrapped(endpoints: Endpoints, stopping: asyncio.Event) -> None:
-    """Creates what the server does not need in order to serve, and again whatever of it all somebody deletes."""
+async def keep_bootstrapped(endpoints: Endpoints, stopping: asyncio.Event, furnished: asyncio.Event) -> None:
+    """Creates what the server does not need in order to serve, and again whatever of it all somebody deletes.
+
+    `furnished` is set once all of it has been there.
+    """
     objects = BootstrapObjects(endpoints)
     while not stopping.is_set():
         try:
             await objects.create_needed()
             await objects.create_missing([*flow_control(), *api_services()])
             await _tell_of_access(endpoints, objects)
+            furnished.set()
         except (StorageError, OSError) as error:
             logger.warning("objects that every cluster has are missing, they are tried again: %s", error)
         with contextlib.suppress(TimeoutError):
@@ -187,7 +193,7 @@ class BootstrapObjects:
             await writing
         except StatusError as error:
             if name not in self._refused:
-                said = {"name": "/".join(name), "error": error.message}
+                said = {"object": "/".join(name), "error": error.message}
                 logger.warning("an object that every cluster has is refused", extra=said)
             self._refused.add(name)
         else:

@@ -21,7 +21,6 @@ async def warn_of(
         "namespace": namespace,
         "name": name,
         "uid": metadata["uid"],
-        "resourceVersion": metadata.get("resourceVersion", ""),
     }
     now = now_text()
     event: JsonObject = {

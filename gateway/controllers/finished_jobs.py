@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-
+from gateway import clock
 from gateway.controllers.keyed import Keyed, is_being_deleted
 from gateway.jsontypes import JsonObject
 from gateway.kinds.metadata import seconds_of
@@ -23,7 +22,7 @@ class FinishedJobs(Keyed):
 
     async def reconcile(self, key: bytes) -> None:
         job = self.cached(key)
-        left = None if job is None else seconds_left(job, time.time())
+        left = None if job is None else seconds_left(job, clock.now())
         if job is None or left is None:
             return
         if left > 0:

@@ -7,41 +7,46 @@ off them first. What is done to an object is done to the version that was looked
 
 from __future__ import annotations
 
-import logging
+import asyncio
 from collections.abc import Collection
 
 from gateway.controllers.actor import Actor
-from gateway.controllers.events import warn_of
 from gateway.controllers.marks import unblocked, without_finalizer, without_owners
 from gateway.controllers.owners import Classified, ClusterScoped, Owners, UnknownKind
 from gateway.controllers.ownership import Graph, Node, Owner, node_of, owners_of, policy_of, uid_of
 from gateway.controllers.queue import Work, WorkQueue
+from gateway.controllers.strangers import Strangers
 from gateway.endpoints.endpoint import Endpoint
-from gateway.http.status import StatusError
+from gateway.http.turns import next_turn
 from gateway.jsontypes import JsonObject
 from gateway.writing.deletion_plan import FOREGROUND, ORPHAN
 from gateway.writing.options import DeleteOptions
 from storage.entry import Change, ChangeType, Entry
 
-logger = logging.getLogger(__name__)
-
 # Events come in crowds, own nothing and have no owners (kube-controller-manager ignores them too).
 _IGNORED = (b"events/",)
+STEP = 1000  # dependents that are queued in one turn
+AT_ONCE = 16  # dependents of one owner that are orphaned at the same time
 
 
 class GarbageCollector:
-    """The controller. `queue` holds the keys of objects that may have to go, `orphaning` of owners to let go."""
+    """The controller. `queue` holds the keys of objects that may have to go, `orphaning` of owners to let go, `changes`
+    the uids of owners with many dependents that are to be looked at.
+    """
 
     def __init__(self, actor: Actor) -> None:
         self.queue: WorkQueue[bytes] = WorkQueue("garbage_collector_attempt_to_delete", max_delay=300.0)
         self.orphaning: WorkQueue[bytes] = WorkQueue("garbage_collector_attempt_to_orphan", max_delay=300.0)
+        self.changes: WorkQueue[str] = WorkQueue("garbage_collector_graph_changes")
         self.graph = Graph()
         self._actor = actor
         self._owners = Owners(actor.endpoints)
+        self._strangers = Strangers(actor)
         self._unknown: set[bytes] = set()  # objects with owners of kinds that are not served
         root = actor.endpoints.services.store.cache.root
         self._ignored = frozenset(root + name for name in _IGNORED)
         self._prefixes: dict[bytes, Endpoint] = {}
+        self._kinds: dict[bytes, tuple[str, str]] = {}  # by prefix: apiVersion and kind, also of what was served once
 
     # what is seen
 
@@ -49,6 +54,9 @@ class GarbageCollector:
         return prefix not in self._ignored
 
     def begin(self, prefix: bytes, keys: set[bytes]) -> None:
+        endpoint = self._served(prefix)
+        if endpoint is not None:
+            self._kinds[prefix] = endpoint.resource.api_version, endpoint.resource.kind
         for node in self.graph.of_resource(prefix):
             if node.key not in keys:
                 self._gone(node.key, node.uid)
@@ -58,12 +66,20 @@ class GarbageCollector:
 
     def change(self, prefix: bytes, change: Change) -> None:
         if change.type is ChangeType.DELETED:
-            self._gone(change.key, uid_of(change.entry))
+            uid = uid_of(change.entry)
+            if self.graph.count(uid) and prefix in self._kinds:
+                self._owners.gone(uid, change.key, *self._kinds[prefix])
+            self._gone(change.key, uid)
         else:
             self._seen(prefix, change.entry)
 
     def works(self) -> list[Work]:
-        return [Work(self.queue, self.reconcile, 8), Work(self.orphaning, self.orphan, 4)]
+        return [
+            Work(self.queue, self.reconcile, 8),
+            Work(self.orphaning, self.orphan, 4),
+            Work(self.changes, self.spread, 1),
+            self._strangers.work(),
+        ]
 
     def kinds_changed(self) -> None:
         """What is served has changed: owners may be known now."""
@@ -103,8 +119,7 @@ class GarbageCollector:
         if node.policy == ORPHAN:
             self.orphaning.add(node.key)
             return
-        for key in self.graph.dependents(node.uid):
-            self.queue.add(key)
+        self._look_at_dependents(node.uid)
         self.queue.add(node.key)
 
     def _let_go(self, before: Node, owners: Collection[Owner]) -> None:
@@ -122,10 +137,23 @@ class GarbageCollector:
         node = self.graph.remove(key)
         if node is not None:
             self._let_go(node, ())
-        for dependent in self.graph.dependents(uid):
-            self.queue.add(dependent)
+        self._look_at_dependents(uid)
+
+    def _look_at_dependents(self, uid: str) -> None:
+        if self.graph.count(uid) > STEP:
+            self.changes.add(uid)
+            return
+        for key in self.graph.dependents(uid):
+            self.queue.add(key)
 
     # what is done
+
+    async def spread(self, uid: str) -> None:
+        """Has all dependents of an owner looked at, in pieces that hold up nobody."""
+        for number, key in enumerate(self.graph.dependents(uid)):
+            self.queue.add(key)
+            if number % STEP == STEP - 1:
+                await next_turn()
 
     async def reconcile(self, key: bytes) -> None:
         """Deletes an object whose owners are gone, or lets it go when it has waited for its dependents."""
@@ -153,10 +181,10 @@ class GarbageCollector:
             self._unknown.add(key)
             return
         except ClusterScoped:
-            await self._warn(endpoint, metadata, owners)
+            self._suspect(endpoint, metadata, owners)
             return
         if classified.absent:
-            await self._warn_of_strangers(endpoint, metadata, classified.absent)
+            self._suspect(endpoint, metadata, classified.absent)
         await self._settle(node, endpoint, classified, metadata, str(stored.revision))
 
     async def _settle(
@@ -180,13 +208,9 @@ class GarbageCollector:
         await self._actor.delete(endpoint, namespace, name, options)
 
     async def _go_in_foreground(self, node: Node, endpoint: Endpoint) -> None:
-        """An owner goes once nothing blocks it; what does is to be deleted."""
-        blocking = self.graph.blocking(node.uid)
-        if not blocking:
+        """An owner goes once nothing blocks it. Its dependents were queued when it was seen to wait."""
+        if not self.graph.is_blocked(node.uid):
             await self._take_finalizer(node, endpoint, FOREGROUND)
-        for dependent in blocking:
-            if dependent.policy != FOREGROUND:
-                self.queue.add(dependent.key)
 
     async def orphan(self, key: bytes) -> None:
         """Takes the references to an owner off its dependents, and then lets it go."""
@@ -195,50 +219,46 @@ class GarbageCollector:
         if owner is None or endpoint is None or owner.policy != ORPHAN:
             return
         uids = {owner.uid}
-        for dependent_key in self.graph.dependents(owner.uid):
-            dependent = self.graph.nodes.get(dependent_key)
-            its_endpoint = None if dependent is None else self._endpoint(dependent)
-            if dependent is not None and its_endpoint is not None:
-                namespace, name = self._place(dependent)
-                await self._actor.change(
-                    its_endpoint, namespace, name, lambda obj: without_owners(obj, uids), uid=dependent.uid
-                )
+        dependents = self.graph.dependents(owner.uid)
+        pending = iter(dependents)
+
+        async def worker() -> None:
+            for dependent in pending:
+                await self._forget_owners(dependent, uids)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(AT_ONCE, len(dependents))):
+                group.create_task(worker())
         await self._take_finalizer(owner, endpoint, ORPHAN)
+
+    async def _forget_owners(self, key: bytes, uids: Collection[str]) -> None:
+        node = self.graph.nodes.get(key)
+        endpoint = None if node is None else self._endpoint(node)
+        if node is not None and endpoint is not None:
+            namespace, name = self._place(node)
+            await self._actor.change(endpoint, namespace, name, lambda obj: without_owners(obj, uids), uid=node.uid)
 
     async def _take_finalizer(self, node: Node, endpoint: Endpoint, finalizer: str) -> None:
         namespace, name = self._place(node)
         await self._actor.change(endpoint, namespace, name, lambda obj: without_finalizer(obj, finalizer), uid=node.uid)
 
-    async def _warn_of_strangers(self, endpoint: Endpoint, metadata: JsonObject, owners: list[Owner]) -> None:
-        namespace = metadata.get("namespace", "")
-        strangers = [owner for owner in owners if self._owners.in_other_namespace(owner, namespace)]
-        await self._warn(endpoint, metadata, strangers)
-
-    async def _warn(self, endpoint: Endpoint, metadata: JsonObject, owners: list[Owner]) -> None:
-        namespace = metadata.get("namespace", "")
+    def _suspect(self, endpoint: Endpoint, metadata: JsonObject, owners: list[Owner]) -> None:
         for owner in owners:
-            which = f"{owner.api_version}/{owner.kind}, namespace: {namespace}, name: {owner.name}, uid: {owner.uid}"
-            text = f'ownerRef [{which}] does not exist in namespace "{namespace}"'
-            try:
-                await warn_of(
-                    self._actor,
-                    endpoint.resource,
-                    metadata,
-                    "OwnerRefInvalidNamespace",
-                    text,
-                    "garbage-collector-controller",
-                )
-            except StatusError as error:
-                logger.info("an event was not written", extra={"error": error.message})
+            served = self._owners.endpoint(owner)
+            if served is not None:
+                self._strangers.suspect(served, owner, endpoint.resource, metadata)
 
     def _endpoint(self, node: Node) -> Endpoint | None:
         """What serves an object now; None when nothing does."""
+        return self._served(node.prefix)
+
+    def _served(self, prefix: bytes) -> Endpoint | None:
         if not self._prefixes:
             endpoints = self._actor.endpoints
             for resource in endpoints.registry.stored():
                 endpoint = endpoints.of_resource(resource)
                 self._prefixes[endpoint.cache.spec.prefix] = endpoint
-        return self._prefixes.get(node.prefix)
+        return self._prefixes.get(prefix)
 
     def _place(self, node: Node) -> tuple[str, str]:
         """Namespace and name of an object."""

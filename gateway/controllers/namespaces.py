@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from gateway.controllers.actor import Actor
 from gateway.controllers.ownership import uid_of
 from gateway.controllers.queue import Work, WorkQueue
+from gateway.controllers.undiscovered import RESOURCE as API_SERVICES
+from gateway.controllers.undiscovered import discovery_failure, undiscovered
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, loads
@@ -52,6 +54,13 @@ class Remains:
     resources: Counter[str] = field(default_factory=Counter)  # by "pods."
     finalizers: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
+    undiscovered: list[str] = field(default_factory=list)  # group versions of which nobody knows what is left
+
+    def add(self, other: Remains) -> None:
+        """Adds what is left of other kinds."""
+        self.resources += other.resources
+        self.finalizers += other.finalizers
+        self.failures += other.failures
 
 
 class Namespaces:
@@ -62,6 +71,7 @@ class Namespaces:
         self._actor = actor
         self._root = actor.endpoints.services.store.cache.root
         self._prefix = self._root + b"namespaces/"
+        self._api_services = actor.of("apiregistration.k8s.io", "v1", API_SERVICES).collection("")
         self._ending: set[bytes] = set()  # namespaces whose contents are being deleted
         self._ended: OrderedDict[bytes, float] = OrderedDict()  # namespaces that are gone, and when they went
 
@@ -91,6 +101,8 @@ class Namespaces:
                 self._ends_now(change.key[len(prefix) :])
             elif b'"deletionTimestamp"' in change.entry.tail:
                 self._ends(change.entry)
+        elif prefix == self._api_services:
+            self.kinds_changed()
         elif (self._ending or self._ended) and change.type is not ChangeType.MODIFIED:
             namespace = change.key[len(prefix) :].partition(b"/")[0]
             late = change.type is ChangeType.ADDED and namespace in self._ended
@@ -135,22 +147,40 @@ class Namespaces:
         )
         if remains.failures:
             raise RuntimeError(remains.failures[0])
-        if remains.resources:
+        if remains.resources or remains.undiscovered:
             self.queue.add_after(name, PATIENCE)
             return
         await self._actor.change(self._actor.of("", "v1", "namespaces", "finalize"), name, name, _release, uid=uid)
 
     async def _empty(self, name: str, uid: str) -> Remains:
         """Deletes everything in a namespace: pods, and when those are gone everything else."""
-        remains = Remains()
+        remains = Remains(undiscovered=undiscovered(self._actor.endpoints))
         pods = self._actor.of("", "v1", "pods")
         await self._delete_all(pods, name, uid, remains)
         if remains.resources:
             return remains
         for endpoint in self._deletable():
             if endpoint.resource.model is not pods.resource.model:
-                await self._delete_all(endpoint, name, uid, remains)
+                await self._delete_served(endpoint, name, uid, remains)
         return remains
+
+    async def _delete_served(self, endpoint: Endpoint, namespace: str, uid: str, remains: Remains) -> None:
+        """Deletes what is of a kind; anew, as it is served then, when that changes meanwhile."""
+        while True:
+            counted = Remains()
+            try:
+                await self._delete_all(endpoint, namespace, uid, counted)
+            except LookupError:
+                if not endpoint.retired:
+                    raise
+            if not endpoint.retired:
+                remains.add(counted)
+                return
+            prefix = endpoint.resource.storage_prefix
+            served = next((each for each in self._deletable() if each.resource.storage_prefix == prefix), None)
+            if served is None:
+                return  # its definition is gone, and has taken along what was left
+            endpoint = served
 
     async def _clear(self, name: str) -> None:
         """Deletes what has come into a namespace after its end: what is there while etcd says that it is not."""
@@ -247,6 +277,8 @@ def tell(namespace: JsonObject, remains: Remains) -> bool:
 def _trouble(remains: Remains) -> dict[str, tuple[str, str]]:
     """The conditions that are not as they should be, with reason and message."""
     found = {}
+    if remains.undiscovered:
+        found["NamespaceDeletionDiscoveryFailure"] = ("DiscoveryFailed", discovery_failure(remains.undiscovered))
     if remains.failures:
         text = f"Failed to delete all resource types, {len(remains.failures)} remaining: {_joined(remains.failures)}"
         found["NamespaceDeletionContentFailure"] = ("ContentDeletionFailed", text)

@@ -46,7 +46,8 @@ class Owners:
 
     def __init__(self, endpoints: Endpoints) -> None:
         self._endpoints = endpoints
-        self._absent: OrderedDict[tuple[Owner, str], bool] = OrderedDict()  # -> whether it is in another namespace
+        self._absent: OrderedDict[tuple[Owner, str], None] = OrderedDict()
+        self._gone: OrderedDict[str, tuple[bytes, str, str]] = OrderedDict()  # uid -> key, apiVersion and kind
 
     async def classify(self, owners: list[Owner], namespace: str) -> Classified:
         """Raises UnknownKind, ClusterScoped, StorageError."""
@@ -67,7 +68,11 @@ class Owners:
         if remembered in self._absent:
             self._absent.move_to_end(remembered)
             return Presence.ABSENT
-        endpoint = self._endpoint(owner)
+        endpoint = self.endpoint(owner)
+        if endpoint is None:
+            if not await self._is_gone(owner):
+                raise UnknownKind(f"no matches for kind {owner.kind!r} in version {owner.api_version!r}")
+            return Presence.ABSENT
         key = self._key(endpoint, owner, namespace)
         entry = endpoint.cache.get(key)
         if entry is not None and entry.readable is entry and uid_of(entry) == owner.uid:
@@ -77,38 +82,39 @@ class Owners:
             metadata = loads(stored.value)["metadata"]
             if metadata.get("uid") == owner.uid:
                 return _waits(metadata)
-        self._absent[remembered] = self._is_elsewhere(endpoint, owner, namespace)
+        self._absent[remembered] = None
         if len(self._absent) > REMEMBERED:
             self._absent.popitem(last=False)
         return Presence.ABSENT
 
+    def gone(self, uid: str, key: bytes, api_version: str, kind: str) -> None:
+        """An object was seen to be deleted; its kind may not be served when somebody asks for it as an owner."""
+        self._gone[uid] = key, api_version, kind
+        if len(self._gone) > REMEMBERED:
+            self._gone.popitem(last=False)
+
+    async def _is_gone(self, owner: Owner) -> bool:
+        """Whether an owner of a kind that is not served was seen to be deleted, and etcd has no other word on it."""
+        key, api_version, kind = self._gone.get(owner.uid, (b"", "", ""))
+        if not key.endswith(f"/{owner.name}".encode()) or (api_version, kind) != (owner.api_version, owner.kind):
+            return False
+        stored = await self._endpoints.services.store.get(key)
+        return stored is None or loads(stored.value)["metadata"].get("uid") != owner.uid
+
     def seems_there(self, owner: Owner, namespace: str) -> bool:
         """Whether this process has seen the owner; at once."""
+        endpoint = self.endpoint(owner)
         try:
-            endpoint = self._endpoint(owner)
-            entry = endpoint.cache.get(self._key(endpoint, owner, namespace))
-        except (UnknownKind, ClusterScoped):
+            entry = None if endpoint is None else endpoint.cache.get(self._key(endpoint, owner, namespace))
+        except ClusterScoped:
             return False
         return entry is not None and entry.readable is entry and uid_of(entry) == owner.uid
 
-    def in_other_namespace(self, owner: Owner, namespace: str) -> bool:
-        """Whether an owner that is absent from a namespace was in another one when that was found out."""
-        return self._absent.get((owner._replace(blocks=False), namespace), False)
-
-    def _is_elsewhere(self, endpoint: Endpoint, owner: Owner, namespace: str) -> bool:
-        if not endpoint.resource.namespaced:
-            return False
-        suffix = b"/" + owner.name.encode()
-        own = endpoint.key(namespace, owner.name) if namespace else b""
-        found = (endpoint.cache.get(key) for key in endpoint.cache.all_keys() if key.endswith(suffix) and key != own)
-        return any(entry is not None and entry.readable is entry and uid_of(entry) == owner.uid for entry in found)
-
-    def _endpoint(self, owner: Owner) -> Endpoint:
+    def endpoint(self, owner: Owner) -> Endpoint | None:
+        """What serves the kind that an owner is said to be; None when nothing does."""
         group, _, version = owner.api_version.rpartition("/")
         resource = self._endpoints.registry.by_kind(group, version, owner.kind)
-        if resource is None or not resource.storage_prefix:
-            raise UnknownKind(f"no matches for kind {owner.kind!r} in version {owner.api_version!r}")
-        return self._endpoints.of_resource(resource)
+        return None if resource is None or not resource.storage_prefix else self._endpoints.of_resource(resource)
 
     def _key(self, endpoint: Endpoint, owner: Owner, namespace: str) -> bytes:
         if endpoint.resource.namespaced and not namespace:

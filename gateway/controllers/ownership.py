@@ -80,10 +80,14 @@ class Graph:
         """The keys of the objects that refer to an owner."""
         return list(self._dependents.get(uid, ()))
 
-    def blocking(self, uid: str) -> list[Node]:
-        """The dependents that keep an owner from going in the foreground."""
+    def count(self, uid: str) -> int:
+        """How many objects refer to an owner."""
+        return len(self._dependents.get(uid, ()))
+
+    def is_blocked(self, uid: str) -> bool:
+        """Whether a dependent keeps an owner from going in the foreground."""
         nodes = (self.nodes[key] for key in self._dependents.get(uid, ()))
-        return [node for node in nodes if any(owner.uid == uid and owner.blocks for owner in node.owners)]
+        return any(owner.blocks and owner.uid == uid for node in nodes for owner in node.owners)
 
     def of_resource(self, prefix: bytes) -> list[Node]:
         """All nodes of one resource."""

@@ -14,6 +14,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 logger = logging.getLogger(__name__)
 
+SLICE = 0.003  # seconds of work between turns of others
 BASE_DELAY, MAX_DELAY = 0.005, 1000.0  # seconds; doubled for each failure of a key
 BUCKETS = tuple(10.0**exponent for exponent in range(-8, 4))  # seconds
 
@@ -51,6 +52,11 @@ class WorkQueue(Generic[K]):
 
     def __len__(self) -> int:
         return len(self._waiting)
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether nothing waits or is worked on; something may come back later."""
+        return not (self._waiting or self._working)
 
     @property
     def idle(self) -> bool:
@@ -108,6 +114,12 @@ class WorkQueue(Generic[K]):
             self._waiting[key] = time.monotonic()
             self._arrived.set()
 
+    def hurry(self) -> None:
+        """What would come back later comes back now."""
+        for key in list(self._timers):
+            self._timers[key].cancel()
+            self._due(key)
+
     def close(self) -> None:
         """Ends what would come back later."""
         for timer in self._timers.values():
@@ -136,8 +148,12 @@ async def work(queue: WorkQueue[K], reconcile: Callable[[K], Awaitable[None]], w
     """Has `reconcile` look at each key, some at a time, until cancelled. What it raises has the key come back."""
 
     async def worker() -> None:
+        pause = time.monotonic() + SLICE
         while True:
             key = await queue.get()
+            if time.monotonic() > pause:  # neither getting a key nor looking at it has to wait for anything
+                await asyncio.sleep(0)
+                pause = time.monotonic() + SLICE
             try:
                 await reconcile(key)
             except Exception as error:

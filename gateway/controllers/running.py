@@ -32,6 +32,11 @@ class Controllers:
         """Whether they run in this process."""
         return self._election.leading
 
+    @property
+    def undecided(self) -> bool:
+        """Whether there are some, and they do not run in this process: not yet, or in another."""
+        return bool(self._names) and not self._made
+
     def queues(self) -> list[WorkQueue[object]]:
         """The queues of those that run here."""
         return [each.queue for made in self._made for each in made.works()]

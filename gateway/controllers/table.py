@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from gateway.config import InvalidSettings
+from gateway.controllers.elsewhere import ELSEWHERE
 
 if TYPE_CHECKING:  # the command line is read before anything else is imported
     from gateway.controllers.controller import Controller, Parts
@@ -51,6 +52,9 @@ CONTROLLERS = {
     "clusterrole-aggregation-controller": Known(
         "role_aggregation:RoleAggregation", "clusterrole-aggregation-controller", "clusterrole-aggregation"
     ),
+    "certificatesigningrequest-cleaner-controller": Known(
+        "old_requests:OldRequests", "certificate-controller", "csrcleaner"
+    ),
     "certificatesigningrequest-approving-controller": Known(
         "certificate_requests:Approving", "certificate-controller", "csrapproving"
     ),
@@ -72,6 +76,8 @@ def wanted(names: Sequence[str]) -> list[str]:
     for text in names:
         name = text.removeprefix("-")
         name = aliases.get(name, name)
+        if name in ELSEWHERE and text.startswith("-"):
+            continue
         if name != "*" and name not in CONTROLLERS:
             listed = ", ".join(CONTROLLERS)
             raise InvalidSettings(f"--controllers: there is no {name!r} here, only {listed}")

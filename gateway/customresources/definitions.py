@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from gateway.endpoints.table import Endpoints
 from gateway.http.status import StatusError
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import JsonObject, loads
 from gateway.kinds.metadata import now_text
 from gateway.kinds.resource import Resource
-from storage.entry import ChangeType
+from storage.entry import ChangeType, Entry
 from storage.errors import StorageError
 from storage.tap import Batch, State, tap
 
@@ -27,6 +27,12 @@ if TYPE_CHECKING:  # what it takes to serve a definition is imported with the fi
 log = logging.getLogger(__name__)
 
 RETRY = 0.5  # seconds until what failed is tried again
+
+
+def _parsed(entry: Entry) -> JsonObject:
+    """A definition; nothing is remembered on the entry, which the history of changes keeps."""
+    found: JsonObject = loads(entry.head + entry.tail)
+    return found
 
 
 @dataclass(slots=True)
@@ -70,7 +76,7 @@ class Definitions:
         if isinstance(batch, State):
             before = set(self._all)
             self._all = {
-                entry.key.rpartition(b"/")[2].decode(): entry.parsed()
+                entry.key.rpartition(b"/")[2].decode(): _parsed(entry)
                 for entries in batch.entries.values()
                 for entry in entries
             }
@@ -82,7 +88,7 @@ class Definitions:
             if told.change.type is ChangeType.DELETED:
                 self._all.pop(name, None)
             else:
-                self._all[name] = told.change.entry.parsed()
+                self._all[name] = _parsed(told.change.entry)
         return list(names)
 
     async def _follow(self, names: list[str]) -> None:
@@ -138,7 +144,10 @@ class Definitions:
 
     def _others(self, definition: JsonObject) -> Iterator[JsonObject]:
         own, group = definition["metadata"]["name"], definition["spec"].get("group")
-        return (each for name, each in self._all.items() if name != own and each["spec"].get("group") == group)
+        others = (each for name, each in self._all.items() if name != own and each["spec"].get("group") == group)
+        from gateway.customresources.names import as_if_named, comes_first  # with the conditions, when there is one
+
+        return (as_if_named(each) if comes_first(each, definition) else each for each in others)
 
     async def _serve(self, name: str, definition: JsonObject | None, later: int) -> None:
         """Has the endpoints be what a definition says, if they are not.

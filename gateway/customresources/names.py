@@ -39,6 +39,21 @@ def claim(definition: JsonObject, others: Iterable[JsonObject]) -> Claim:
     return Claim(accepted, reason, message)
 
 
+def comes_first(one: JsonObject, other: JsonObject) -> bool:
+    """Whether a definition that waits for its names has its turn before another.
+
+    Replicas see changes at different times. For two definitions that are new, all of them have to come to the same.
+    """
+    if (one.get("status") or {}).get("conditions"):
+        return False
+    return int(one["metadata"].get("resourceVersion") or 0) < int(other["metadata"].get("resourceVersion") or 0)
+
+
+def as_if_named(definition: JsonObject) -> JsonObject:
+    """A definition as if it had been given all the names that it wants."""
+    return {**definition, "status": {"acceptedNames": definition["spec"]["names"]}}
+
+
 def _taken(others: Iterable[JsonObject]) -> tuple[set[str], set[str]]:
     resources, kinds = set[str](), set[str]()
     for other in others:

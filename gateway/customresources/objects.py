@@ -8,22 +8,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 from gateway.cel.correlation import Correlation
 from gateway.cel.rules import Rules as CelRules
-from gateway.cel.rules import compile_schema
+from gateway.cel.rules import TooCostly, compile_schema
 from gateway.customresources.finalizers import finalizer_warnings
 from gateway.customresources.keyed_lists import compile_lists
-from gateway.jsontypes import JsonObject, identical
+from gateway.jsontypes import JsonObject, dumps, identical
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.identity import GroupVersionKind
+from gateway.kinds.patience import TakesLong, on_loop
 from gateway.kinds.scale_paths import ScalePaths
 from gateway.kinds.strategy import Strategy
 from gateway.validation.embedded_objects import compile_embedded
 from gateway.validation.field import FieldError, invalid
 from gateway.validation.objectmeta import validate_object_meta_update
+from gateway.validation.rule_text import LONG_RULES, length_of_rules
 from gateway.validation.schema_values import Check, compile_values
+from gateway.validation.structural_schema import every
 
 _BLOCKING = frozenset(
     {"FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"}
@@ -33,6 +37,11 @@ _NOT_CHECKED = (
     "some validation rules were not checked because the object was invalid; correct the existing errors to complete "
     "validation"
 )
+_MACROS = (b"all(", b"exists", b"map(", b"filter(", b"sort", b"matches(")
+_SOMETIMES_LONG, _ALWAYS_LONG = 8, 1 << 20
+
+PATIENCE = 100_000  # units of cost for which rules may hold an event loop: about 10 ms
+_MANY = 400  # nodes of a schema, compiling which takes as long
 
 Find = Callable[[Any, str], list[FieldError]]  # a value and its path -> what is wrong
 
@@ -52,6 +61,7 @@ class Rules:
         self._gvk, self._schema, self._default, self._terminating = gvk, schema, default, terminating
         self._has_status = "status" in subresources
         self._scale = ScalePaths.of(subresources)
+        self._compiled = False
 
     def strategy(self, subresource: str = "") -> Strategy:
         """The strategy of the objects, or of a subresource."""
@@ -73,6 +83,7 @@ class Rules:
             warnings_on_create=lambda obj, attributes: finalizer_warnings(obj, None),
             warnings_on_update=lambda obj, old, attributes: finalizer_warnings(obj, old),
             allow_unconditional_update=False,
+            weight=self._weight,
             reset_fields=(("status",),) if self._has_status else (),
             rechecks_metadata=False,
             standard_finalizers=False,
@@ -87,6 +98,7 @@ class Rules:
             validate_update=self._validate_status,
             warnings_on_update=lambda obj, old, attributes: finalizer_warnings(obj, old),
             allow_unconditional_update=False,
+            weight=self._weight,
             reset_fields=(("metadata",), ("spec",)),
             canonicalize=self._default,
             rechecks_metadata=False,
@@ -94,6 +106,17 @@ class Rules:
         )
 
     # what a schema is compiled to
+
+    def _compile(self) -> None:
+        """Compiles the schema, once. Raises TakesLong."""
+        if self._compiled:
+            return
+        if on_loop() and len(list(islice(every(self._schema), _MANY))) == _MANY:
+            raise TakesLong
+        if on_loop() and length_of_rules(self._schema) > LONG_RULES:
+            raise TakesLong
+        _ = self._values, self._status_values, self._cel, self._embedded, self._lists
+        self._compiled = True
 
     @cached_property
     def _values(self) -> Check:
@@ -107,6 +130,14 @@ class Rules:
     @cached_property
     def _cel(self) -> CelRules | None:
         return compile_schema(self._schema)
+
+    @cached_property
+    def _weight(self) -> int:
+        """Rules that go through lists may take a second whatever the size, others several times as long as a schema."""
+        written = dumps(self._schema)
+        if b'"x-kubernetes-validations"' not in written:
+            return 1
+        return _ALWAYS_LONG if any(macro in written for macro in _MACROS) else _SOMETIMES_LONG
 
     @cached_property
     def _embedded(self) -> Find | None:
@@ -179,6 +210,7 @@ class Rules:
         return found + self._rule_errors(obj, old, found, attributes)
 
     def _type_meta(self, obj: JsonObject) -> list[FieldError]:
+        self._compile()
         found = []
         for key, wanted in (("kind", self._gvk.kind), ("apiVersion", self._gvk.api_version)):
             if obj.get(key) != wanted:
@@ -205,7 +237,11 @@ class Rules:
             return []
         if any(error.reason in _BLOCKING for error in found):
             return [FieldError("FieldValueInvalid", "<nil>", f"Invalid value: null: {_NOT_CHECKED}")]
-        errors, warnings = rules.validate(obj, old, ratchet=old is not None)
+        patience = PATIENCE if on_loop() else None
+        try:
+            errors, warnings = rules.validate(obj, old, ratchet=old is not None, patience=patience)
+        except TooCostly:
+            raise TakesLong from None
         attributes.warnings += warnings
         return errors
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from gateway.discovery.documents import aggregated_documents, groups_of, legacy_documents
 from gateway.encodings import pretty_json, protobuf, yaml
+from gateway.encodings.apart import Apart
 from gateway.endpoints.routing import method_not_allowed, unknown_path
 from gateway.http.exchange import Request, Response
 from gateway.http.negotiation import (
@@ -27,6 +28,8 @@ AGGREGATED_TYPE = b";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _AGGREGATED = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
 _AGGREGATED_MESSAGE = "io.k8s.api.apidiscovery.v2.APIGroupDiscoveryList"
 _NOT_MODIFIED = 304
+_YAML = "application/yaml"
+_LONG_IN_YAML = 8 * 1024  # bytes of JSON that the event loop does not write as YAML itself
 
 
 class Choice(NamedTuple):
@@ -63,8 +66,11 @@ class Discovery:
         """The documents' paths, for the list of paths at /."""
         return list(self._legacy)
 
-    def respond(self, request: Request) -> Response | None:
-        """The answer to a request for a discovery path, None for any other; raises StatusError 404, 405 or 406."""
+    async def respond(self, request: Request, apart: Apart) -> Response | None:
+        """The answer to a request for a discovery path, None for any other; raises StatusError 404, 405 or 406.
+
+        `apart` renders long documents.
+        """
         path = request.path.rstrip("/")
         if self._stale:
             self._stale = False
@@ -80,9 +86,9 @@ class Discovery:
         request.media = self._media if resources else STANDARD
         choice = _choose(accept, path in self._aggregated, request.media.types, strictly)
         if choice.aggregated:
-            return self._respond_aggregated(request, path, choice)
+            return await self._respond_aggregated(request, path, choice, apart)
         choice = choice._replace(pretty=choice.pretty or request.human)
-        content = self._encoded(path, document, choice)
+        content = await self._encoded(path, document, choice, apart)
         return Response(200, content, choice.media_type.encode(), encoded=True)
 
     def _absent(self, path: str) -> Response | None:
@@ -94,21 +100,26 @@ class Discovery:
                 raise unknown_path()
         return None
 
-    def _respond_aggregated(self, request: Request, path: str, choice: Choice) -> Response:
+    async def _respond_aggregated(self, request: Request, path: str, choice: Choice, apart: Apart) -> Response:
         etag = self._etags[path]  # the same in all encodings, as kube-apiserver's
         headers = [(b"etag", etag), (b"vary", b"Accept")]
         content_type = choice.media_type.encode() + AGGREGATED_TYPE
         if request.headers.get(b"if-none-match") == etag:
             return Response(_NOT_MODIFIED, b"", b"", headers, b"public")
         choice = choice._replace(pretty=choice.pretty or request.human)
-        content = self._encoded(path, self._aggregated[path], choice)
+        content = await self._encoded(path, self._aggregated[path], choice, apart)
         return Response(200, content, content_type, headers, b"public", encoded=True)
 
-    def _encoded(self, path: str, document: bytes, choice: Choice) -> bytes:
+    async def _encoded(self, path: str, document: bytes, choice: Choice, apart: Apart) -> bytes:
         """A document in the chosen encoding, made when it is first asked for."""
-        known = self._made.get((path, choice))
+        kept = self._made
+        known = kept.get((path, choice))
         if known is None:
-            known = self._made[path, choice] = _encode(document, choice)
+            if choice.media_type == _YAML and len(document) > _LONG_IN_YAML:
+                known = await apart.yaml(document)
+            else:
+                known = _encode(document, choice)
+            kept[path, choice] = known
         return known
 
 
@@ -121,7 +132,7 @@ def _encode(document: bytes, choice: Choice) -> bytes:
         from gateway.encodings import cbor
 
         return cbor.answer(cbor.content(loads(document), None))
-    if choice.media_type == "application/yaml":
+    if choice.media_type == _YAML:
         return yaml.to_yaml(document)
     return pretty_json.indent(document) if choice.pretty else document
 

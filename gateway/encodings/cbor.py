@@ -1,8 +1,9 @@
 """application/cbor and application/cbor-seq: objects, lists, watch events and bodies (API Concepts, "CBOR encoding").
 
 Kubernetes' rules for RFC 8949: every item that stands by itself has the tag of self-described CBOR; strings and keys
-are byte strings; keys are in the order of their bytes, shorter ones first; numbers take the shortest form; what JSON
-has as base64 is a byte string tagged for later base64. An object is encoded once (`content`); lists and events wrap it.
+are byte strings; keys come in any order (kube-apiserver shuffles them), here in that of JSON; numbers take the shortest
+form; what JSON has as base64 is a byte string tagged for later base64. An object is encoded once (`content`); lists and
+events wrap it.
 """
 
 from __future__ import annotations
@@ -27,12 +28,14 @@ SELF_DESCRIBED = b"\xd9\xd9\xf7"
 MAX_DEPTH = 256
 
 _KEY = "cbor"
-_LATER_BASE64 = 22
-_ARRAY = 0x80
+_LATER_BASE64 = b"\xd6"  # the head of tag 22
+_NEGATIVE, _BYTES, _ARRAY, _MAP = 0x20, 0x40, 0x80, 0xA0  # major types
+_SIMPLE = {False: b"\xf4", True: b"\xf5", None: b"\xf6"}
+_MEMO_LIMIT, _MEMO_LENGTH = 4096, 64
 _INT64 = 1 << 63
 _BUILT_IN_TAGS = (*range(4, 6), 25, 28, 29, 30, 35, 36, 37, 43000, 52, 54, 100, 256, 258, 260, 261, 1004, 55799)
 
-ToPlain = Callable[[Any], Any]
+Write = Callable[[Any], bytes]  # a JSON value -> its item
 
 
 class CborError(ValueError):
@@ -41,10 +44,10 @@ class CborError(ValueError):
 
 def content(value: Any, type_: Type | None) -> bytes:
     """A JSON value of a type (None for a custom kind's) without the tag around it. Raises CborError."""
-    convert = _plain if type_ is None else _converter(type_)
+    write = _plain if type_ is None else _writer(type_)
     try:
-        return cbor2.dumps(convert(value), canonical=True)
-    except (cbor2.CBOREncodeError, RecursionError, OverflowError) as problem:
+        return write(value)
+    except (RecursionError, OverflowError) as problem:
         raise CborError(f"the object cannot be written in CBOR: {problem}") from None
 
 
@@ -57,7 +60,7 @@ def list_head(api_version: str, kind: str, metadata: JsonObject, count: int) -> 
     """What stands before the contents of a list's items: `kind` is the list's."""
     members = (("kind", kind), ("apiVersion", api_version), ("metadata", metadata))
     named = b"".join([content(name, None) + content(value, None) for name, value in members])
-    return SELF_DESCRIBED + b"\xa4" + named + content("items", None) + _array(count)
+    return SELF_DESCRIBED + b"\xa4" + named + content("items", None) + _head(_ARRAY, count)
 
 
 def watch_event(event_type: str, made: bytes) -> bytes:
@@ -65,58 +68,98 @@ def watch_event(event_type: str, made: bytes) -> bytes:
     return b"".join((SELF_DESCRIBED, b"\xa2\x44type", content(event_type, None), b"\x46object", made))
 
 
-def _array(size: int) -> bytes:
-    """The head of an array: that of a byte string of the same length, in another major type."""
+def _head(major: int, size: int) -> bytes:
+    """The start of an item: what it is, and its length or, of an integer, its value."""
     if size < 24:
-        return bytes([_ARRAY | size])
-    width = next(width for width in (1, 2, 4, 8) if size < 1 << 8 * width)
-    return bytes([_ARRAY | 23 + width.bit_length()]) + size.to_bytes(width, "big")
+        return bytes([major | size])
+    width = next((width for width in (1, 2, 4, 8) if size < 1 << 8 * width), 0)
+    if not width:
+        raise OverflowError(f"{size} takes more than 64 bits")
+    return bytes([major | 23 + width.bit_length()]) + size.to_bytes(width, "big")
 
 
-def _plain(value: Any) -> Any:
-    if type(value) is str:
-        return value.encode()
-    if type(value) is dict:
-        return {key.encode(): _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if type(value) is list else value
+class _Texts(dict[str, bytes]):
+    """Strings as they are written: names, and most values of most fields, come again and again."""
+
+    def __missing__(self, text: str) -> bytes:
+        data = text.encode()
+        made = _head(_BYTES, len(data)) + data
+        if len(data) <= _MEMO_LENGTH:
+            if len(self) >= _MEMO_LIMIT:
+                self.clear()
+            self[text] = made
+        return made
 
 
-def _converter(type_: Type) -> ToPlain:
-    """What makes of a type's JSON what is written; compiled once, and nothing but `_plain` where no bytes are."""
-    known: ToPlain | None = type_.compiled.get(_KEY)
+_texts = _Texts()
+
+
+def _plain(value: Any) -> bytes:
+    kind = type(value)
+    if kind is str:
+        return _texts[value]
+    if kind is dict:
+        out = [_head(_MAP, len(value))]
+        for key, item in value.items():
+            out += (_texts[key], _texts[item] if type(item) is str else _plain(item))
+        return b"".join(out)
+    if kind is list:
+        return b"".join([_head(_ARRAY, len(value)), *map(_plain, value)])
+    if kind is int:
+        return _head(0, value) if value >= 0 else _head(_NEGATIVE, -1 - value)
+    if kind is float:
+        return cbor2.dumps(value, canonical=True)  # in the shortest form
+    return _SIMPLE[value]
+
+
+def _writer(type_: Type) -> Write:
+    """What writes a type's JSON; compiled once, and nothing but `_plain` where no bytes are."""
+    known: Write | None = type_.compiled.get(_KEY)
     if known is None:
         type_.compiled[_KEY] = lambda value: type_.compiled[_KEY](value)  # for types that lead back to themselves
         known = type_.compiled[_KEY] = _compile(type_)
     return known
 
 
-def _compile(type_: Type) -> ToPlain:
+def _compile(type_: Type) -> Write:
     match type_.kind:
         case Kind.BYTES:
-            return lambda value: None if value is None else cbor2.CBORTag(_LATER_BASE64, b64decode(value))
+            return _bytes
         case Kind.STRUCT:
-            fields = {each.name: _converter(each.type) for each in type_.fields.values()}
-            converters = {name: convert for name, convert in fields.items() if convert is not _plain}
-            return partial(_struct, converters) if converters else _plain
+            fields = {each.name: _writer(each.type) for each in type_.fields.values()}
+            writers = {name: write for name, write in fields.items() if write is not _plain}
+            return partial(_struct, writers) if writers else _plain
         case Kind.LIST | Kind.MAP if type_.elem is not None:
-            convert = _converter(type_.elem)
-            if convert is not _plain:
-                return partial(_list if type_.kind is Kind.LIST else _map, convert)
+            write = _writer(type_.elem)
+            if write is not _plain:
+                return partial(_list if type_.kind is Kind.LIST else _map, write)
     return _plain
 
 
-def _struct(converters: dict[str, ToPlain], value: Any) -> Any:
+def _bytes(value: Any) -> bytes:
+    if value is None:
+        return _SIMPLE[None]
+    data = b64decode(value)
+    return _LATER_BASE64 + _head(_BYTES, len(data)) + data
+
+
+def _struct(writers: dict[str, Write], value: Any) -> bytes:
     if type(value) is not dict:
         return _plain(value)
-    return {key.encode(): converters.get(key, _plain)(item) for key, item in value.items()}
+    members = [part for key, item in value.items() for part in (_texts[key], writers.get(key, _plain)(item))]
+    return _head(_MAP, len(value)) + b"".join(members)
 
 
-def _list(convert: ToPlain, value: Any) -> Any:
-    return value and [convert(item) for item in value]
+def _list(write: Write, value: Any) -> bytes:
+    return b"".join([_head(_ARRAY, len(value)), *map(write, value)]) if value else _plain(value)
 
 
-def _map(convert: ToPlain, value: Any) -> Any:
-    return value and {key.encode(): convert(item) for key, item in value.items()}
+def _map(write: Write, value: Any) -> bytes:
+    if not value:
+        return _plain(value)
+    return _head(_MAP, len(value)) + b"".join(
+        [part for key, item in value.items() for part in (_texts[key], write(item))]
+    )
 
 
 def decode(data: bytes) -> Any:
@@ -174,7 +217,7 @@ def _tagged(tag: cbor2.CBORTag, *_: Any) -> Any:
 
 _LATER: dict[int, Callable[[bytes], str]] = {
     21: lambda value: urlsafe_b64encode(value).decode().rstrip("="),
-    _LATER_BASE64: lambda value: b64encode(value).decode(),
+    22: lambda value: b64encode(value).decode(),
     23: bytes.hex,
 }
 

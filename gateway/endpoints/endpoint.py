@@ -201,7 +201,7 @@ class Endpoint:
     @cached_property
     def expiry(self) -> Expiry | None:
         """The leases under which objects live that go by themselves."""
-        seconds = self.strategy.expires_after
+        seconds = int(self.services.settings.event_ttl) if self.strategy.expires else 0
         return Expiry(self.services.client.leases, seconds) if seconds else None
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Objects that go by themselves after a while: events, an hour after their last write.
+"""Objects that go by themselves after a while: events, --event-ttl after their last write.
 
 etcd removes them with the lease that they are written under. Objects written about the same time share one lease, for
 a lease costs etcd more than a key does (as kube-apiserver's lease manager).
@@ -6,31 +6,39 @@ a lease costs etcd more than a key does (as kube-apiserver's lease manager).
 
 from __future__ import annotations
 
+import contextlib
 import time
 
+from gateway import clock
+from storage.errors import LeaseNotFound
 from storage.etcd.lease import Leases
 
-SHARED_SECONDS = 60
+SHARED_SECONDS = 60  # at most, and at most SHARED_PART of the time that objects live
+SHARED_PART = 0.05
 SHARED_OBJECTS = 1000
 
 
 class Expiry:
     """Gives out leases under which objects live for at least `seconds`."""
 
-    __slots__ = ("_id", "_leases", "_objects", "_seconds", "_until")
+    __slots__ = ("_given", "_id", "_leases", "_objects", "_seconds", "_shared", "_until")
 
     def __init__(self, leases: Leases, seconds: int) -> None:
         self._leases, self._seconds = leases, seconds
+        self._shared = min(SHARED_SECONDS, int(seconds * SHARED_PART))
         self._id = self._objects = 0
         self._until = 0.0
+        self._given: dict[int, float] = {}  # the leases that may have objects, and when the last one was written
 
     async def lease(self) -> int:
         """The lease for the next object. Raises StorageError."""
         if time.monotonic() >= self._until or self._objects >= SHARED_OBJECTS:
-            granted = await self._leases.grant(self._seconds + SHARED_SECONDS)
+            granted = await self._leases.grant(self._seconds + self._shared)
             self._id, self._objects = granted.id, 0
-            self._until = time.monotonic() + SHARED_SECONDS
+            self._until = time.monotonic() + self._shared
+            self._forget_old()
         self._objects += 1
+        self._given[self._id] = clock.now()
         return self._id
 
     async def another(self, lost: int) -> int:
@@ -38,3 +46,18 @@ class Expiry:
         if self._id == lost:
             self._until = 0.0
         return await self.lease()
+
+    async def expire(self) -> None:
+        """Ends the leases whose objects have lived long enough by a clock that was set forward. Raises StorageError."""
+        for id, written in list(self._given.items()):
+            if clock.now() >= written + self._seconds:
+                del self._given[id]
+                if id == self._id:
+                    self._until = 0.0
+                with contextlib.suppress(LeaseNotFound):
+                    await self._leases.revoke(id)
+
+    def _forget_old(self) -> None:
+        ended = clock.now() - self._seconds - self._shared
+        for id in [id for id, written in self._given.items() if written < ended]:
+            del self._given[id]

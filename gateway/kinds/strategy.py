@@ -90,9 +90,10 @@ class Strategy:
     standard_finalizers: bool = True  # whether unqualified finalizers have to be among those that the system knows
     rechecks_metadata: bool = True  # whether the kind checks the metadata of updates once more, and reports it twice
     grants_rights: bool = False  # whether its writers have to have the rights that they grant
+    weight: int = 1  # how many times longer than those of others its rules may take for a byte
 
     # creation
-    expires_after: int = 0  # seconds that an object lives after its last write; 0: until it is deleted
+    expires: bool = False  # whether objects go by themselves, --event-ttl after their last write
     allocation: Allocation | None = None
     in_its_own_namespace: bool = False  # whether requests for an object are in the namespace of its name
 

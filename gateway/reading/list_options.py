@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gateway.http.exchange import Request
 from gateway.http.parameters import boolean, integer
+from gateway.http.request_info import watch_parameter
 from gateway.http.status import StatusError, bad_request, invalid
 from gateway.schema.integers import MOST, parse_uint
 from gateway.selectors import fields, labels
@@ -56,7 +57,8 @@ def list_options(request: Request, selectable: Selectable, watch: bool) -> ListO
             if read is not None:
                 read(options, values[0])
     _select(options, request, selectable)
-    errors = _watch_errors(options) if watch else _list_errors(options)
+    deprecated = request.info.verb_in_path and not watch_parameter(request.query)  # it is checked as a list would be
+    errors = _watch_errors(options) if watch and not deprecated else _list_errors(options)
     if errors:
         raise invalid("meta.k8s.io", "ListOptions", "", errors)
     return options

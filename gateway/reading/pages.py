@@ -81,7 +81,7 @@ async def _continued(reads: Reads, endpoint: Endpoint, prefix: bytes, options: L
     if options.resource_version and options.resource_version != "0":
         _revision(options.resource_version)
         raise bad_request("specifying resource version is not allowed when using continue")
-    limit = max(options.limit, 0)
+    limit = 0 if options.resource_version else max(options.limit, 0)  # at version 0 the whole remainder comes
     if revision < 0:
         page = reads.page if await reads.fresh() else reads.page_direct
         return await page(endpoint.cache, prefix, start, limit, options.match)

@@ -116,7 +116,7 @@ class WatchStream:
             self.next_bookmark = self.deadline + 1
 
     async def _initial(self, page: Page) -> AsyncIterator[bytes]:
-        """Synthetic ADDED events for a state, and the annotated bookmark."""
+        """Synthetic ADDED events for a state, and the annotated bookmark, which legacy watches get too."""
         match, attributes_of = self.options.match, self.endpoint.cache.spec.attributes_of
         for part in parts(page.entries, self.encoder.step):
             await next_turn()
@@ -125,7 +125,7 @@ class WatchStream:
             if part:
                 await self.endpoint.versions.all(part)
                 yield self.view.initial(part)
-        if self.options.send_initial_events and self.options.allow_bookmarks:
+        if self.options.allow_bookmarks:
             yield self.encoder.bookmark(page.revision, initial_events_end=True)
 
     async def _follow(self) -> AsyncIterator[bytes]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from uuid import uuid4
 
+from gateway import clock
 from gateway.access.tokens import api_audiences, signer_of
 from gateway.admission.lookup import Lookup
 from gateway.endpoints.endpoint import Endpoint
@@ -43,7 +43,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     track_fields(write, asked, None)
     settings = endpoint.services.settings
     signer, own = signer_of(settings), api_audiences(settings)
-    now = int(time.time())
+    now = int(clock.now())
     _complete(asked, account["metadata"], now, own)
     errors = _errors(asked["spec"])
     if errors:

@@ -20,7 +20,6 @@ from gateway.writing.write import Write, begin
 from storage.entry import Entry
 
 MANY = 100  # objects from which on several are deleted at the same time
-WORKERS = 8
 
 
 async def deletecollection(endpoint: Endpoint, request: Request) -> Response:
@@ -40,6 +39,7 @@ async def deletecollection(endpoint: Endpoint, request: Request) -> Response:
 
 
 async def _delete_all(write: Write, entries: Sequence[Entry], options: DeleteOptions) -> None:
+    workers = write.endpoint.services.settings.delete_collection_workers
     pending = iter(entries)
 
     async def worker() -> None:
@@ -48,7 +48,7 @@ async def _delete_all(write: Write, entries: Sequence[Entry], options: DeleteOpt
 
     try:
         async with asyncio.TaskGroup() as group:
-            for _ in range(1 if len(entries) < MANY else WORKERS):
+            for _ in range(1 if len(entries) < MANY else workers):
                 group.create_task(worker())
     except* Exception as failures:
         raise failures.exceptions[0] from None

@@ -76,7 +76,7 @@ async def _as_if_stored(write: Write, key: bytes, value: bytes, obj: JsonObject)
 
 async def prepare_new(write: Write, obj: JsonObject) -> None:
     """Fills in metadata, then the strategy's turn, validation and the validating half of admission."""
-    await offloaded(write.size, lambda: _prepare_new(write, obj))
+    await offloaded(write.effort, lambda: _prepare_new(write, obj))
     await validate(write, Operation.CREATE, obj, None)
 
 

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
+from gateway.kinds.patience import TakesLong
+
 BIG = 96 * 1024  # bytes; below, a write holds the loop for a few milliseconds at most
 
 YAML = 16
@@ -15,5 +17,13 @@ T = TypeVar("T")
 
 
 async def offloaded(size: int, work: Callable[[], T]) -> T:
-    """What `work` returns or raises; `size` is that of the objects which it goes through."""
-    return work() if size < BIG else await asyncio.to_thread(work)
+    """What `work` returns or raises; `size` is that of the objects which it goes through.
+
+    Work that raises TakesLong is done once more, in a thread.
+    """
+    if size < BIG:
+        try:
+            return work()
+        except TakesLong:
+            pass
+    return await asyncio.to_thread(work)

@@ -149,7 +149,7 @@ def _then_released(write: Write, old: JsonObject, finish: Finish | None) -> Fini
 
 async def prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None:
     """Fills in metadata, then the strategy's turn, validation and the validating half of admission."""
-    await offloaded(write.size, lambda: _prepare_update(write, obj, old))
+    await offloaded(write.effort, lambda: _prepare_update(write, obj, old))
     await validate(write, Operation.UPDATE, obj, old)
 
 

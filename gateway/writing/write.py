@@ -38,6 +38,11 @@ class Write:
     via: Store | None = None  # a store of its own to write to, as that of a controller, which only its leader changes
 
     @property
+    def effort(self) -> int:
+        """How long the rules may take, as the size of an object whose rules are ordinary."""
+        return self.size * self.endpoint.strategy.weight
+
+    @property
     def resource(self) -> Resource:
         """What is written to."""
         return self.endpoint.resource

@@ -43,6 +43,9 @@ exit $status
 """
 
 
+TRANSACTION_OPERATIONS: Final = 100_000  # that a temporary one takes; others take 128
+
+
 class EmbeddedEtcd:
     """One etcd member. A context manager, sync or async: entering starts it, leaving stops it.
 
@@ -172,8 +175,10 @@ class EmbeddedEtcd:
             "--log-outputs=stderr",
             "--log-level=warn",
         ]
-        if self.temporary and binary_version(self.binary) >= (3, 5, 0):
-            command.append("--unsafe-no-fsync")
+        if self.temporary:
+            command.append(f"--max-txn-ops={TRANSACTION_OPERATIONS}")
+            if binary_version(self.binary) >= (3, 5, 0):
+                command.append("--unsafe-no-fsync")
         return [*command, *self._arguments]
 
     def _start(self, deadline: float) -> None:

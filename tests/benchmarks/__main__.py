@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import random
 import shutil
@@ -27,7 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks import load, representations
+from tests.benchmarks import custom, decisions, deletion, load, representations, starting
 
 TARGETS = {
     "GET rv=0 / raw": 0.45,
@@ -38,6 +39,11 @@ TARGETS = {
     "merge PATCH pod, 32 connections / direct": 0.2,
     "apply unchanged deployment, 32 connections / direct": 0.3,
     "WATCH 200 watchers x 200 events / raw": 0.5,
+    "CREATE gadget, 3 rules, 32 connections / direct": 0.2,
+    "CREATE gadget, 3 rules, 32 connections / peer": 1.0,
+    "GET gadget / pod, bytes": 0.9,
+    "LIST gadgets / pods, bytes": 0.9,
+    "WATCH gadgets / pods, bytes": 0.9,
 }
 TOKEN = "bench"
 NAMESPACE = "bench"
@@ -119,6 +125,7 @@ class Bench:
     raw: str = ""
     results: dict[str, list[float]] = field(default_factory=dict)
     pod_value: bytes = b""
+    gadget_value: bytes = b""
 
     def pods(self, query: str = "") -> str:
         return f"{self.ours}/api/v1/namespaces/{NAMESPACE}/pods{query}"
@@ -177,6 +184,17 @@ def fill(bench: Bench) -> None:
     assert set(codes) == {201}, f"creating pods answered {set(codes)}"
 
 
+def serve(bench: Bench, stack: ExitStack) -> tuple[subprocess.Popen[bytes], str]:
+    """A gateway on the etcd, and its URL."""
+    port = free_port()
+    process = start(
+        stack, "gateway.cli", "serve", f"--etcd-servers={bench.etcd}",
+        f"--token-auth-file={bench.directory / 'tokens.csv'}", f"--secure-port={port}", "--bind-address=127.0.0.1",
+        f"--cert-dir={bench.directory / 'certificates'}", "--disable-admission-plugins=ServiceAccount",
+    )  # fmt: skip
+    return process, f"https://127.0.0.1:{port}"
+
+
 def prepare(bench: Bench, stack: ExitStack) -> subprocess.Popen[bytes]:
     """Starts etcd, the gateway and the raw server; the latter with the bytes that the gateway gives."""
     from gateway.certificates import ensure_certificates
@@ -185,13 +203,7 @@ def prepare(bench: Bench, stack: ExitStack) -> subprocess.Popen[bytes]:
     bench.etcd = stack.enter_context(EmbeddedEtcd(None)).endpoint
     tokens = bench.directory / "tokens.csv"
     tokens.write_text(f"{TOKEN},admin,1,system:masters\n")
-    port = free_port()
-    gateway = start(
-        stack, "gateway.cli", "serve", f"--etcd-servers={bench.etcd}", f"--token-auth-file={tokens}",
-        f"--secure-port={port}", "--bind-address=127.0.0.1", f"--cert-dir={bench.directory / 'certificates'}",
-        "--disable-admission-plugins=ServiceAccount",
-    )  # fmt: skip
-    bench.ours = f"https://127.0.0.1:{port}"
+    gateway, bench.ours = serve(bench, stack)
     wait_for(bench, f"{bench.ours}/readyz")
     fill(bench)
     served = bench.directory / "raw"
@@ -234,10 +246,10 @@ async def direct_creates(etcd: str, value: bytes, seconds: float, connections: i
     return count / seconds
 
 
-def direct(bench: Bench) -> float:
+def direct(bench: Bench, value: bytes = b"") -> float:
     import uvloop
 
-    return float(uvloop.run(direct_creates(bench.etcd, bench.pod_value, bench.options.seconds)))
+    return float(uvloop.run(direct_creates(bench.etcd, value or bench.pod_value, bench.options.seconds)))
 
 
 def reads(bench: Bench) -> None:
@@ -306,9 +318,69 @@ def watches(bench: Bench) -> None:
     bench.record("WATCH 200 watchers x 200 events / raw", ours, raw)
 
 
-def resident_megabytes(process: subprocess.Popen[bytes]) -> float:
-    status = Path(f"/proc/{process.pid}/status").read_text()
-    return int(status.split("VmRSS:")[1].split()[0]) / 1024
+def gadgets(bench: Bench) -> None:
+    """Custom objects beside pods, beside the transaction, and beside a kube-apiserver (--peer)."""
+    seconds, api = bench.options.seconds, custom.Api(bench.ours, TOKEN)
+    custom.fill(api, TOKEN, NAMESPACE, bench.options.objects // 5)
+    path = custom.collection(NAMESPACE)
+    sizes = [len(bench.fetch(url)) for url in (f"{bench.ours}{path}/gadget-000001", bench.pods("/pod-000001"))]
+    lists = [len(bench.fetch(url)) for url in (f"{bench.ours}{path}?limit=500", bench.pods("?limit=500"))]
+    bench.gadget_value = bench.fetch(f"{bench.ours}{path}/gadget-000001")
+
+    def bytes_of(url: str, size: int) -> Callable[[], float]:
+        return lambda: load.wrk(url, TOKEN, seconds, 8) * size
+
+    one, pod_one = f"{bench.ours}{path}/gadget-000001?resourceVersion=0", bench.pods("/pod-000001?resourceVersion=0")
+    bench.record("GET gadget / pod, bytes", bytes_of(one, sizes[0]), bytes_of(pod_one, sizes[1]))
+    some, some_pods = f"{bench.ours}{path}?limit=500", bench.pods("?limit=500")
+    bench.record("LIST gadgets / pods, bytes", bytes_of(some, lists[0]), bytes_of(some_pods, lists[1]))
+    create = CREATE % ("%s", json.dumps(custom.gadget("NAME")))
+
+    def creates(url: str, token: str) -> float:
+        return load.wrk(f"{url}{path}", token, seconds, 32, create % token, (f"r{random.randrange(1 << 30)}",))
+
+    bench.record(
+        "CREATE gadget, 3 rules, 32 connections / direct",
+        lambda: creates(bench.ours, TOKEN),
+        lambda: direct(bench, bench.gadget_value),
+    )
+    if bench.options.peer:
+        peer = custom.Api(bench.options.peer, bench.options.peer_token)
+        with contextlib.suppress(OSError):
+            peer.ask("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+        with contextlib.suppress(OSError):
+            peer.ask("POST", custom.DEFINITIONS, custom.definition())
+        peer.until_served(path)
+        bench.record(
+            "CREATE gadget, 3 rules, 32 connections / peer",
+            lambda: creates(bench.ours, TOKEN),
+            lambda: creates(bench.options.peer, bench.options.peer_token),
+        )
+    bench.record(
+        "WATCH gadgets / pods, bytes",
+        lambda: custom.watched(bench.ours, TOKEN, path, lambda name: json.dumps(custom.gadget(name)).encode()),
+        lambda: custom.watched(
+            bench.ours, TOKEN, f"/api/v1/namespaces/{NAMESPACE}/pods", lambda name: json.dumps(pod(name, 1)).encode()
+        ),
+    )
+
+
+def definitions(bench: Bench, gateway: subprocess.Popen[bytes], stack: ExitStack) -> None:
+    """Five hundred definitions, and what is left of a hundred that come and go."""
+    if bench.options.only and bench.options.only not in "definitions":
+        return
+
+    def begin() -> tuple[float, float]:
+        begun = time.monotonic()
+        process, url = serve(bench, stack)
+        wait_for(bench, f"{url}/readyz")
+        seconds = time.monotonic() - begun
+        return seconds, custom.resident_megabytes(process)
+
+    api = custom.Api(bench.ours, TOKEN)
+    for what, value in custom.many(api, begin, lambda: custom.resident_megabytes(gateway)).items():
+        limit = custom.LIMITS[what]
+        print(f"{what:66s}{value:12.1f}{limit:16.1f}{'' if value <= limit else '   above'}", flush=True)
 
 
 def main() -> None:
@@ -317,20 +389,30 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="")
+    parser.add_argument(
+        "--peer", default="", help="URL of a kube-apiserver with its controller-manager, to compare with"
+    )
+    parser.add_argument("--peer-token", default="tok")
     options = parser.parse_args()
+    if not options.only or options.only in "start, stop, snapshot, restore":
+        starting.report(options.rounds * 3)
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         bench = Bench(options, directory)
         gateway = prepare(bench, stack)
         size = len(bench.fetch(bench.pods("?resourceVersion=0"))) / (1 << 20)
-        print(f"{options.objects} pods, {size:.1f} MB as a list; resident {resident_megabytes(gateway):.0f} MB")
+        print(f"{options.objects} pods, {size:.1f} MB as a list; resident {custom.resident_megabytes(gateway):.0f} MB")
         print(f"{'':54s}{'ours':>12s}{'other':>12s}{'ratio':>8s}{'target':>8s}")
         reads(bench)
         writes(bench)
         representations.lists(bench)
         representations.watches(bench)
+        gadgets(bench)
         watches(bench)
-        print(f"resident in the end: {resident_megabytes(gateway):.0f} MB")
+        decisions.main()
+        deletion.report((bench.ours, TOKEN), (options.peer, options.peer_token), options.only)
+        print(f"resident in the end: {custom.resident_megabytes(gateway):.0f} MB")
+        definitions(bench, gateway, stack)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from typing import Any
 
 from storage.cache import WatchCache
 from tests.benchmarks.__main__ import NAMESPACE, pod
+from tests.benchmarks.representations import ACCEPTS, PROTOBUF
 
 LIMIT = 0.050  # seconds
 TOKEN = "lag"
@@ -48,7 +49,12 @@ def cases(objects: int, start: int) -> list[Case]:
         ("LIST pretty", f"{PODS}?resourceVersion=0&pretty=true"),
     ]
     found: list[Case] = [(name, path, EVENTS, "", 0) for name, path in plain]
+    for name, accept in ACCEPTS.items():
+        found += [
+            (f"LIST as {name}, {turn}", f"{PODS}?resourceVersion=0", accept, "", 0) for turn in ("first", "again")
+        ]
     found += [
+        ("WATCH from 0 in protobuf", f"{PODS}?watch=1&resourceVersion=0&timeoutSeconds=2", PROTOBUF, "", 0),
         ("LIST gzip", f"{PODS}?resourceVersion=0", EVENTS, "gzip", 0),
         ("LIST as YAML", f"{PODS}?resourceVersion=0&limit=500", "application/yaml", "", 0),
         ("WATCH from 0", f"{PODS}?watch=1&resourceVersion=0", EVENTS, "", objects),

@@ -74,7 +74,8 @@ CASES = {
 @pytest.mark.parametrize(("accept", "query", "coding"), CASES.values(), ids=CASES)
 def test_many_lists_at_once_hold_nobody(server: ApiServer, accept: str, query: str, coding: str) -> None:
     path = LIST + query
-    read(server, path, accept, PATIENCE, coding)  # what is remembered of objects, bounded, is in memory from here on
+    with held_at_most(server, LIMIT):
+        read(server, path, accept, PATIENCE, coding)  # what is remembered of objects is in memory from here on
     with held_at_most(server, LIMIT), memory_returns(server, patience=20), ThreadPoolExecutor(CROWD) as pool:
         answers = pool.map(lambda _: read(server, path, accept, PATIENCE, coding), range(CROWD))
         assert set(answers) == {200}

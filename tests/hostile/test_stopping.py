@@ -32,8 +32,8 @@ class SlowServer(ApiServer):
     """A server that computes for ever when it is asked for its version."""
 
     def _command(self, control: int) -> list[str]:
-        python, path, _, _, *arguments = super()._command(control)
-        return [python, path, "-c", SLOW, *arguments]
+        python, _, _, *arguments = super()._command(control)
+        return [python, "-c", SLOW, *arguments]
 
 
 @pytest.mark.parametrize("busy", [True, False])
@@ -57,9 +57,9 @@ def test_a_server_that_computes_is_stopped_all_the_same(tmp_path: Path, busy: bo
         os.close(process)
 
 
-@pytest.mark.parametrize("mode", ["Node,RBAC", "AlwaysAllow,Webhook", "nonsense"])
+@pytest.mark.parametrize("mode", ["nonsense", "RBAC,nonsense"])
 def test_an_authorization_that_is_not_served_is_refused(mode: str) -> None:
     command = [sys.executable, "-m", "gateway", "serve", "--embedded-etcd", f"--authorization-mode={mode}"]
     refused = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
     assert refused.returncode == 1
-    assert "is not served; what is: RBAC, AlwaysAllow, AlwaysDeny" in refused.stderr
+    assert "is not served; what is: RBAC, " in refused.stderr

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 ROOMS = (
     ("apiserver_gateway",),
     ("storage",),
-    ("gateway.framework", "gateway.jsontypes", "gateway.memo", "gateway.memory", "gateway.version"),
+    ("gateway.clock", "gateway.framework", "gateway.jsontypes", "gateway.memo", "gateway.memory", "gateway.version"),
     ("gateway.schema",),
     ("gateway.defaults",),
     ("gateway.validation",),

@@ -51,7 +51,7 @@ class RBAC:
         user, info, policy = attributes.user, attributes.info, self._policy
         combined = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
         errors: dict[str, None] = {}
-        for named, role in policy.granted(user, info.namespace):
+        for named, role in policy.relevant(user, info):
             rules = policy.rules(role)
             if rules is None:
                 errors[role.missing()] = None

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from gateway.access.rbac.index import MANY, RoleIndex
 from gateway.access.rbac.rules import Rule, compile_rules
 from gateway.http import status
+from gateway.http.request_info import RequestInfo
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 from gateway.validation.field import go_quote
@@ -21,6 +23,8 @@ SERVICE_ACCOUNT = "system:serviceaccount:"
 
 _Subject = tuple[bool, str]  # whether it is a group, and its name
 _Key = tuple[str, str]  # namespace, name
+_Place = tuple[str, _Subject]  # namespace, and who has roles there
+_MOST_INDEXES = 64
 
 
 class Kind(Enum):
@@ -73,7 +77,8 @@ class Policy:
     def __init__(self) -> None:
         self._roles: dict[_Key, tuple[Rule, ...]] = {}
         self._bindings: dict[_Key, Binding] = {}
-        self._granted: dict[tuple[str, _Subject], dict[RoleRef, dict[str, Binding]]] = {}
+        self._granted: dict[_Place, dict[RoleRef, dict[str, Binding]]] = {}
+        self._indexes: dict[_Place, RoleIndex[RoleRef]] = {}
         self._listeners: list[Callable[[], None]] = []
         self.complete = asyncio.Event()  # cleared while the default roles are being made: decisions wait for them
         self.complete.set()
@@ -91,6 +96,7 @@ class Policy:
                 self._roles.clear()
                 self._bindings.clear()
                 self._granted.clear()
+                self._indexes.clear()
                 for resource, entries in batch.entries.items():
                     for entry in entries:
                         self._put(kinds[resource], entry)
@@ -111,18 +117,23 @@ class Policy:
         key = (meta.get("namespace", ""), meta["name"])
         if kind in (Kind.ROLE, Kind.CLUSTER_ROLE):
             self._roles[key] = compile_rules(obj.get("rules"))
+            self._renew(kind, key)
             return
         self._unbind(key)
         binding = _binding(key, obj)
         self._bindings[key] = binding
         for subject, _ in binding.subjects:
-            named = self._granted.setdefault((key[0], subject), {}).setdefault(binding.role, {})
+            place = (key[0], subject)
+            named = self._granted.setdefault(place, {}).setdefault(binding.role, {})
             named[binding.name] = binding
+            if place in self._indexes:
+                self._indexes[place].put(binding.role, self.rules(binding.role))
 
     def drop(self, kind: Kind, namespace: str, name: str) -> None:
         """Forgets a role or binding."""
         if kind in (Kind.ROLE, Kind.CLUSTER_ROLE):
             self._roles.pop((namespace, name), None)
+            self._renew(kind, (namespace, name))
         else:
             self._unbind((namespace, name))
 
@@ -146,8 +157,18 @@ class Policy:
             named.pop(binding.name, None)
             if not named:
                 del by_role[binding.role]
+                if place in self._indexes:
+                    self._indexes[place].drop(binding.role)
             if not by_role:
                 del self._granted[place]
+                self._indexes.pop(place, None)
+
+    def _renew(self, kind: Kind, key: _Key) -> None:
+        """Brings the indexes up to date that have a role."""
+        role = RoleRef("Role" if kind is Kind.ROLE else "ClusterRole", *key)
+        for index in self._indexes.values():
+            if role in index:
+                index.put(role, self.rules(role))
 
     def rules(self, role: RoleRef) -> tuple[Rule, ...] | None:
         """The rules of a role; None for one that is not there."""
@@ -163,6 +184,29 @@ class Policy:
             for subject in subjects:
                 for role, named in self._granted.get((scope, subject), {}).items():
                     yield named, role
+
+    def relevant(self, user: User, info: RequestInfo) -> Iterator[tuple[dict[str, Binding], RoleRef]]:
+        """Those of `granted` that may allow a request, and those whose role is not there."""
+        subjects: list[_Subject] = [(False, user.name)]
+        subjects += [(True, group) for group in user.groups]
+        for scope in ("", info.namespace) if info.namespace else ("",):
+            for subject in subjects:
+                by_role = self._granted.get((scope, subject))
+                if by_role is None:
+                    continue
+                roles = by_role if len(by_role) <= MANY else self._index((scope, subject)).roles_for(info)
+                for role in roles:
+                    yield by_role[role], role
+
+    def _index(self, place: _Place) -> RoleIndex[RoleRef]:
+        index = self._indexes.get(place)
+        if index is None:
+            if len(self._indexes) >= _MOST_INDEXES:
+                self._indexes.pop(next(iter(self._indexes)))
+            index = self._indexes[place] = RoleIndex()
+            for role in self._granted[place]:
+                index.put(role, self.rules(role))
+        return index
 
     def rules_for(self, user: User, namespace: str) -> tuple[list[Rule], list[RoleRef]]:
         """All rules that apply to a user in a namespace, once for each binding, and roles that are not there."""

@@ -6,16 +6,20 @@ from typing import Any
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
+from gateway.kinds.patience import TakesLong, on_loop
 from gateway.kinds.strategies.status import counting, keep_spec
 from gateway.kinds.strategy import Strategy, Termination
 from gateway.validation.custom_resource_definition import validate_definition, validate_definition_status
 from gateway.validation.definition_schema import RuleChecks
 from gateway.validation.field import FieldError, go_quote, invalid
+from gateway.validation.rule_text import LONG_RULES, length_of_rules
 from gateway.validation.schema_defaults import EvaluateRules, OutOfBudget
 from gateway.validation.schema_formats import known_format
 from gateway.validation.structural_schema import every
 
+PATIENCE = 100_000  # units of cost for which rules may hold an event loop: about 10 ms
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
+_WEIGHT = 64  # expressions and patterns are compiled
 
 
 def _name(obj: JsonObject) -> list[FieldError]:
@@ -37,6 +41,8 @@ def _rules_of(old: JsonObject | None) -> RuleChecks:
 
         if not _has_rules(schema):
             return []
+        if on_loop() and length_of_rules(schema) > LONG_RULES:
+            raise TakesLong
         return validate_definition_rules(schema, path, found, per_expression=schema not in before)
 
     return RuleChecks(check, _default_rules())
@@ -54,12 +60,19 @@ def _default_rules() -> EvaluateRules:
         if not _has_rules(schema):
             return []
         from gateway.cel.costs import PER_OBJECT
-        from gateway.cel.rules import compile_schema, validate_default
+        from gateway.cel.rules import TooCostly, compile_schema, validate_default
+
+        if on_loop() and length_of_rules(schema) > LONG_RULES:
+            raise TakesLong
 
         rules = compile_schema(schema, root=is_object)
         if rules is None:
             return []
-        found, rest = validate_default(rules, value, path, left[0] if left else PER_OBJECT)
+        budget, patience = left[0] if left else PER_OBJECT, PATIENCE if on_loop() else None
+        try:
+            found, rest = validate_default(rules, value, path, budget, patience)
+        except TooCostly:
+            raise TakesLong from None
         left[:] = [rest]
         if rest < 0:
             raise OutOfBudget(found)
@@ -166,6 +179,7 @@ STRATEGIES = {
         allow_unconditional_update=False,
         standard_finalizers=False,
         reset_fields=(("status",),),
+        weight=_WEIGHT,
         termination=Termination(begin=_begin_termination, finalizers=lambda obj: ()),
     ),
     "status": Strategy(

@@ -20,7 +20,6 @@ from gateway.validation.objectmeta import IMMUTABLE, recheck_object_meta_update
 
 LIMITS = {"reportingInstance": 128, "action": 128, "reason": 128}
 MAX_NOTE = 1024
-EXPIRES_AFTER = 3600  # seconds, the default of kube-apiserver's --event-ttl
 # what an update through events.k8s.io may not change, in the order of kube-apiserver: (JSON name, name in messages)
 _FIXED = (
     ("involvedObject", "involvedObject"),
@@ -121,6 +120,6 @@ STRATEGIES = {
         rechecks_metadata=False,
         allow_create_on_update=True,
         dependents=Dependents.NONE,
-        expires_after=EXPIRES_AFTER,
+        expires=True,
     )
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from gateway.testing import ApiServer
 from tests.integration.customresources.definitions import (
@@ -66,6 +67,19 @@ def test_a_name_is_given_to_one_definition_and_becomes_free_with_it(server: ApiS
     assert ask(server, "DELETE", f"{DEFINITIONS}/firsts.names.example.com").status == 200
     until(lambda: conditions(server, "seconds.names.example.com").get("Established") == "True")
     assert ask(server, "GET", "/apis/names.example.com/v1/seconds").status == 200
+
+
+def test_a_name_is_given_once_whichever_replicas_are_asked_for_it(servers: Servers) -> None:
+    for turn in range(4):
+        group = f"race{turn}.example.com"
+        wanted = [definition(group, plural=plural) for plural in ("ponds", "pools")]
+        for each in wanted:
+            each["spec"]["names"]["kind"] = "Pond"
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(lambda pair: ask(pair[0], "POST", DEFINITIONS, pair[1]), zip(servers, wanted, strict=True)))
+        names = [each["metadata"]["name"] for each in wanted]
+        until(lambda names=names: all("NamesAccepted" in conditions(servers[0], name) for name in names))
+        assert sorted(conditions(servers[0], name)["NamesAccepted"] for name in names) == ["False", "True"]
 
 
 def test_the_end_of_a_definition_waits_for_the_finalizers_of_its_objects(servers: Servers) -> None:

@@ -67,6 +67,61 @@ def test_custom_objects_go_with_their_namespace(gadgets: Gadgets) -> None:
     assert gadgets.names() == set()
 
 
+def retries(server: ApiServer) -> str:
+    """How often the namespace controller had to try again."""
+    metrics = ask(server, "GET", "/metrics").body.decode()
+    return metrics.partition('workqueue_retries_total{name="namespace"} ')[2].partition("\n")[0]
+
+
+def test_a_namespace_ends_though_a_definition_goes_meanwhile(server: ApiServer, gadgets: Gadgets) -> None:
+    api, space = gadgets.api, f"/api/v1/namespaces/{gadgets.api.namespace}"
+    before = retries(server)
+    for number in range(40):
+        gadgets.create(f"g-{number}")
+    api.ask("DELETE", space)
+    ask(server, "DELETE", f"{DEFINITIONS}/gadgets.{GROUP}")
+    until(lambda: api.ask("GET", space).status == 404, 10)
+    until(lambda: ask(server, "GET", f"{DEFINITIONS}/gadgets.{GROUP}").status == 404, 10)
+    assert retries(server) == before
+
+
+def served(api: Api, version: str, on: bool) -> None:
+    """Has a version of the definition served, or not, and waits for it."""
+    path = f"{DEFINITIONS}/gadgets.{GROUP}"
+    found = api.ask("GET", path).json
+    for each in found["spec"]["versions"]:
+        each["served"] = on if each["name"] == version else each["served"]
+    answer = api.ask("PUT", path, found)
+    assert answer.status == 200, answer.body
+    until(lambda: (api.ask("GET", f"/apis/{GROUP}/{version}").status == 200) is on)
+
+
+def test_owners_of_a_version_that_is_not_served_keep_their_dependents_until_it_is(gadgets: Gadgets) -> None:
+    api, path = gadgets.api, f"{DEFINITIONS}/gadgets.{GROUP}"
+    found = api.ask("GET", path).json
+    found["spec"]["versions"].append({**found["spec"]["versions"][0], "name": "v1beta1", "storage": False})
+    assert api.ask("PUT", path, found).status == 200
+    until(lambda: api.ask("GET", f"/apis/{GROUP}/v1beta1").status == 200)
+    old = {**gadgets.create("owner"), "apiVersion": f"{GROUP}/v1beta1"}
+    api.create("dependent", [old])
+    served(api, "v1beta1", on=False)
+    api.ask("DELETE", f"{gadgets.path}/owner?propagationPolicy=Background")
+    api.create("probe", [api.create("other")])
+    api.delete("other", "Background")
+    until(lambda: api.names() == {"dependent"})  # the other one was looked at later, and is gone
+    served(api, "v1beta1", on=True)
+    until(lambda: not api.names())
+
+
+def test_dependents_go_with_owners_whose_kind_goes(gadgets: Gadgets) -> None:
+    api = gadgets.api
+    for number in range(20):
+        api.create(f"child-{number}", [gadgets.create(f"g-{number}")])
+    api.create("kept", [api.create("owner")])
+    api.ask("DELETE", f"{DEFINITIONS}/gadgets.{GROUP}")
+    until(lambda: api.names() == {"kept", "owner"})
+
+
 def test_when_a_kind_comes_its_absent_owners_are_noticed(server: ApiServer, api: Api) -> None:
     absent = {"kind": "Gadget", "apiVersion": f"{GROUP}/v1", "metadata": {"name": "gone", "uid": "u-1"}}
     api.create("dependent", [absent])

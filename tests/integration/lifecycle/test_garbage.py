@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.integration.lifecycle.api import Api, reference, until
 
 
@@ -78,6 +80,7 @@ def test_an_owner_in_another_namespace_is_none_and_is_warned_of(api: Api) -> Non
     owner = far.create("owner")
     child = api.create("child", [owner])
     until(lambda: not api.names())
+    until(lambda: api.ask("GET", api.path(resource="events")).json["items"])
     events = api.ask("GET", api.path(resource="events")).json["items"]
     which = f"v1/ConfigMap, namespace: {api.namespace}, name: owner, uid: {owner['metadata']['uid']}"
     assert [(each["type"], each["reason"], each["message"]) for each in events] == [
@@ -85,6 +88,27 @@ def test_an_owner_in_another_namespace_is_none_and_is_warned_of(api: Api) -> Non
     ]
     assert events[0]["involvedObject"]["uid"] == child["metadata"]["uid"]
     assert far.names() == {"owner"}
+
+
+def test_an_object_without_a_namespace_has_no_owner_in_one_and_stays(api: Api) -> None:
+    owner, path = api.create("owner"), "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+    meta = {"name": api.namespace, "ownerReferences": [reference(owner)]}
+    made = api.ask("POST", path, {"metadata": meta, "rules": []})
+    assert made.status == 201, made.body
+
+    def warnings() -> list[Any]:
+        found = api.ask("GET", "/api/v1/namespaces/default/events").json["items"]
+        return [each for each in found if each["involvedObject"].get("uid") == made.json["metadata"]["uid"]]
+
+    until(warnings)
+    which = f"v1/ConfigMap, namespace: , name: owner, uid: {owner['metadata']['uid']}"
+    assert warnings()[0]["message"] == f'ownerRef [{which}] does not exist in namespace ""'
+    assert warnings()[0]["reason"] == "OwnerRefInvalidNamespace"
+    api.delete("owner", "Background")
+    api.create("probe", [api.create("other")])
+    api.delete("other", "Background")
+    until(lambda: not api.names())
+    assert api.ask("DELETE", f"{path}/{api.namespace}").status == 200
 
 
 def test_a_cycle_goes_as_a_whole(api: Api) -> None:

@@ -209,7 +209,11 @@ class Lifecycle(RuleBasedStateMachine):
 
 def test_what_the_rules_say_is_what_becomes_of_the_objects(server: ApiServer) -> None:
     Lifecycle.server = server
-    examples = 200 if os.environ.get("HYPOTHESIS_PROFILE") == "search" else 12
+    run(200 if os.environ.get("HYPOTHESIS_PROFILE") == "search" else 12)
+
+
+def run(examples: int) -> None:
+    """Tries that many sequences."""
     checks = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
     limits = settings(max_examples=examples, stateful_step_count=20, deadline=None, suppress_health_check=checks)
     run_state_machine_as_test(Lifecycle, settings=limits)

@@ -102,3 +102,25 @@ def test_what_every_cluster_has_comes_back_when_it_is_deleted(api: Api) -> None:
     until(lambda: api.ask("GET", path).status == 200, 20)
     assert api.ask("DELETE", "/api/v1/namespaces/kube-node-lease").status == 200
     until(lambda: api.ask("GET", "/api/v1/namespaces/kube-node-lease").json["status"] == {"phase": "Active"}, 20)
+
+
+def test_what_cannot_be_discovered_keeps_a_namespace(api: Api) -> None:
+    group = f"{api.namespace}.example.com"
+    service = {"namespace": "default", "name": "absent"}
+    spec = {"group": group, "version": "v1", "service": service, "insecureSkipTLSVerify": True}
+    spec |= {"groupPriorityMinimum": 100, "versionPriority": 10}
+    services = "/apis/apiregistration.k8s.io/v1/apiservices"
+    made = api.ask("POST", services, {"metadata": {"name": f"v1.{group}"}, "spec": spec})
+    assert made.status == 201, made.body
+    try:
+        api.create("a")
+        api.ask("DELETE", f"/api/v1/namespaces/{api.namespace}")
+        stale = f"{group}/v1: stale GroupVersion discovery: {group}/v1"
+        failed = f"unable to retrieve the complete list of server APIs: {stale}"
+        failing = f"Discovery failed for some groups, 1 failing: {failed}"
+        until(lambda: conditions(api).get("NamespaceDeletionDiscoveryFailure") == ("True", failing))
+        assert not api.names()
+        assert conditions(api)["NamespaceContentRemaining"][0] == "False"
+    finally:
+        api.ask("DELETE", f"{services}/v1.{group}")
+    until(lambda: namespace(api).get("code") == 404, 10)

@@ -85,7 +85,7 @@ async def test_what_changes_meanwhile_is_not_missed(things: Things, dropped: boo
         if dropped:
             node.cache.unowned._limit = 10
             await node.reaches(await things.put("t0", "1"))
-        stop = False
+        stop, begun = False, asyncio.Event()
 
         async def write() -> int:
             number = revision = 0
@@ -93,10 +93,11 @@ async def test_what_changes_meanwhile_is_not_missed(things: Things, dropped: boo
                 await things.put(f"t{number % 1200}", "2")
                 revision = await things.delete(f"t{(number * 7 + 1) % 1200}")
                 number += 1
+                begun.set()
             return revision
 
         writer = asyncio.create_task(write())
-        await asyncio.sleep(0.02)
+        await begun.wait()
         resource = await things.register()
         stop = True
         await node.reaches(await writer)

@@ -73,6 +73,15 @@ def test_lists_that_cannot_be_read(one: Client, query: str, status: int) -> None
     assert (answer.status, answer.json["kind"]) == (status, "Status")
 
 
+def test_a_token_at_version_0_answers_the_whole_remainder(one: Client) -> None:
+    for name in "abcd":
+        one.put(name)
+    token = one.ask("GET", f"{one.path}?limit=1").json["metadata"]["continue"]
+    rest = one.ask("GET", f"{one.path}?limit=1&resourceVersion=0&continue={token}").json
+    assert [each["metadata"]["name"] for each in rest["items"]] == ["b", "c", "d"]
+    assert "continue" not in rest["metadata"]
+
+
 def test_a_version_that_is_not_there_yet(one: Client) -> None:
     future = one.put("a") + 10**6
     for answer in (one.list(f"resourceVersion={future}&{EXACT}"), one.get("a", f"resourceVersion={future}")):

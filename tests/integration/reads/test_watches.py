@@ -71,6 +71,25 @@ def test_one_object_can_be_watched(one: Client) -> None:
             assert (name, type_) == ("b", "ADDED") and seen <= revision
 
 
+@pytest.mark.parametrize("query", ["", "resourceVersion=0&"])
+def test_legacy_watches_mark_the_end_of_their_initial_events(one: Client, query: str) -> None:
+    one.put("a")
+    with one.watch(f"{query}timeoutSeconds=1&{BOOKMARKS}") as watch:
+        added, end = watch.event(), watch.event()
+    assert added is not None and added["type"] == "ADDED"
+    assert end is not None and end["type"] == "BOOKMARK"
+    assert end["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+
+
+def test_the_deprecated_path_is_checked_as_a_list(one: Client) -> None:
+    path = f"/api/v1/watch/namespaces/{one.namespace}/configmaps"
+    refused = one.ask("GET", f"{path}?resourceVersionMatch=Exact")
+    assert refused.status == 422
+    assert [cause["message"] for cause in refused.json["details"]["causes"]] == [
+        "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided"
+    ]
+
+
 def test_a_watch_ends_by_itself_with_a_fresh_bookmark_before(one: Client) -> None:
     start = one.put("a")
     with one.watch(f"resourceVersion={start}&timeoutSeconds=3&{BOOKMARKS}") as watch:

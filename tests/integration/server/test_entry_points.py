@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import ssl
 import subprocess
 import sys
 import time
 import urllib.request
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from gateway.certificates import issue, new_authority
+from gateway.access.signing import new_request, now, read_authority
+from gateway.certificates import Authority, issue, new_authority
 from gateway.envtest import assets
 from gateway.kube_apiserver import translated
 from gateway.testing import api_server
@@ -74,6 +77,27 @@ def test_flags_of_kube_apiserver() -> None:
     assert {"--v", "--profiling"} <= set(lacking)
 
 
+def _client(directory: Path, authority: Authority) -> Path:
+    """A client certificate with its key, as envtest makes them for its users."""
+    (ca := directory / "authority.crt").write_bytes(authority.certificate)
+    (ca_key := directory / "authority.key").write_bytes(authority.key)
+    request, key = new_request("admin", ["system:masters"])
+    usages = ("digital signature", "key encipherment", "client auth")
+    pem = read_authority(ca, ca_key).sign(request, usages, timedelta(hours=1), now())
+    (both := directory / "client.pem").write_bytes(pem + key)
+    return both
+
+
+def _user(port: int, ca: Path, certificate: Path) -> tuple[str, list[str]]:
+    context = ssl.create_default_context(cafile=str(ca))
+    context.load_cert_chain(certificate)
+    url = f"https://127.0.0.1:{port}/apis/authentication.k8s.io/v1/selfsubjectreviews"
+    request = urllib.request.Request(url, data=b"{}", headers={"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, context=context) as answer:
+        found = json.load(answer)["status"]["userInfo"]
+    return found["username"], found["groups"]
+
+
 def test_what_envtest_starts(tmp_path: Path) -> None:
     """With the flags of envtest, and the certificates that it leaves in --cert-dir."""
     directory = assets(tmp_path / "assets")
@@ -115,4 +139,8 @@ def test_what_envtest_starts(tmp_path: Path) -> None:
 
             wait_until(healthy, process, log)
             assert time.monotonic() - began < 20
+            assert _user(port, ca, _client(tmp_path, authority)) == (
+                "admin",
+                ["system:masters", "system:authenticated"],
+            )
         assert "have no effect here: " in log.read_text()

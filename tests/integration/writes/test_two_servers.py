@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -26,6 +27,32 @@ def test_patches_on_both_servers_all_count(servers: Servers) -> None:
     calls = [(servers[n % 2], "PATCH", path, {"data": {f"k{n}": "v"}}) for n in range(24)]
     assert {answer.status for answer in at_once(calls, headers=MERGE)} == {200}
     assert len(ask(servers[0], "GET", path).json["data"]) == 24
+
+
+def test_a_right_is_in_force_at_once_and_soon_elsewhere(servers: Servers) -> None:
+    group = "rbac.authorization.k8s.io"
+    binding = {
+        "metadata": {"name": "ada"},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "view"},
+        "subjects": [{"kind": "User", "apiGroup": group, "name": "ada"}],
+    }
+    bindings, ada = f"/apis/{group}/v1/clusterrolebindings", {"Impersonate-User": "ada"}
+
+    def may(server: ApiServer) -> bool:
+        return ask(server, "GET", f"{NAMESPACE}/configmaps", headers=ada).status == 200
+
+    def soon(expected: bool) -> None:
+        end = time.monotonic() + 1
+        while may(servers[1]) is not expected:
+            assert time.monotonic() < end, "it is not in force elsewhere"
+
+    assert not may(servers[0]) and not may(servers[1])
+    assert ask(servers[0], "POST", bindings, binding).status == 201
+    assert may(servers[0])
+    soon(True)
+    assert ask(servers[0], "DELETE", f"{bindings}/ada").status == 200
+    assert not may(servers[0])
+    soon(False)
 
 
 def test_of_concurrent_creates_one_wins(servers: Servers) -> None:

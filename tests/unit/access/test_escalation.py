@@ -29,7 +29,7 @@ WRITES = ("create", "update", "patch", "delete")
 KINDS = {"Role": "roles", "ClusterRole": "clusterroles", "RoleBinding": "rolebindings"}
 KINDS["ClusterRoleBinding"] = "clusterrolebindings"
 APPLY, JSON = "application/apply-patch+yaml", "application/json"
-WAYS = st.sampled_from(["POST", "PUT", "merge", "apply"])
+WAYS = st.sampled_from(["POST", "PUT", "merge", "apply", "json"])
 
 Right = tuple[str, str, str, str]  # namespace ("" is cluster-wide), verb, group, resource
 
@@ -159,6 +159,9 @@ class Escalation(RuleBasedStateMachine):
         match way:
             case "apply":
                 self._send(user, "PATCH", path, obj, APPLY, "fieldManager=test&force=true")
+            case "json":
+                patch = [{"op": "add", "path": f"/{member}", "value": value} for member, value in content.items()]
+                self._send(user, "PATCH", path, patch, "application/json-patch+json")
             case "merge":
                 self._send(user, "PATCH", path, content, "application/merge-patch+json")
             case _:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gateway.access.authorization import Decision, Masters, Verdict
 from gateway.access.rbac.authorizer import RBAC
+from gateway.access.rbac.index import MANY
 from gateway.access.rbac.policy import Kind, Policy
 from gateway.http.request_info import request_info
 from gateway.http.user import User
 from gateway.kinds.attributes import Attributes
+from tests.limits import at_most
 
 GROUP = "rbac.authorization.k8s.io"
 ADA = User("ada", ("team", "system:authenticated"))
@@ -122,3 +127,72 @@ def test_nothing_is_left_of_what_was_dropped(policy: Policy) -> None:
     policy.drop(Kind.CLUSTER_BINDING, "", "b")
     assert not policy._granted
     assert not policy._bindings
+
+
+MANY_VERBS = st.sampled_from(("get", "list", "delete", "*"))
+MANY_RESOURCES = st.sampled_from(("pods", "secrets", "pods/log", "*/log", "*"))
+CHANGES = st.lists(
+    st.tuples(
+        st.sampled_from(("role", "no role", "bind", "unbind")),
+        st.integers(0, 5),
+        st.lists(MANY_VERBS, min_size=1, max_size=2),
+        st.lists(MANY_RESOURCES, min_size=1, max_size=2),
+    ),
+    max_size=12,
+)
+
+
+@given(CHANGES)
+def test_who_has_many_roles_is_decided_about_as_with_few(changes: list[tuple[str, int, list[str], list[str]]]) -> None:
+    policy, alone = Policy(), Policy()
+    rbac, plain = RBAC(policy), RBAC(alone)
+    for number in range(MANY + 1):
+        policy.put(Kind.CLUSTER_ROLE, role(f"none-{number}", rules=[]))
+        policy.put(Kind.CLUSTER_BINDING, binding(f"none-{number}", "ClusterRole", f"none-{number}", user("ada")))
+    asked_about = [asked(ADA, f"/api/v1/namespaces/x/{path}") for path in ("pods/p", "pods/p/log", "secrets")]
+    asked_about.append(asked(ADA, method="DELETE"))
+    for what, number, verbs, resources in changes:
+        name = f"r{number}"
+        rules = [{"verbs": verbs, "apiGroups": [""], "resources": resources}]
+        for each in (policy, alone):
+            match what:
+                case "role":
+                    each.put(Kind.CLUSTER_ROLE, role(name, rules=rules))
+                case "no role":
+                    each.drop(Kind.CLUSTER_ROLE, "", name)
+                case "bind":
+                    each.put(Kind.CLUSTER_BINDING, binding(f"b{number}", "ClusterRole", name, user("ada")))
+                case "unbind":
+                    each.drop(Kind.CLUSTER_BINDING, "", f"b{number}")
+            changed(each)
+        for question in asked_about:
+            found, expected = rbac.decide(question), plain.decide(question)
+            assert found.decision is expected.decision
+            assert ("not found" in found.reason) == ("not found" in expected.reason)
+
+
+def test_a_decision_is_quick_however_many_roles_somebody_has() -> None:
+    policy = Policy()
+    rbac = RBAC(policy)
+    for number in range(5000):
+        policy.put(Kind.CLUSTER_ROLE, role(f"r{number}", rules=[{**PODS[0], "resources": [f"of-{number}"]}]))
+        policy.put(Kind.CLUSTER_BINDING, binding(f"b{number}", "ClusterRole", f"r{number}", user("ada")))
+    question = asked(ADA)
+    rbac.decide(question)
+
+    def after_a_change() -> float:
+        policy.put(Kind.CLUSTER_ROLE, role("r17"))
+        changed(policy)
+        began = time.thread_time()
+        assert rbac.decide(question).allowed
+        return (time.thread_time() - began) * 1e6
+
+    at_most(min(after_a_change() for _ in range(20)), 100, "a decision after a change took {found:.1f} µs")
+
+    def remembered() -> float:
+        began = time.thread_time()
+        for _ in range(100):
+            rbac.known(question)
+        return (time.thread_time() - began) * 1e4
+
+    at_most(min(remembered() for _ in range(20)), 15, "a remembered decision took {found:.1f} µs")

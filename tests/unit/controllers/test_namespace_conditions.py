@@ -41,3 +41,17 @@ def test_what_remains_is_counted_by_resource_and_by_finalizer() -> None:
         "ContentDeletionFailed",
         "Failed to delete all resource types, 1 remaining: no",
     )
+
+
+def test_group_versions_that_cannot_be_discovered_are_named() -> None:
+    namespace: dict[str, Any] = {"status": {"phase": "Terminating"}}
+    assert tell(namespace, Remains(undiscovered=["a.example.com/v1", "b.example.com/v2"]))
+    assert conditions(namespace)["NamespaceDeletionDiscoveryFailure"] == (
+        "True",
+        "DiscoveryFailed",
+        "Discovery failed for some groups, 2 failing: unable to retrieve the complete list of server APIs: "
+        "a.example.com/v1: stale GroupVersion discovery: a.example.com/v1, "
+        "b.example.com/v2: stale GroupVersion discovery: b.example.com/v2",
+    )
+    assert tell(namespace, Remains())
+    assert conditions(namespace)["NamespaceDeletionDiscoveryFailure"][0] == "False"

@@ -73,7 +73,8 @@ def test_the_graph_is_that_of_the_last_version_of_each_object(
         model[name] = owned_by, waits
     for owner in "abcdef":
         expected = {name.encode() for name, (owned_by, _) in model.items() if owner in dict(owned_by)}
-        blocking = {name.encode() for name, (owned_by, _) in model.items() if dict(owned_by).get(owner)}
+        blocking = [name for name, (owned_by, _) in model.items() if dict(owned_by).get(owner)]
         assert set(graph.dependents(owner)) == expected
-        assert {node.key for node in graph.blocking(owner)} == blocking
+        assert graph.count(owner) == len(expected)
+        assert graph.is_blocked(owner) == bool(blocking)
         assert graph.waiting.get(owner) == (owner.encode() if model.get(owner, ([], False))[1] else None)

@@ -19,6 +19,7 @@ ALL = [name for name, known in CONTROLLERS.items() if known.default_on]
         (["-namespace-controller", "*"], [name for name in ALL if name != "namespace-controller"]),
         (["namespace", "garbagecollector"], ["garbage-collector-controller", "namespace-controller"]),
         (["namespace", "-namespace"], ["namespace-controller"]),
+        (["*", "-deployment", "-storageversion-garbage-collector-controller"], ALL),
         (["-*"], []),
         ([], []),
     ],
@@ -27,6 +28,7 @@ def test_the_first_mention_counts_and_the_star_is_those_that_are_on(given: list[
     assert wanted(given) == expected
 
 
-def test_a_name_that_is_nobodys_is_told() -> None:
-    with pytest.raises(InvalidSettings, match="deploiment"):
-        wanted(["*", "deploiment"])
+@pytest.mark.parametrize("name", ["deploiment", "-deploiment", "deployment"])
+def test_a_controller_that_is_not_here_is_told(name: str) -> None:
+    with pytest.raises(InvalidSettings, match=name.removeprefix("-")):
+        wanted(["*", name])

@@ -8,9 +8,18 @@ import pytest
 
 from gateway.customresources.conditions import settled
 from gateway.customresources.definition import condition, is_true
-from gateway.customresources.names import claim
+from gateway.customresources.names import as_if_named, claim, comes_first
 
 NAMES = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
+
+
+def test_of_two_new_definitions_the_first_has_its_turn_first() -> None:
+    first, second = definition(), definition()
+    first["metadata"]["resourceVersion"], second["metadata"]["resourceVersion"] = "9", "10"
+    assert comes_first(first, second) and not comes_first(second, first)
+    assert claim(second, [as_if_named(first)]).reason == "ListKindConflict"
+    first["status"] = {"conditions": [{"type": "NamesAccepted", "status": "False"}]}
+    assert not comes_first(first, second)
 
 
 def definition(status: dict[str, Any] | None = None, **names: Any) -> dict[str, Any]:

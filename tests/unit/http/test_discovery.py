@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 import yaml
 
 from gateway.discovery.serving import Discovery
+from gateway.encodings.apart import Apart
+from gateway.encodings.yaml import to_yaml
 from gateway.http.exchange import Request, Response
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, loads
@@ -20,6 +23,19 @@ V2 = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 V2_BETA = ";g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
 
 
+class Here(Apart):
+    """Renders in this process, and counts."""
+
+    count = 0
+
+    async def yaml(self, source: bytes) -> bytes:
+        self.count += 1
+        return to_yaml(source)
+
+
+APART = Here()
+
+
 @pytest.fixture(scope="module")
 def discovery() -> Discovery:
     return Discovery(builtin_registry(), "127.0.0.1:443")
@@ -29,7 +45,7 @@ def get(discovery: Discovery, path: str, accept: str, etag: bytes = b"") -> Resp
     async def receive() -> Any: ...
 
     headers = {b"accept": accept.encode()} | ({b"if-none-match": etag} if etag else {})
-    response = discovery.respond(Request("GET", path, b"", headers, receive))
+    response = asyncio.run(discovery.respond(Request("GET", path, b"", headers, receive), APART))
     assert response is not None
     return response
 
@@ -112,3 +128,13 @@ def test_what_is_not_there_is_not_acceptable(discovery: Discovery, path: str, ac
     with pytest.raises(StatusError, match=message) as caught:
         get(discovery, path, accept)
     assert caught.value.code == 406
+
+
+def test_what_is_long_in_yaml_is_rendered_apart_and_once(discovery: Discovery) -> None:
+    accept = f"application/yaml{V2}"
+    before = APART.count
+    first = body(get(discovery, "/apis", accept))
+    assert body(get(discovery, "/apis", accept)) == first
+    assert APART.count - before <= 1
+    assert len(body(get(discovery, "/apis", f"application/json{V2}"))) > 8192
+    assert APART.count >= 1

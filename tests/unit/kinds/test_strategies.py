@@ -31,7 +31,7 @@ def test_dependents_are_deleted_by_default_but_for_what_clients_of_old_expect() 
 
 
 def test_events_expire() -> None:
-    assert those("expires_after", 0) == {"events": 3600, "events.events.k8s.io": 3600}
+    assert those("expires", False) == {"events": True, "events.events.k8s.io": True}
 
 
 def test_services_take_addresses() -> None:

@@ -19,9 +19,11 @@ class Granting:
 
     def __init__(self) -> None:
         self.granted = 0
+        self.ttl = 0
 
     async def grant(self, ttl: int) -> LeaseGrant:
         self.granted += 1
+        self.ttl = ttl
         return LeaseGrant(self.granted, ttl)
 
 
@@ -55,3 +57,10 @@ async def test_it_is_not_tried_for_ever() -> None:
     with pytest.raises(LeaseNotFound):
         await write_once(cast(Store, store), b"k", None, Put(b"", await expiry.lease(), None, expiry.another))
     assert store.used == [1, 2]
+
+
+@pytest.mark.parametrize(("seconds", "granted"), [(3600, 3660), (600, 630), (10, 10)])
+async def test_sharing_a_lease_lengthens_no_life_by_more_than_a_twentieth(seconds: int, granted: int) -> None:
+    granting = Granting()
+    await Expiry(cast(Leases, granting), seconds).lease()
+    assert granting.ttl == granted

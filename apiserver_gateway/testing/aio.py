@@ -1,0 +1,100 @@
+"""`apiserver_gateway.testing` for asyncio: the same by the same names, and nothing holds up the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager
+from typing import Any, ParamSpec, TypeVar
+
+from apiserver_gateway import testing
+from apiserver_gateway.testing import ApiServer, Refused, ServerDidNotStart, Snapshot, User, condition
+
+__all__ = [
+    "ApiServer",
+    "Refused",
+    "ServerDidNotStart",
+    "Snapshot",
+    "User",
+    "advance_clock",
+    "api_server",
+    "ask",
+    "condition",
+    "install",
+    "namespace",
+    "restore",
+    "restored",
+    "snapshot",
+    "user",
+    "wait_for",
+]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@asynccontextmanager
+async def _beside(made: AbstractContextManager[T]) -> AsyncIterator[T]:
+    entered = await asyncio.to_thread(made.__enter__)
+    try:
+        yield entered
+    finally:
+        await asyncio.shield(asyncio.to_thread(made.__exit__, None, None, None))
+
+
+@asynccontextmanager
+async def api_server(*flags: str, etcd_servers: str = "") -> AsyncIterator[ApiServer]:
+    """As `testing.api_server`."""
+    async with _beside(testing.api_server(*flags, etcd_servers=etcd_servers)) as server:
+        yield server
+
+
+@asynccontextmanager
+async def namespace(server: ApiServer, prefix: str = "test") -> AsyncIterator[str]:
+    """As `testing.namespace`."""
+    async with _beside(testing.namespace(server, prefix)) as name:
+        yield name
+
+
+@asynccontextmanager
+async def restored(server: ApiServer) -> AsyncIterator[Snapshot]:
+    """As `testing.restored`."""
+    async with _beside(testing.restored(server)) as before:
+        yield before
+
+
+async def ask(server: ApiServer, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+    """As `testing.ask`."""
+    return await asyncio.to_thread(testing.ask, server, method, path, body)
+
+
+async def wait_for(
+    server: ApiServer, path: str, holds: Callable[[Mapping[str, Any]], bool], timeout: float = 30.0
+) -> dict[str, Any]:
+    """As `testing.wait_for`; `holds` is called in another thread."""
+    return await asyncio.to_thread(testing.wait_for, server, path, holds, timeout)
+
+
+async def install(server: ApiServer, *definitions: Mapping[str, Any]) -> None:
+    """As `testing.install`."""
+    await asyncio.to_thread(testing.install, server, *definitions)
+
+
+async def snapshot(server: ApiServer) -> Snapshot:
+    """As `testing.snapshot`."""
+    return await asyncio.to_thread(testing.snapshot, server)
+
+
+async def restore(server: ApiServer, to: Snapshot) -> None:
+    """As `testing.restore`."""
+    await asyncio.to_thread(testing.restore, server, to)
+
+
+async def advance_clock(server: ApiServer, seconds: float) -> None:
+    """As `testing.advance_clock`."""
+    await asyncio.to_thread(testing.advance_clock, server, seconds)
+
+
+async def user(server: ApiServer, name: str, **how: Any) -> User:
+    """As `testing.user`."""
+    return await asyncio.to_thread(lambda: testing.user(server, name, **how))

@@ -1,0 +1,118 @@
+"""What tests do to a throw-away server that nobody may do to another: snapshots, users, time that passes at once."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from apiserver_gateway.testing.requests import ask
+from apiserver_gateway.testing.server import ApiServer
+
+RBAC = "rbac.authorization.k8s.io"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The whole state of a server as it once was."""
+
+    name: str
+
+
+def snapshot(server: ApiServer) -> Snapshot:
+    """Keeps the whole state as it is now. Raises Refused."""
+    return Snapshot(ask(server, "POST", "/testing/snapshots")["name"])
+
+
+def restore(server: ApiServer, to: Snapshot) -> None:
+    """Makes the whole state what it was; watches see the difference as events. Raises Refused.
+
+    Objects have their names, uids and content again, and new resourceVersions where they differed.
+    """
+    ask(server, "PUT", f"/testing/snapshots/{to.name}")
+
+
+@contextlib.contextmanager
+def restored(server: ApiServer) -> Iterator[Snapshot]:
+    """Whatever the block changes is undone at its end."""
+    before = snapshot(server)
+    try:
+        yield before
+    finally:
+        restore(server, before)
+        ask(server, "DELETE", f"/testing/snapshots/{before.name}")
+
+
+def advance_clock(server: ApiServer, seconds: float) -> None:
+    """Sets the server's clock forward for what ends by itself, without waiting for it.
+
+    That is events, finished Jobs with ttlSecondsAfterFinished, tokens of service accounts, bootstrap tokens. It can't
+    be set back. Raises Refused.
+    """
+    ask(server, "POST", "/testing/clock", {"advance": seconds})
+
+
+@dataclass(frozen=True)
+class User:
+    """A user and what a client needs to be it."""
+
+    name: str
+    token: str
+    kubeconfig: Path
+
+
+def user(
+    server: ApiServer,
+    name: str,
+    *,
+    groups: Sequence[str] = (),
+    roles: Sequence[str] = (),
+    rules: Sequence[Mapping[str, Any]] = (),
+    namespace: str = "",
+) -> User:
+    """A user who may do what the ClusterRoles `roles` say, and `rules`: in a namespace, or everywhere without one.
+
+    `user(api, "alice", roles=["view"], namespace="default")`. Raises Refused.
+    """
+    token = ask(server, "POST", "/testing/users", {"name": name, "groups": list(groups)})["token"]
+    own = f"{name}-{uuid.uuid4().hex[:8]}"
+    if rules:
+        content = {"metadata": {"name": own}, "rules": [dict(rule) for rule in rules]}
+        ask(server, "POST", f"/apis/{RBAC}/v1/clusterroles", content)
+    for role in (*roles, *((own,) if rules else ())):
+        _bind(server, name, role, namespace)
+    path = server.directory / f"{own}.kubeconfig"
+    path.touch(0o600)
+    path.write_text(kubeconfig(server, name, token))
+    return User(name, token, path)
+
+
+def _bind(server: ApiServer, name: str, role: str, namespace: str) -> None:
+    path = f"namespaces/{namespace}/rolebindings" if namespace else "clusterrolebindings"
+    binding = {
+        "metadata": {"generateName": f"{role}-"},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": role},
+        "subjects": [{"apiGroup": RBAC, "kind": "User", "name": name}],
+    }
+    ask(server, "POST", f"/apis/{RBAC}/v1/{path}", binding)
+
+
+def kubeconfig(server: ApiServer, name: str, token: str) -> str:
+    """A kubeconfig for a user of the server."""
+    authority = base64.b64encode(server.ca_file.read_bytes()).decode()
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "test", "cluster": {"server": server.url, "certificate-authority-data": authority}}],
+            "users": [{"name": name, "user": {"token": token}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": name}}],
+            "current-context": "test",
+        },
+        indent=2,
+    )

@@ -1,0 +1,116 @@
+"""Which servers there are, for whoever looks: a Lease `apiserver-…` in kube-system for each, as kube-apiserver's.
+
+Its name is a hash of the host's name, so that a server that comes back has the one it had. It is renewed every ten
+seconds and deleted at a clean stop; those that nobody has renewed for an hour are deleted by any server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+import time
+from base64 import b32encode
+from datetime import UTC, datetime
+from hashlib import sha256
+from uuid import uuid4
+
+from gateway.controllers.actor import Actor
+from gateway.controllers.bootstrap import advertised
+from gateway.endpoints.table import Endpoints
+from gateway.http.status import StatusError
+from gateway.http.user import MASTERS_GROUP, User
+from gateway.jsontypes import JsonObject
+from gateway.writing.options import DeleteOptions
+from storage.errors import StorageError
+
+logger = logging.getLogger(__name__)
+
+NAMESPACE, COMPONENT = "kube-system", "kube-apiserver"
+LABEL, HOST_LABEL = "apiserver.kubernetes.io/identity", "kubernetes.io/hostname"
+ADDRESS = "kubernetes.io/peer-advertise-address"
+DURATION = 3600  # seconds that a lease is good for, and between looks at those of others
+RENEW_EVERY = 10.0
+PATIENCE = 1.0  # seconds that a server which stops waits for the end of its lease
+
+
+def lease_name(host: str) -> str:
+    """The name of a host's lease: both parts of what is hashed come after their length, in two bytes."""
+    hashed = b"".join(len(part).to_bytes(2, "big") + part for part in (host.encode(), COMPONENT.encode()))
+    return "apiserver-" + b32encode(sha256(hashed).digest()[:16]).decode().rstrip("=").lower()
+
+
+def is_expired(lease: JsonObject, now: float) -> bool:
+    """Whether nobody renews a lease any more, or never did."""
+    spec = lease.get("spec") or {}
+    renewed, seconds = spec.get("renewTime"), spec.get("leaseDurationSeconds")
+    if not renewed or seconds is None:
+        return True
+    return datetime.fromisoformat(renewed).timestamp() + float(seconds) < now
+
+
+class Identity:
+    """This server's lease."""
+
+    def __init__(self, endpoints: Endpoints) -> None:
+        settings = endpoints.services.settings
+        self._actor = Actor(endpoints, User("system:apiserver", (MASTERS_GROUP,)), manager=COMPONENT)
+        self._leases = self._actor.of("coordination.k8s.io", "v1", "leases")
+        self._host = socket.gethostname()
+        self.name = lease_name(self._host)
+        self._holder = f"{self.name}_{uuid4()}"
+        self._address = f"{settings.advertise_address or advertised(settings.bind_address)}:{settings.secure_port}"
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Keeps the lease until the process stops, and deletes those that nobody keeps."""
+        cleared = -DURATION * 1.0
+        while not stopping.is_set():
+            try:
+                await self._renew()
+                if time.monotonic() - cleared >= DURATION:
+                    await self.clear(time.time())
+                    cleared = time.monotonic()
+            except (StatusError, StorageError) as error:
+                logger.warning("this server's lease was not renewed", extra={"error": str(error)})
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stopping.wait(), RENEW_EVERY)
+        with contextlib.suppress(StatusError, StorageError, TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                await self._actor.delete(self._leases, NAMESPACE, self.name, DeleteOptions())
+
+    async def clear(self, now: float) -> None:
+        """Deletes the leases of servers that are no more. Raises StatusError, StorageError."""
+        mark = f'"{LABEL}":"{COMPONENT}"'.encode()
+        for entry in self._leases.store.cached_entries(self._leases.collection(NAMESPACE)):
+            if entry.readable is not entry or mark not in entry.tail:
+                continue
+            lease = entry.parsed()
+            meta = lease["metadata"]
+            if (meta.get("labels") or {}).get(LABEL) == COMPONENT and is_expired(lease, now):
+                version = str(entry.revision)  # one that was renewed meanwhile stays
+                options = DeleteOptions(uid=meta["uid"], resource_version=version)
+                with contextlib.suppress(StatusError):
+                    await self._actor.delete(self._leases, NAMESPACE, meta["name"], options)
+
+    async def _renew(self) -> None:
+        """Raises StatusError, StorageError."""
+        if not await self._actor.change(self._leases, NAMESPACE, self.name, self._renewed):
+            lease: JsonObject = {"metadata": {"name": self.name}}
+            self._renewed(lease)
+            await self._actor.create(self._leases, NAMESPACE, lease)
+
+    def _renewed(self, lease: JsonObject) -> bool:
+        """Processes of one host share its lease: one that keeps it stays in it, and need not be helped."""
+        meta, spec, now = lease["metadata"], lease.setdefault("spec", {}), datetime.now(UTC)
+        renewed = datetime.fromisoformat(spec["renewTime"]) if spec.get("renewTime") else None
+        age = (now - renewed).total_seconds() if renewed else 2 * RENEW_EVERY
+        if 0 <= age < RENEW_EVERY / 2:
+            return False
+        if not 0 <= age < 2 * RENEW_EVERY:
+            spec["holderIdentity"] = self._holder
+        meta.setdefault("labels", {}).update({LABEL: COMPONENT, HOST_LABEL: self._host})
+        meta.setdefault("annotations", {})[ADDRESS] = self._address
+        spec["leaseDurationSeconds"] = DURATION
+        spec["renewTime"] = now.isoformat(timespec="microseconds").replace("+00:00", "Z")
+        return True

@@ -1,0 +1,66 @@
+"""Certificate signing requests go a while after they were decided, or a day after nobody cared for them.
+
+(Kubernetes, "Certificates and Certificate Signing Requests", "Request signing process".)
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Iterator
+
+from gateway import clock
+from gateway.controllers.keyed import Keyed
+from gateway.jsontypes import JsonObject
+from gateway.kinds.metadata import seconds_of
+from gateway.writing.options import DeleteOptions
+from storage.entry import Entry
+
+DECIDED = 3600.0  # seconds that a request stays which was denied, has failed or was issued
+PENDING = 24 * 3600.0  # seconds that one stays which waits for approval, or for its certificate
+
+
+class OldRequests(Keyed):
+    """The controller. Keys are those of certificate signing requests."""
+
+    queue_name = "certificatesigningrequest_cleaner"
+    resources = ("certificatesigningrequests",)
+
+    def seen(self, resource: str, entry: Entry) -> None:
+        self.queue.add(entry.key)
+
+    async def reconcile(self, key: bytes) -> None:
+        request = self.cached(key)
+        if request is None:
+            return
+        left = min(ends(request), default=None)
+        if left is None:
+            return
+        if (seconds := left - clock.now()) > 0:
+            self.queue.add_after(key, seconds + 0.01)
+            return
+        requests = self.actor.of("certificates.k8s.io", "v1", "certificatesigningrequests")
+        await self.delete(requests, request, DeleteOptions())
+
+
+def ends(request: JsonObject) -> Iterator[float]:
+    """The moments (seconds since the epoch) from which on a request may go, each for another reason."""
+    status = request.get("status") or {}
+    conditions, certificate = status.get("conditions") or (), status.get("certificate") or ""
+    if not conditions:
+        yield seconds_of(request["metadata"]["creationTimestamp"]) + PENDING
+    for condition in conditions:
+        approved = condition.get("type") == "Approved"
+        if approved and certificate:
+            yield from _expiry(certificate)
+        at = condition.get("lastUpdateTime")
+        if at and (approved or condition.get("type") in ("Denied", "Failed")):
+            yield seconds_of(at) + (PENDING if approved and not certificate else DECIDED)
+
+
+def _expiry(certificate: str) -> Iterator[float]:
+    from cryptography import x509
+
+    try:
+        yield x509.load_pem_x509_certificate(b64decode(certificate)).not_valid_after_utc.timestamp()
+    except ValueError:
+        return  # what cannot be read expires with the request

@@ -1,0 +1,161 @@
+// A suite of a Go operator's in small: envtest starts etcd and kube-apiserver out of KUBEBUILDER_ASSETS, a manager
+// reconciles custom resources, and a user with a certificate may do what it was given.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	metrics "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+var pond = schema.GroupVersionKind{Group: "envtest.example.com", Version: "v1", Kind: "Pond"}
+
+func definition() *apiextensions.CustomResourceDefinition {
+	open := true
+	return &apiextensions.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "ponds.envtest.example.com"},
+		Spec: apiextensions.CustomResourceDefinitionSpec{
+			Group: pond.Group,
+			Scope: apiextensions.NamespaceScoped,
+			Names: apiextensions.CustomResourceDefinitionNames{Plural: "ponds", Singular: "pond", Kind: "Pond", ListKind: "PondList"},
+			Versions: []apiextensions.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Subresources: &apiextensions.CustomResourceSubresources{Status: &apiextensions.CustomResourceSubresourceStatus{}},
+				Schema: &apiextensions.CustomResourceValidation{OpenAPIV3Schema: &apiextensions.JSONSchemaProps{
+					Type: "object", XPreserveUnknownFields: &open,
+				}},
+			}},
+		},
+	}
+}
+
+// reconciler fills ponds: it says in their status how many fish their spec asks for.
+type reconciler struct{ client.Client }
+
+func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	found := &unstructured.Unstructured{}
+	found.SetGroupVersionKind(pond)
+	if err := r.Get(ctx, request.NamespacedName, found); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	fish, _, _ := unstructured.NestedInt64(found.Object, "spec", "fish")
+	if err := unstructured.SetNestedField(found.Object, fish, "status", "fish"); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{}, r.Status().Update(ctx, found)
+}
+
+func run() error {
+	log.SetLogger(zap.New(zap.WriteTo(os.Stderr)))
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	began := time.Now()
+	environment := &envtest.Environment{CRDs: []*apiextensions.CustomResourceDefinition{definition()}}
+	config, err := environment.Start()
+	if err != nil {
+		return fmt.Errorf("starting: %w", err)
+	}
+	defer func() {
+		cancel()
+		if err := environment.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "stopping:", err)
+			os.Exit(1)
+		}
+	}()
+	fmt.Println("started in", time.Since(began).Round(time.Millisecond))
+	manager, err := ctrl.NewManager(config, ctrl.Options{Metrics: metrics.Options{BindAddress: "0"}})
+	if err != nil {
+		return err
+	}
+	kind := &unstructured.Unstructured{}
+	kind.SetGroupVersionKind(pond)
+	if err := ctrl.NewControllerManagedBy(manager).For(kind).Complete(&reconciler{manager.GetClient()}); err != nil {
+		return err
+	}
+	go func() {
+		if err := manager.Start(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, "manager:", err)
+			os.Exit(1)
+		}
+	}()
+	direct, err := client.New(config, client.Options{})
+	if err != nil {
+		return err
+	}
+	if err := isReconciled(ctx, direct); err != nil {
+		return err
+	}
+	return mayOnlyRead(ctx, environment, direct)
+}
+
+func isReconciled(ctx context.Context, c client.Client) error {
+	made := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"fish": int64(3)}}}
+	made.SetGroupVersionKind(pond)
+	made.SetNamespace("default")
+	made.SetName("small")
+	if err := c.Create(ctx, made); err != nil {
+		return fmt.Errorf("creating: %w", err)
+	}
+	return wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(made), made); err != nil {
+			return false, err
+		}
+		fish, _, _ := unstructured.NestedInt64(made.Object, "status", "fish")
+		return fish == 3, nil
+	})
+}
+
+func mayOnlyRead(ctx context.Context, environment *envtest.Environment, admin client.Client) error {
+	user, err := environment.AddUser(envtest.User{Name: "alice", Groups: []string{"readers"}}, &rest.Config{})
+	if err != nil {
+		return fmt.Errorf("adding a user: %w", err)
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "readers"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "Group", Name: "readers"}},
+	}
+	if err := admin.Create(ctx, binding); err != nil {
+		return err
+	}
+	alice, err := client.New(user.Config(), client.Options{})
+	if err != nil {
+		return err
+	}
+	err = wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+		return alice.List(ctx, &corev1.ConfigMapList{}, client.InNamespace("default")) == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("alice may not read: %w", err)
+	}
+	written := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "alices", Namespace: "default"}}
+	if err := alice.Create(ctx, written); !apierrors.IsForbidden(err) {
+		return fmt.Errorf("alice may write: %v", err)
+	}
+	return nil
+}
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Println("passed")
+}

@@ -1,0 +1,83 @@
+"""Definitions whose schemas and rules are meant to take long, and objects that such rules go through."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gateway.jsontypes import JsonObject
+from gateway.testing import ApiServer
+from tests.hostile.probe import held_at_most
+from tests.hostile.test_bodies import send
+from tests.integration.customresources.definitions import DEFINITIONS, definition, establish, version
+
+LIMIT = 0.1
+GROUP = "costly.example.com"
+NUMBERS = {
+    "type": "array",
+    "maxItems": 250,
+    "items": {"type": "integer"},
+    "x-kubernetes-validations": [{"rule": "self.all(x, self.all(y, x + y >= 0))"}],
+}
+
+
+def objects(properties: JsonObject, **facts: Any) -> JsonObject:
+    return {"type": "object", "properties": properties, **facts}
+
+
+def ruled(*rules: str) -> JsonObject:
+    one = {"a": {"type": "string", "maxLength": 10}}
+    return objects(one, **{"x-kubernetes-validations": [{"rule": rule} for rule in rules]})
+
+
+def nested(depth: int) -> JsonObject:
+    schema: JsonObject = {"type": "string"}
+    for _ in range(depth):
+        schema = objects({"a": schema})
+    return schema
+
+
+SCHEMAS: dict[str, tuple[JsonObject, int]] = {
+    "deep": (nested(240), 201),
+    "wide": (objects({f"a{i}": {"type": "string", "pattern": f"^a{i}$"} for i in range(3000)}), 201),
+    "a long rule": (ruled("self.a == 'x' && " * 3000 + "true"), 201),
+    "a long text that is no rule": (ruled("a && " * 9000 + ")"), 422),
+    "open brackets": (ruled("[{" * 9000), 422),
+    "many rules": (ruled(*(f"self.a != 'x{i}'" for i in range(400))), 201),
+    "a long enumeration": ({"type": "string", "enum": [f"a{i}" for i in range(50_000)]}, 201),
+    "a long default": ({"type": "array", "items": {"type": "string"}, "default": ["a"] * 100_000}, 201),
+    "large patterns": (
+        objects({f"p{i}": {"type": "string", "pattern": f"(a{{1,500}}){{1,2}}{i}"} for i in range(50)}),
+        201,
+    ),
+}
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_a_schema_holds_nobody(server: ApiServer, schema: str) -> None:
+    found, expected = SCHEMAS[schema]
+    body = definition("schemas.example.com", version("v1", {"spec": found}))
+    send(
+        server, "POST", f"{DEFINITIONS}?dryRun=All", definition("warm.example.com", version("v1", {"spec": nested(1)}))
+    )
+    with held_at_most(server, LIMIT):
+        status, text = send(server, "POST", f"{DEFINITIONS}?dryRun=All", body)
+    assert status == expected, text[:500]
+
+
+def test_rules_that_go_through_lists_hold_nobody(server: ApiServer) -> None:
+    """An object of a few kilobytes may use up the whole budget of its rules."""
+    establish(server, definition(GROUP, version("v1", {"spec": objects({f"a{i}": NUMBERS for i in range(12)})})))
+    things = f"/apis/{GROUP}/v1/namespaces/default/widgets"
+    spec = {f"a{i}": list(range(250)) for i in range(12)}
+    body = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": spec}
+    small = {**body, "metadata": {"name": "small"}, "spec": {}}
+    assert send(server, "POST", things, small)[0] == 201  # compiled from here on
+    with held_at_most(server, LIMIT):
+        assert send(server, "POST", things, body)[0] == 201
+        spec["a0"][0] = 1
+        merge = "application/merge-patch+json"
+        assert send(server, "PATCH", f"{things}/a", {"spec": {"a0": spec["a0"]}}, merge)[0] == 200
+        status, _ = send(server, "PATCH", f"{things}/small", {"spec": spec}, merge)
+        assert status == 200

@@ -1,0 +1,138 @@
+"""What the rules of a definition's objects may take of an event loop, and what defaults are held to."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from gateway.customresources.objects import Rules
+from gateway.kinds.identity import GroupVersionKind
+from gateway.kinds.patience import TakesLong
+from gateway.kinds.strategies.customresourcedefinitions import _rules_of
+from gateway.validation.definition_schema import validate_schema
+from gateway.writing.offload import offloaded
+
+GVK = GroupVersionKind("e.com", "v1", "Thing")
+COSTLY = "self.all(a, self.all(b, self.all(c, c >= 0 && a + b + c < 1000000)))"
+
+
+class Attributes:
+    """What validation asks of a write's attributes."""
+
+    def __init__(self) -> None:
+        self.warnings: list[str] = []
+
+
+def rules_of(spec: dict[str, Any]) -> Rules:
+    return Rules(GVK, {"type": "object", "properties": {"spec": spec}}, {}, lambda obj: None, terminating=False)
+
+
+def thing(spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "e.com/v1", "kind": "Thing", "metadata": {"name": "a"}, "spec": spec}
+
+
+def validate(rules: Rules, spec: Any) -> list[str]:
+    return [str(error) for error in rules.strategy().validate(thing(spec), Attributes())]  # type: ignore[arg-type]
+
+
+async def on_loop(rules: Rules, spec: Any) -> list[str]:
+    return validate(rules, spec)
+
+
+def test_rules_that_cost_much_are_evaluated_in_a_thread() -> None:
+    numbers = {"type": "array", "items": {"type": "integer"}, "x-kubernetes-validations": [{"rule": COSTLY}]}
+    rules, costly = rules_of(numbers), list(range(35))
+    with pytest.raises(TakesLong):
+        asyncio.run(on_loop(rules, costly))
+    assert validate(rules, costly) == asyncio.run(offloaded(0, lambda: validate(rules, costly))) == []
+    assert asyncio.run(on_loop(rules, [1, 2])) == []
+
+
+def test_big_schemas_and_long_rules_are_compiled_in_a_thread() -> None:
+    many = {f"p{n}": {"type": "string", "maxLength": 3} for n in range(500)}
+    long = " && ".join(f"self.p{n} != 'no'" for n in range(150))
+    members = {f"p{n}": {"type": "string"} for n in range(150)}
+    big = rules_of({"type": "object", "properties": many})
+    ruled = rules_of({"type": "object", "properties": members, "x-kubernetes-validations": [{"rule": long}]})
+    for rules in (big, ruled):
+        with pytest.raises(TakesLong):
+            asyncio.run(on_loop(rules, {}))
+        found = validate(rules, {})
+        assert bool(found) is (rules is ruled)
+        assert asyncio.run(on_loop(rules, {})) == found  # it is compiled by now
+
+
+def defaults(spec: dict[str, Any]) -> dict[str, str]:
+    schema = {"type": "object", "properties": {"spec": spec}}
+    return {error.field: error.body for error in validate_schema(schema, "s", False, _rules_of(None))}
+
+
+@pytest.mark.parametrize(
+    ("spec", "field", "body"),
+    [
+        (
+            {"type": "integer", "default": 1, "x-kubernetes-validations": [{"rule": "self > 1", "message": "more"}]},
+            "s.properties[spec].default",
+            "Invalid value: 1: more",
+        ),
+        (
+            {
+                "type": "string",
+                "default": "a",
+                "x-kubernetes-validations": [
+                    {"rule": "oldSelf.hasValue()", "optionalOldSelf": True, "reason": "FieldValueForbidden"}
+                ],
+            },
+            "s.properties[spec].default",
+            "Forbidden: failed rule: oldSelf.hasValue()",
+        ),
+        (
+            {"type": "string", "default": "a", "x-kubernetes-validations": [{"rule": "self.x"}]},
+            "s.properties[spec].default",
+            "Invalid value: \"string\": rule compile error: compilation failed: ERROR: <input>:1:5: type 'string' does "
+            "not support field selection\n | self.x\n | ....^",
+        ),
+        (
+            {
+                "type": "object",
+                "x-kubernetes-embedded-resource": True,
+                "x-kubernetes-preserve-unknown-fields": True,
+                "default": {"kind": "A"},
+            },
+            "s.properties[spec].default.apiVersion",
+            "Required value",
+        ),
+        (
+            {
+                "type": "object",
+                "x-kubernetes-embedded-resource": True,
+                "x-kubernetes-preserve-unknown-fields": True,
+                "properties": {
+                    "metadata": {
+                        "type": "object",
+                        "properties": {"name": {"type": "string", "default": "a"}},
+                        "default": {"labels": {"a": 1}},
+                    }
+                },
+            },
+            "s.properties[spec].properties[metadata].default",
+            'Invalid value: {"labels":{"a":1}}: must result in valid metadata: metadata: Invalid value: '
+            '{"labels":{"a":1}}: json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string',
+        ),
+    ],
+)
+def test_defaults_have_to_be_valid(spec: dict[str, Any], field: str, body: str) -> None:
+    assert defaults(spec) == {field: body}
+
+
+def test_rules_are_not_compiled_for_their_own_sake_while_a_default_is_wrong() -> None:
+    spec = {
+        "type": "object",
+        "properties": {
+            "a": {"type": "integer", "minimum": 1, "default": 0},
+            "b": {"type": "string", "x-kubernetes-validations": [{"rule": "self.x"}]},
+        },
+    }
+    assert list(defaults(spec)) == ["s.properties[spec].properties[a].default"]

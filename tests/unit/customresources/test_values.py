@@ -1,0 +1,118 @@
+"""Values of custom objects that no type has checked: what is said of them, and what becomes of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gateway.apply import server_side_apply, update_managed
+from gateway.cel.rules import compile_schema
+from gateway.customresources.schema_type import object_type
+from gateway.defaults.structural import apply_structural_defaults, default_applied
+from gateway.http.status import StatusError
+from gateway.schema.decode import DecodeError, DecodeReport, decode
+from gateway.validation.schema_values import validate_value
+
+VERSION = "e.com/v1"
+
+
+def of(spec: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": {"spec": spec}}
+
+
+def thing(spec: Any) -> dict[str, Any]:
+    return {"apiVersion": VERSION, "kind": "Thing", "metadata": {"name": "a"}, "spec": spec}
+
+
+def tracked(schema: dict[str, Any], new: Any, old: Any = None) -> dict[str, Any]:
+    obj = thing(new)
+    before = None if old is None else {**thing(old), "metadata": {"name": "a", "managedFields": OWNED}}
+    update_managed(obj, before, object_type(schema, "Thing"), manager="m", api_version=VERSION, now="now")
+    return obj["metadata"]
+
+
+OWNED = [
+    {"manager": "o", "operation": "Update", "apiVersion": VERSION, "time": "then", "fieldsType": "FieldsV1",
+     "fieldsV1": {"f:spec": {"f:a": {}}}},
+]  # fmt: skip
+
+
+def test_what_does_not_conform_has_no_managers() -> None:
+    schema = of({"type": "object", "properties": {"a": {"type": "string"}}})
+    assert tracked(schema, {"a": "x"})["managedFields"][0]["fieldsV1"] == {"f:spec": {".": {}, "f:a": {}}}
+    for spec in (7, ["x"], {"a": 7}, {"a": {}}):
+        assert "managedFields" not in tracked(schema, spec)
+        assert "managedFields" not in tracked(schema, spec, {"a": "x"})
+        assert "managedFields" not in tracked(schema, {"a": "x"}, spec)
+
+
+def test_integers_or_strings_have_no_type_to_managers() -> None:
+    schema = of({"type": "object", "properties": {"a": {"x-kubernetes-int-or-string": True}}})
+    assert tracked(schema, {"a": {"b": 1}})["managedFields"][0]["fieldsV1"] == {
+        "f:spec": {".": {}, "f:a": {".": {}, "f:b": {}}}
+    }
+
+
+def test_an_apply_to_what_no_longer_conforms_is_refused() -> None:
+    type_ = object_type(of({"type": "object", "properties": {"a": {"type": "string"}}}), "Thing")
+    with pytest.raises(StatusError, match=r"failed to create typed live object \(/a; e.com/v1, Kind=Thing\)"):
+        server_side_apply(
+            thing({"a": 7}), thing({"a": "x"}), type_, manager="m", force=True, api_version=VERSION, now=""
+        )
+
+
+def test_nulls_go_but_those_that_were_applied() -> None:
+    type_ = object_type(of({"type": "object", "properties": {"a": {"type": "string"}}}), "Thing")
+    sent, applied = thing({"a": None}), thing({"a": None})
+    apply_structural_defaults(type_, sent)
+    default_applied(type_, applied)
+    assert (sent["spec"], applied["spec"]) == ({}, {"a": None})
+
+
+@pytest.mark.parametrize(
+    ("value", "known", "fits"),
+    [(1.5, [1, 2], True), (1, [1.0], True), (65, ["A"], True), (True, [1], False), (1, [True], False), (3, [1], False)],
+)
+def test_numbers_are_compared_with_an_enum_as_go_converts_them(value: Any, known: list[Any], fits: bool) -> None:
+    assert (validate_value(value, {"enum": known}) == []) is fits
+
+
+def test_numbers_are_shown_as_go_prints_them() -> None:
+    schema = {"type": "number", "maximum": 1000000, "multipleOf": 2}
+    bodies = [error.body for error in validate_value(1e21, schema)]
+    assert bodies == [
+        "Invalid value: 1e+21:  in body should be a multiple of 2",
+        "Invalid value: 1e+21:  in body should be less than or equal to 1e+06",
+    ]
+
+
+EMBEDDED = {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
+
+
+@pytest.mark.parametrize(
+    ("member", "message"),
+    [
+        ({"kind": []}, "spec.kind: Invalid value: []: must be a string"),
+        ({"apiVersion": None}, "spec.apiVersion: Invalid value: null: must be a string"),
+        (
+            {"metadata": {"labels": ["x"]}},
+            'spec.metadata: Invalid value: {"labels":["x"]}: json: cannot unmarshal array into Go struct field '
+            "ObjectMeta.labels of type map[string]string",
+        ),
+    ],
+)
+def test_objects_within_objects_are_read_as_objects(member: Any, message: str) -> None:
+    with pytest.raises(DecodeError) as caught:
+        decode(object_type(of(EMBEDDED), "Thing"), thing(member), DecodeReport())
+    assert str(caught.value) == message
+
+
+def test_a_missing_member_is_named_as_the_rule_names_it() -> None:
+    spec = {"type": "object", "properties": {"if": {"type": "integer"}}}
+    rules = compile_schema(of({**spec, "x-kubernetes-validations": [{"rule": "self.__if__ > 1"}]}))
+    assert rules is not None
+    errors, _ = rules.validate(thing({}))
+    assert [error.body for error in errors] == [
+        'Invalid value: "object": no such key: __if__ evaluating rule: self.__if__ > 1'
+    ]

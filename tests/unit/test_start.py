@@ -1,0 +1,37 @@
+"""What a start imports, and what it leaves for later."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+LATER = (
+    "gateway.cel.rules",  # with the first definition
+    "gateway.customresources.model",
+    "gateway.validation.schema_values",
+    "gateway.kinds.strategies.customresourcedefinitions",
+    "gateway.controllers.running",  # once requests are answered
+    "gateway.snapshots",  # where they are asked for
+)
+
+
+def said(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+
+
+def test_what_nobody_has_asked_for_is_not_imported() -> None:
+    assert said(f"import sys, gateway.process; print([each for each in {LATER!r} if each in sys.modules])") == "[]\n"
+
+
+def test_models_of_documents_are_built_when_they_are_used() -> None:
+    code = (
+        "import gateway.framework, pydantic; from fastapi.openapi.models import Schema\n"
+        "class Own(pydantic.BaseModel):\n    number: int\n"
+        "print(Schema.__pydantic_complete__, Own.__pydantic_complete__)\n"
+        "made = Schema(items={'type': 'string'})\n"
+        "print(made.items.type, Schema.__pydantic_complete__, Own(number='1').number)"
+    )
+    assert said(code) == "False True\nstring True 1\n"
