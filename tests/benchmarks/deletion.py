@@ -48,8 +48,17 @@ class Connection:
         writer.write(head.encode() + data)
         answer = await reader.readuntil(b"\r\n\r\n")
         length = re.search(rb"content-length: (\d+)", answer, re.IGNORECASE)
-        assert length, answer
-        return int(answer.split()[1]), json.loads(await reader.readexactly(int(length[1])))
+        body = await (reader.readexactly(int(length[1])) if length else _chunks(reader))
+        return int(answer.split()[1]), json.loads(body)
+
+
+async def _chunks(reader: asyncio.StreamReader) -> bytes:
+    pieces = []
+    while size := int(await reader.readline(), 16):
+        pieces.append(await reader.readexactly(size))
+        await reader.readexactly(2)
+    await reader.readexactly(2)
+    return b"".join(pieces)
 
 
 @dataclass(frozen=True, slots=True)
