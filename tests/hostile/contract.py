@@ -36,6 +36,7 @@ NAME = "known"
 NAMES = st.sampled_from([NAME] * 8 + ["absent"]) | st.text(max_size=8)
 NAMESPACES = st.sampled_from(["default"] * 9 + ["absent"])
 ENDLESS = ("watch", "allowWatchBookmarks", "sendInitialEvents", "timeoutSeconds")  # parameters of watches
+WITHOUT_END = ("watch", "watchlist", "connect")  # actions that are no request with one answer
 TIMEOUT = 20.0
 UNTYPED = "failed to create typed patch object"
 RULES = [not_a_server_error, response_schema_conformance, content_type_conformance]
@@ -73,8 +74,10 @@ class Contract:
     def _operations(self, address: str) -> Iterator[Any]:
         document = schemathesis.openapi.from_dict(_completed(ask(self._server, "GET", address).json))
         document.config.update(base_url=self._server.url)
-        for operation in document.get_all_operations():
-            yield operation.ok()
+        for found in document.get_all_operations():
+            operation = found.ok()
+            if operation.definition.raw.get("x-kubernetes-action") not in WITHOUT_END:
+                yield operation
 
     def send(self, operation: Any, cases: int, number: int, findings: Findings) -> None:
         """Sends `cases` requests of an operation, the same ones for the same `number`."""
