@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
+
 from tests.integration.crash import crash
 from tests.integration.faults.load import Load, check_answers, check_events, watching
 from tests.integration.reads.api import Client
 from tests.integration.reads.conftest import Replicas
 from tests.integration.reads.test_lists import restarted
+from tests.integration.server.client import ask
+
+
+@pytest.fixture(autouse=True)
+def consistent(replicas: Replicas) -> Iterator[None]:
+    """After each fault the caches of both servers are what etcd is."""
+    yield
+    for server in (replicas.one, replicas.other):
+        assert {each["status"] for each in ask(server, "GET", "/debug/consistency").json} == {"success"}
 
 
 def test_etcd_is_killed_and_comes_back(one: Client, other: Client, replicas: Replicas) -> None:
