@@ -15,6 +15,8 @@ from types import TracebackType
 from tests.integration.reads.api import PATIENCE, Client, Seen, Watch
 from tests.integration.server.client import Answer
 
+AGAIN = 0.1  # seconds until a refused client comes back: a server that starts needs the processor
+
 
 @dataclass(slots=True)
 class Told:
@@ -70,6 +72,7 @@ class Load:
             with told.news:
                 told.broken += 1
                 told.news.notify_all()
+            time.sleep(AGAIN)
             return None
         with told.news:
             told.answers += 1
