@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -16,22 +16,18 @@ from typing import Any, NamedTuple
 
 from gateway.jsontypes import JsonObject, loads
 from gateway.schema.catalog import type_of
+from gateway.schema.protobuf_wire import BYTES, FIXED64, VARINT, ProtobufError, varints, wire_fields
 from gateway.schema.types import Field, Kind, Type, compiled
 
 MAGIC = b"k8s\0"
 
 ITEMS_IN_MESSAGE = frozenset({"v1.Verbs"})  # list types that are messages of their items even as fields
 
-_VARINT, _FIXED64, _BYTES, _GROUP, _END_GROUP, _FIXED32 = 0, 1, 2, 3, 4, 5
 _EPOCH = datetime(1970, 1, 1)
 _CYCLE = 146097 * 86400  # 400 years
 _YEAR_0, _ZERO_TIME, _YEAR_10000 = 62167219200, -62135596800, 253402300800
 
 Read = Callable[[Any], Any]  # of a wire value: an int for varints, bytes for the rest
-
-
-class ProtobufError(ValueError):
-    """Bytes that are no message; the text is Go's."""
 
 
 class _Message(NamedTuple):
@@ -41,13 +37,13 @@ class _Message(NamedTuple):
     fields: dict[int, tuple[int, str]]
 
 
-_UNKNOWN = _Message("Unknown", {1: (_BYTES, "TypeMeta"), 2: (_BYTES, "Raw")})
-_TYPE_META = _Message("TypeMeta", {1: (_BYTES, "APIVersion"), 2: (_BYTES, "Kind")})
-_LIST_META = _Message("ListMeta", {2: (_BYTES, "ResourceVersion"), 3: (_BYTES, "Continue")})
-_TIMESTAMP = _Message("Timestamp", {1: (_VARINT, "Seconds"), 2: (_VARINT, "Nanos")})
-_QUANTITY = _Message("Quantity", {1: (_BYTES, "String_")})
-_INT_OR_STRING = _Message("IntOrString", {1: (_VARINT, "Type"), 2: (_VARINT, "IntVal"), 3: (_BYTES, "StrVal")})
-_RAW = _Message("RawExtension", {1: (_BYTES, "Raw")})
+_UNKNOWN = _Message("Unknown", {1: (BYTES, "TypeMeta"), 2: (BYTES, "Raw")})
+_TYPE_META = _Message("TypeMeta", {1: (BYTES, "APIVersion"), 2: (BYTES, "Kind")})
+_LIST_META = _Message("ListMeta", {2: (BYTES, "ResourceVersion"), 3: (BYTES, "Continue")})
+_TIMESTAMP = _Message("Timestamp", {1: (VARINT, "Seconds"), 2: (VARINT, "Nanos")})
+_QUANTITY = _Message("Quantity", {1: (BYTES, "String_")})
+_INT_OR_STRING = _Message("IntOrString", {1: (VARINT, "Type"), 2: (VARINT, "IntVal"), 3: (BYTES, "StrVal")})
+_RAW = _Message("RawExtension", {1: (BYTES, "Raw")})
 
 
 class Envelope(NamedTuple):
@@ -80,13 +76,13 @@ def read_message(type_: Type, data: bytes) -> JsonObject:
 def read_list(type_: Type, data: bytes) -> JsonObject:
     """The JSON form of a message of a list whose items are of a type; raises ProtobufError."""
     out: JsonObject = {"metadata": {}, "items": []}
-    for number, wire, value in _wire_fields(data, "List"):
-        if (number, wire) == (1, _BYTES):
+    for number, wire, value in wire_fields(data, "List"):
+        if (number, wire) == (1, BYTES):
             meta = _last_values(value, _LIST_META)
             out["metadata"] = {
                 name: _text(meta[at]) for at, name in ((2, "resourceVersion"), (3, "continue")) if at in meta
             }
-        elif (number, wire) == (2, _BYTES):
+        elif (number, wire) == (2, BYTES):
             out["items"].append(read_message(type_, value))
     return out
 
@@ -134,15 +130,15 @@ def _reader(each: Field) -> _Reader:
         packed = elem.kind in _VARINT_KINDS
         return _Reader(*names, _wire_of(elem), _value_reader(elem), repeated=True, packed=packed)
     if type_.kind is Kind.MAP and elem is not None:
-        return _Reader(*names, _BYTES, partial(_entry, _value_reader(elem), _wire_of(elem)), entries=True)
+        return _Reader(*names, BYTES, partial(_entry, _value_reader(elem), _wire_of(elem)), entries=True)
     return _Reader(*names, _wire_of(type_), _value_reader(type_))
 
 
 def _wire_of(type_: Type) -> int:
     """The wire type of a value."""
     if type_.kind in _VARINT_KINDS:
-        return _VARINT
-    return _FIXED64 if type_.kind is Kind.FLOAT else _BYTES
+        return VARINT
+    return FIXED64 if type_.kind is Kind.FLOAT else BYTES
 
 
 def _value_reader(type_: Type) -> Read:
@@ -156,14 +152,14 @@ def _value_reader(type_: Type) -> Read:
 
 
 def _fill(table: _Table, data: bytes, out: JsonObject) -> None:
-    for number, wire, value in _wire_fields(data, table.name):
+    for number, wire, value in wire_fields(data, table.name):
         reader = table.fields.get(number)
         if reader is None:
             embedded = table.embedded.get(number)
-            if embedded is not None and wire == _BYTES:
+            if embedded is not None and wire == BYTES:
                 _fill(embedded, value, out)
-        elif reader.packed and wire == _BYTES:
-            out.setdefault(reader.name, []).extend(map(reader.read, _varints(value)))
+        elif reader.packed and wire == BYTES:
+            out.setdefault(reader.name, []).extend(map(reader.read, varints(value)))
         elif wire != reader.wire:
             raise _wrong_wire(wire, reader.go_name)
         elif reader.repeated:
@@ -179,91 +175,10 @@ def _wrong_wire(wire: int, go_name: str) -> ProtobufError:
     return ProtobufError(f"proto: wrong wireType = {wire} for field {go_name}")
 
 
-def _wire_fields(data: bytes, message: str = "") -> Iterator[tuple[int, int, Any]]:
-    """Yields number, wire type and value of each field of a message; a group's value is nothing."""
-    position, end = 0, len(data)
-    while position < end:
-        tag, position = _varint(data, position)
-        number, wire = tag >> 3, tag & 7
-        if wire == _END_GROUP:
-            raise ProtobufError(f"proto: {message}: wiretype end group for non-group")
-        if not 0 < number < 1 << 31:
-            raise ProtobufError(f"proto: {message}: illegal tag {number} (wire type {wire})")
-        if wire == _VARINT:
-            value, position = _varint(data, position)
-            yield number, wire, value
-            continue
-        start = position
-        position = _behind_group(data, position) if wire == _GROUP else _behind(data, position, wire)
-        if wire == _BYTES:
-            start = position - _size_at(data, start)[0]
-        yield number, wire, b"" if wire == _GROUP else data[start:position]
-
-
-def _size_at(data: bytes, position: int) -> tuple[int, int]:
-    """The length that stands at a position, and what follows it."""
-    size, position = _varint(data, position)
-    if size >> 63:
-        raise ProtobufError("proto: negative length found during unmarshaling")
-    return size, position
-
-
-def _behind(data: bytes, position: int, wire: int) -> int:
-    """The position behind a value that begins at `position`."""
-    if wire == _VARINT:
-        return _varint(data, position)[1]
-    if wire == _BYTES:
-        size, position = _size_at(data, position)
-    elif wire in (_FIXED64, _FIXED32):
-        size = 8 if wire == _FIXED64 else 4
-    else:
-        raise ProtobufError(f"proto: illegal wireType {wire}")
-    if position + size > len(data):
-        raise ProtobufError("unexpected EOF")
-    return position + size
-
-
-def _behind_group(data: bytes, position: int) -> int:
-    """The position behind a group, whatever groups are in it."""
-    depth = 1
-    while depth:
-        tag, position = _varint(data, position)
-        wire = tag & 7
-        if wire == _GROUP:
-            depth += 1
-        elif wire == _END_GROUP:
-            depth -= 1
-        else:
-            position = _behind(data, position, wire)
-    return position
-
-
-def _varints(data: bytes) -> Iterator[int]:
-    position = 0
-    while position < len(data):
-        value, position = _varint(data, position)
-        yield value
-
-
-def _varint(data: bytes, position: int) -> tuple[int, int]:
-    result = shift = 0
-    while True:
-        if position >= len(data):
-            raise ProtobufError("unexpected EOF")
-        byte = data[position]
-        position += 1
-        result |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return result & 0xFFFFFFFFFFFFFFFF, position
-        shift += 7
-        if shift >= 64:
-            raise ProtobufError("proto: integer overflow")
-
-
 def _last_values(data: bytes, message: _Message) -> dict[int, Any]:
     """The values of a small message's fields; raises ProtobufError for one of a wrong wire type."""
     found: dict[int, Any] = {}
-    for number, wire, value in _wire_fields(data, message.name):
+    for number, wire, value in wire_fields(data, message.name):
         known = message.fields.get(number)
         if known is not None and wire != known[0]:
             raise _wrong_wire(wire, known[1])
@@ -286,9 +201,9 @@ def _int32(value: int) -> int:
 
 def _entry(read: Read, wire: int, data: bytes) -> tuple[str, Any]:
     """A map's entry; protobuf leaves out nothing here, but its readers take an absent value as the zero one."""
-    key, value = b"", 0 if wire == _VARINT else b""
-    for number, found, part in _wire_fields(data):
-        if number in (1, 2) and found != (_BYTES if number == 1 else wire):
+    key, value = b"", 0 if wire == VARINT else b""
+    for number, found, part in wire_fields(data):
+        if number in (1, 2) and found != (BYTES if number == 1 else wire):
             raise ProtobufError("unexpected EOF")  # Go reads on as if the type were right
         if number == 1:
             key = part
@@ -299,7 +214,7 @@ def _entry(read: Read, wire: int, data: bytes) -> tuple[str, Any]:
 
 def _items(read: Read, wire: int, data: bytes) -> list[Any]:
     items = []
-    for _, found, value in _wire_fields(data):
+    for _, found, value in wire_fields(data):
         if found != wire:
             raise _wrong_wire(found, "Items")
         items.append(read(value))
@@ -360,9 +275,9 @@ class _SchemaOr(NamedTuple):
 
 
 def _schema_or(union: _SchemaOr, data: bytes) -> Any:
-    wires = {union.schema: (_BYTES, "Schema"), union.other: (_VARINT if union.read is bool else _BYTES, union.go_name)}
+    wires = {union.schema: (BYTES, "Schema"), union.other: (VARINT if union.read is bool else BYTES, union.go_name)}
     fields = []
-    for number, wire, value in _wire_fields(data):
+    for number, wire, value in wire_fields(data):
         if number in wires and wire != wires[number][0]:
             raise _wrong_wire(wire, wires[number][1])
         fields.append((number, value))

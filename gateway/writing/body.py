@@ -132,7 +132,8 @@ def parse_cbor(data: bytes, kind: str) -> Any:
 
 def parse_protobuf(data: bytes, type_: Type, api_version: str, kind: str) -> JsonObject:
     """The JSON form of a body in protobuf; of another kind, its kind and apiVersion alone. Raises StatusError 400."""
-    from gateway.schema.protobuf import ProtobufError, read_envelope, read_message
+    from gateway.schema.protobuf import read_envelope, read_message
+    from gateway.schema.protobuf_wire import ProtobufError
 
     try:
         envelope = read_envelope(data)

@@ -29,7 +29,8 @@ from gateway.schema.body import parse_body
 from gateway.schema.catalog import type_for
 from gateway.schema.decode import DecodeError, DecodeReport, decode
 from gateway.schema.integers import int64
-from gateway.schema.protobuf import MAGIC, ProtobufError, read_envelope, read_message
+from gateway.schema.protobuf import MAGIC, read_envelope, read_message
+from gateway.schema.protobuf_wire import ProtobufError
 from gateway.schema.quantity import QuantityError, parse_quantity
 from gateway.schema.times import TimeError, canonical_microtime, canonical_time
 from gateway.selectors import fields, labels

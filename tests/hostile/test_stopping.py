@@ -23,7 +23,7 @@ from gateway.discovery.serving import Discovery
 from gateway.cli import main
 
 respond = Discovery.respond
-Discovery.respond = lambda self, request: {COMPUTING} if request.path == "/version" else respond(self, request)
+Discovery.respond = lambda *given: {COMPUTING} if given[1].path == "/version" else respond(*given)
 sys.exit(main(sys.argv[1:]))
 """
 

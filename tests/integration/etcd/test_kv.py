@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from storage.embedded import EmbeddedEtcd
 from storage.errors import Compacted, FutureRevision, TooLarge
-from storage.etcd import EtcdClient, KeyValue, PutResult, RangeResult, prefix_end
+from storage.etcd import EtcdClient, EtcdSettings, KeyValue, PutResult, RangeResult, prefix_end
 from storage.etcd.operations import create_revision_is, delete, mod_revision_is, put, read, value_is
 
 
@@ -104,8 +105,14 @@ async def test_a_deleted_range_is_counted(etcd_client: EtcdClient, prefix: bytes
 async def test_a_request_over_etcds_limit_is_too_large(etcd_client: EtcdClient, prefix: bytes) -> None:
     with pytest.raises(TooLarge):
         await etcd_client.put(prefix, b"x" * 2_000_000)
-    with pytest.raises(TooLarge):
-        await etcd_client.txn([], [put(prefix + b"%d" % i, b"") for i in range(200)])
+
+
+async def test_a_transaction_of_too_many_operations_is_too_large() -> None:
+    with EmbeddedEtcd(arguments=["--max-txn-ops=128"]) as etcd:
+        async with EtcdClient(EtcdSettings((etcd.endpoint,))) as client:
+            await client.txn([], [put(b"%d" % i, b"") for i in range(128)])
+            with pytest.raises(TooLarge):
+                await client.txn([], [put(b"%d" % i, b"") for i in range(129)])
 
 
 async def test_an_answer_of_many_megabytes_arrives(etcd_client: EtcdClient, prefix: bytes) -> None:

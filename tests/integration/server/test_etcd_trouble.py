@@ -18,6 +18,7 @@ from gateway.testing import ApiServer, api_server
 from storage.embedded import EmbeddedEtcd
 from storage.errors import NoSpace
 from storage.etcd import EtcdClient, EtcdSettings
+from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask
 
 
@@ -97,6 +98,7 @@ def small() -> Iterator[EmbeddedEtcd]:
 
 async def test_a_full_etcd_is_named_and_what_helps(small: EmbeddedEtcd) -> None:
     with api_server(etcd_servers=small.endpoint) as server:
+        until(lambda: ask(server, "GET", "/readyz").status == 200)  # what a start makes is there
         async with EtcdClient(EtcdSettings((small.endpoint,))) as client:
             with pytest.raises(NoSpace):
                 for number in range(100):

@@ -10,7 +10,8 @@ import pytest
 
 from gateway.jsontypes import JsonObject
 from gateway.schema.catalog import type_for
-from gateway.schema.protobuf import ProtobufError, read_envelope, read_message
+from gateway.schema.protobuf import read_envelope, read_message
+from gateway.schema.protobuf_wire import ProtobufError
 
 
 def message(*fields: tuple[int, int | str | bytes | float]) -> bytes:

@@ -1,0 +1,169 @@
+"""What the texts of flags mean: each function takes a text and gives a setting's value, or raises ValueError that says
+what is wanted.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+_LABEL = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
+
+
+def boolean(text: str) -> bool:
+    match text.lower():
+        case "true" | "t" | "1" | "yes":
+            return True
+        case "false" | "f" | "0" | "no":
+            return False
+    raise ValueError("give true or false")
+
+
+def names(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def paths(text: str) -> tuple[Path, ...]:
+    return tuple(map(Path, names(text)))
+
+
+def name_set(text: str) -> frozenset[str]:
+    return frozenset(names(text))
+
+
+def seconds(text: str) -> float:
+    from gateway.http.deadline import parse_duration
+
+    return parse_duration(text)
+
+
+def ports(text: str) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d{1,5})-(\d{1,5})", text, re.ASCII)
+    low, high = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not 0 < low <= high < 65536:
+        raise ValueError("give a range of ports such as 30000-32767")
+    return low, high
+
+
+def port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 6 and int(text) < 65536):
+        raise ValueError("give a port from 0 to 65535")
+    return int(text)
+
+
+def address(text: str) -> str:
+    from ipaddress import ip_address
+
+    try:
+        return str(ip_address(text.strip("[]")))
+    except ValueError:
+        raise ValueError("give an IP address such as 127.0.0.1, not a host name") from None
+
+
+def host(text: str) -> str:
+    """An address, or a DNS name, wildcards included."""
+    from ipaddress import ip_address
+
+    try:
+        return str(ip_address(text.strip("[]")))
+    except ValueError:
+        labels = text.removeprefix("*.").removesuffix(".").split(".")
+        if len(text) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
+            raise ValueError("give host names or IP addresses") from None
+        return text.removesuffix(".").lower()
+
+
+def hosts(text: str) -> tuple[str, ...]:
+    return tuple(map(host, names(text)))
+
+
+def server(text: str) -> str:
+    """The URL of a server, https where it names no scheme."""
+    from urllib.parse import urlsplit
+
+    url = text if "://" in text else f"https://{text}"
+    try:
+        parts = urlsplit(url)
+        host(parts.hostname or "")
+        valid = parts.scheme == "https" and parts.port != 0 and not parts.query and not parts.username
+    except ValueError:
+        valid = False
+    if not valid:
+        raise ValueError("give a URL such as https://api.example.org:6443")
+    return url.rstrip("/")
+
+
+def network(text: str) -> str:
+    from ipaddress import ip_network
+
+    networks = [ip_network(part.strip()) for part in text.split(",")]
+    if any(network.num_addresses < 8 for network in networks):
+        raise ValueError("the range must have at least 8 addresses")
+    return ",".join(map(str, networks))
+
+
+def endpoints(text: str) -> tuple[str, ...]:
+    found = names(text)
+    for name in found:
+        scheme, separator, _ = name.partition("://")
+        if (separator and scheme not in ("http", "https", "unix")) or len(name.split()) != 1:
+            raise ValueError("give URLs such as http://127.0.0.1:2379")
+    return found
+
+
+def issuer(text: str) -> str:
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(text)
+    if parts.scheme != "https" or not parts.hostname or parts.query or parts.fragment or parts.username:
+        raise ValueError("give a URL such as https://accounts.example.org, without query or fragment")
+    return text
+
+
+def pairs(text: str) -> tuple[str, ...]:
+    found = names(text)
+    if not all("=" in pair for pair in found):
+        raise ValueError("give pairs such as claim=value")
+    return found
+
+
+def algorithms(text: str) -> tuple[str, ...]:
+    found, known = names(text), {f"{kind}{size}" for kind in ("RS", "ES", "PS") for size in (256, 384, 512)}
+    if unknown := [name for name in found if name not in known]:
+        raise ValueError(f"{unknown[0]} is none of {', '.join(sorted(known))}")
+    return found
+
+
+def count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 4 and int(text)):
+        raise ValueError("give a number from 1 to 999")
+    return int(text)
+
+
+def number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 8):
+        raise ValueError("give a number from 0 to 9999999")
+    return int(text)
+
+
+def token(text: str) -> str:
+    if not (text.isascii() and text.isprintable() and " " not in text):
+        raise ValueError("a token has neither spaces nor characters outside of ASCII")
+    return text
+
+
+def log_format(text: str) -> str:
+    if text not in ("text", "json"):
+        raise ValueError("give text or json")
+    return text
+
+
+def gates(text: str) -> frozenset[str]:
+    """The gates that are switched on."""
+    on = set[str]()
+    for part in names(text):
+        name, separator, value = part.partition("=")
+        if not separator:
+            raise ValueError("give Name=true or Name=false")
+        (on.add if boolean(value) else on.discard)(name.strip())
+    return frozenset(on)
