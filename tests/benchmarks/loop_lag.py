@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from storage.cache import WatchCache
-from tests.benchmarks.__main__ import NAMESPACE, pod
+from tests.benchmarks.objects import NAMESPACE, pod
 from tests.benchmarks.representations import ACCEPTS, PROTOBUF
 
 LIMIT = 0.050  # seconds

@@ -11,12 +11,9 @@ import json
 import random
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from tests.benchmarks import load
-
-if TYPE_CHECKING:
-    from tests.benchmarks.__main__ import Bench
+from tests.benchmarks.bench import Bench
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 META = "g=meta.k8s.io;v=v1"

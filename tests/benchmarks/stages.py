@@ -24,7 +24,7 @@ from gateway.schema.decode import DecodeReport, decode, parse_body
 from gateway.schema.encode import encode_stored
 from gateway.validation.objectmeta import validate_object_meta
 from storage.entry import with_version
-from tests.benchmarks.__main__ import pod
+from tests.benchmarks.objects import pod
 
 ROUNDS = 2000
 NOW = "2026-01-01T00:00:00Z"
