@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import urlsplit
 
+from gateway.http.trust import trusting
 from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.webhooks.exchange import BadAnswer, post
 
@@ -99,10 +100,7 @@ async def call(target: Target, review: JsonObject, timeout: float = TIMEOUT) -> 
 
 @lru_cache(64)
 def _trusting(bundle: str) -> ssl.SSLContext:
-    if not bundle:
-        return ssl.create_default_context()
-    pem = base64.b64decode(bundle).decode("ascii", "replace")
-    return ssl.create_default_context(cadata=pem)
+    return trusting(base64.b64decode(bundle).decode("ascii", "replace"))
 
 
 def _refusal(status: int, answer: bytearray) -> str:
