@@ -199,20 +199,14 @@ def free_port() -> int:
 def test_where_the_webhook_is(server: ApiServer, hook: Hook) -> None:
     """By URL or as a service, whose certificate has to be for its name; whoever can't be reached is an error of his."""
     service = {"namespace": "default", "name": "converter", "port": 8443, "path": "/convert"}
-    refused = free_port()
+    refused = f"127.0.0.1:{free_port()}"
+    unknown = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
+    missing = 'Post "https://converter.default.svc:8443/convert?timeout=30s": service "converter" not found'
+    nobody = f'Post "https://{refused}/c?timeout=30s": dial tcp {refused}: connect: connection refused'
     places: dict[str, tuple[dict[str, Any], str]] = {
-        "refused": (
-            {"url": f"https://127.0.0.1:{refused}/c"},
-            f'Post "https://127.0.0.1:{refused}/c?timeout=30s": dial tcp 127.0.0.1:{refused}: connect: connection refused',
-        ),
-        "stranger": (
-            {"caBundle": None},
-            "tls: failed to verify certificate: x509: certificate signed by unknown authority",
-        ),
-        "nowhere": (
-            {"url": None, "service": service},
-            'Post "https://converter.default.svc:8443/convert?timeout=30s": service "converter" not found',
-        ),
+        "refused": ({"url": f"https://{refused}/c"}, nobody),
+        "stranger": ({"caBundle": None}, unknown),
+        "nowhere": ({"url": None, "service": service}, missing),
     }
     for place, (client, message) in places.items():
         group = f"{place}.example.com"
