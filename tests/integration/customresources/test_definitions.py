@@ -47,8 +47,10 @@ def test_a_changed_schema_holds_for_what_is_stored_and_ends_watches(servers: Ser
     grown = {"spec": {"type": "object", "properties": {"color": {"type": "string", "default": "red"}}}}
     change = {"spec": {"versions": [version(properties=grown)]}}
     assert ask(one, "PATCH", f"{DEFINITIONS}/{name}", change, headers=MERGE).status == 200
+    began = time.monotonic()
     for server in (one, other):
         until(lambda server=server: ask(server, "GET", f"{path}/w").json.get("spec") == {"color": "red"})
+    at_most(time.monotonic() - began, 1.0)
     change = {"spec": {"versions": [version(properties=SIZE)]}}
     assert ask(other, "PATCH", f"{DEFINITIONS}/{name}", change, headers=MERGE).status == 200
     for server in (one, other):
