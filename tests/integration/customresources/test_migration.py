@@ -105,10 +105,3 @@ def _end_v1(migration: Migration) -> None:
         until(lambda each=each: ask(each, "GET", migration.of("v1")).status == 404)
         listed = ask(each, "GET", migration.of("v2")).json
         assert [each["spec"] for each in listed["items"]] == [migration.spec["v2"]] * 3
-
-
-def test_the_storage_version_has_to_stay_among_the_stored_ones(migration: Migration) -> None:
-    change = {"status": {"storedVersions": ["v2"]}}
-    refused = ask(migration.server, "PATCH", f"{migration.path}/status", change, headers=MERGE)
-    assert refused.status == 422 and "must have the storage version v1" in refused.json["message"], refused.body
-    assert ask(migration.server, "DELETE", migration.path).status == 200
