@@ -10,29 +10,26 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from gateway.config import Settings  # noqa: E402
-from gateway.flags import FLAGS, _shown  # noqa: E402
+from gateway.flags import GROUPS, shown_default  # noqa: E402
 
 PAGE = ROOT / "docs" / "flags.md"
 _HEAD = """\
 # Flags
 
-Those of `apiserver-gateway serve`, named as kube-apiserver's where it has them. Each is an environment variable too:
-`--etcd-servers` is `APISERVER_GATEWAY_ETCD_SERVERS`; a flag wins over its variable. A DURATION is `90s`, `1h30m` or a
-number of seconds. Made by `hack/flags.py` from gateway/flags.py.
-
-| flag | what it says | default |
-|---|---|---|
+Those of `apiserver-gateway serve`, named and grouped as kube-apiserver's where it has them. Each is an environment
+variable too: `--etcd-servers` is `APISERVER_GATEWAY_ETCD_SERVERS`; [The command line](command-line.md) says how they can
+be given in a file. A DURATION is `90s` or `1h30m`. This page is made by `hack/flags.py`.
 """
 
 
-def rows() -> Iterator[str]:
-    """A row of the table for each flag."""
-    defaults = Settings()
-    for flag in FLAGS:
-        default = _shown(getattr(defaults, flag.setting))
-        text = flag.help.replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;")
-        yield f"| `--{flag.name}` {flag.metavar} | {text} | {f'`{default}`' if default else ''} |\n"
+def lines() -> Iterator[str]:
+    """The tables, one for each group."""
+    for title, flags in GROUPS:
+        yield f"\n## {title[0].upper()}{title[1:]}\n\n| flag | what it says | default |\n|---|---|---|\n"
+        for flag in flags:
+            default = shown_default(flag)
+            text = flag.help.replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;")
+            yield f"| `--{flag.name}` {flag.metavar} | {text} | {f'`{default}`' if default else ''} |\n"
 
 
 def main() -> int:
@@ -40,7 +37,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the page is out of date")
     check = parser.parse_args().check
-    text = _HEAD + "".join(rows())
+    text = _HEAD + "".join(lines())
     if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == text:
         return 0
     if check:
