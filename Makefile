@@ -45,7 +45,9 @@ etcd-wheel: .venv/ready ## a wheel of the current etcd in dist/, built with Go: 
 	@$(BIN)/python hack/etcd_wheel.py $(ARGS)
 
 bench: .venv/ready ## the table of tests/benchmarks, and how long each request holds up the others
-	@$(BIN)/python -m tests.benchmarks $(ARGS)
+	@mkdir -p build
+	@$(BIN)/python -m tests.benchmarks --json build/bench.json $(ARGS)
+	@$(BIN)/python -m tests.benchmarks.page build/bench.json
 	@$(BIN)/python -m tests.benchmarks.loop_lag
 
 docs: .venv/docs ## the pages of docs/ as a site, in build/site

@@ -95,9 +95,9 @@ def _head(found: list[Scenario]) -> Iterator[str]:
         "`hack/conformance.py`.\n"
     )
     yield (
-        "A scenario is a series of requests whose answers were recorded from a kube-apiserver: status, headers and the\n"
-        "whole body, events of watches included. What differs from run to run (uids, times, resource versions, tokens) is\n"
-        "compared by identity. Where a step differs, those that build on it often do, too.\n"
+        "A scenario is a series of requests whose answers were recorded from a kube-apiserver: status, headers and\n"
+        "the whole body, events of watches included. What differs from run to run (uids, times, resource versions,\n"
+        "tokens) is compared by identity. Where a step differs, those that build on it often do, too.\n"
     )
 
 
@@ -132,7 +132,7 @@ def main() -> int:
     options = parser.parse_args()
     report: dict[str, list[dict[str, Any]]] = {}
     for each in options.reports:
-        report |= {name: found for name, found in json.loads(each.read_text()).items() if report.get(name, found)}
+        report |= {name: found for name, found in json.loads(each.read_text()).items() if report.get(name) != []}
     found = list(scenarios(options.directory, report))
     PAGE.write_text("\n".join(page(found, read_expected(EXPECTED))) + "\n", encoding="utf-8")
     return 0

@@ -17,8 +17,8 @@ _HEAD = """\
 # Flags
 
 Those of `apiserver-gateway serve`, named and grouped as kube-apiserver's where it has them. Each is an environment
-variable too: `--etcd-servers` is `APISERVER_GATEWAY_ETCD_SERVERS`; [The command line](command-line.md) says how they can
-be given in a file. A DURATION is `90s` or `1h30m`. This page is made by `hack/flags.py`.
+variable too: `--etcd-servers` is `APISERVER_GATEWAY_ETCD_SERVERS`; [The command line](command-line.md) says how they
+can be given in a file. A DURATION is `90s` or `1h30m`. This page is made by `hack/flags.py`.
 """
 
 

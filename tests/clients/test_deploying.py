@@ -53,6 +53,7 @@ MATRIX: dict[str, dict[str, Any]] = {
         "podAnnotations": {"note": "x"},
     },
     "neither spread nor waiting": {"podAntiAffinity": "none", "topologySpread": False, "preStopSeconds": 0},
+    "an account of others": {"serviceAccount": {"create": False, "name": "default"}},
 }
 INVALID = {
     "an unknown value": {"replicas": 3},
@@ -93,8 +94,10 @@ def test_what_is_rendered_is_valid(helm: Helm, kubectl: Kubectl, values: dict[st
     built_in = [each for each in objects if each["apiVersion"].partition("/")[0] in GROUPS]
     items = {"apiVersion": "v1", "kind": "List", "items": built_in}
     kubectl("create", "--dry-run=server", "--validate=strict", "-f", "-", given=items)
+    accounts = {each["metadata"]["name"] for each in objects if each["kind"] == "ServiceAccount"}
     for pod in pods(objects):
         assert_restricted(pod)
+        assert pod["serviceAccountName"] in (accounts or {"default"})
 
 
 def assert_restricted(pod: dict[str, Any]) -> None:
@@ -134,7 +137,12 @@ def test_a_release_keeps_its_identity(helm: Helm, kubectl: Kubectl) -> None:
     (release,) = json.loads(helm("list", "-o", "json"))
     assert (release["revision"], release["status"]) == ("3", "deployed")
     helm("uninstall", "api")
-    assert kubectl.names("deployments,statefulsets,services,secrets,configmaps,cronjobs,poddisruptionbudgets") == []
+    assert _left(kubectl) == []
+
+
+def _left(kubectl: Kubectl) -> list[str]:
+    kinds = "deployments,statefulsets,services,secrets,configmaps,cronjobs,poddisruptionbudgets,serviceaccounts"
+    return [name for name in kubectl.names(kinds) if name != "serviceaccount/default"]
 
 
 def test_the_kubeconfig_trusts_the_ca(helm: Helm) -> None:

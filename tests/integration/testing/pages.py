@@ -1,4 +1,5 @@
-"""A page of the documentation as somebody follows it: its fenced blocks in order, in one directory, in one shell's state.
+"""A page of the documentation as somebody follows it: its fenced blocks in order, in one directory, with one shell's
+variables.
 
 What a block is, its language says:
 
@@ -31,12 +32,11 @@ CHECKOUT = ("Makefile", "README.md", "deploy", "docker-compose.yml", "docs", "py
 
 # Commands that no test of a page runs, why, and what does instead.
 ELSEWHERE = {
-    r"docker ": "there is no Docker engine; tests/integration/deploy runs the services' commands",
+    r"(\w+=\S+ )*docker ": "there is no Docker engine; tests/integration/deploy runs the services' commands",
     r"(pip|python3? -m (pip|venv)|apt-get|git clone|cd apiserver-gateway$|\. \.venv)\b": "sets up a machine",
     r"(apiserver-gateway up -- )?cargo ": "there is no cargo; the command up is tested",
     r"helm .*\btest\b|kubectl .*\b(port-forward|rollout|https://localhost:)": "wants nodes that run pods",
     r"kubectl --kubeconfig \./kubeconfig": "asks what Docker runs",
-    r"apiserver-gateway etcd install": "downloads a release; tests/unit/deploy has a server of releases",
     r"make (test|lint|types|bench|docs|proto|catalog|etcd-wheel)\b|.*\bHYPOTHESIS_PROFILE=|\.ci/run": "this very run",
 }
 _SERVER = re.compile(r"(make run|apiserver-gateway serve)\b[^|;&]*$")
@@ -79,16 +79,18 @@ def elsewhere(command: str) -> str:
 class Reader:
     """Somebody who follows a page in a checkout: what is on PATH, what has been set, which servers are running."""
 
-    directory: Path
+    home: Path
     stack: ExitStack
     ports: dict[str, str] = field(default_factory=dict)
     said: str = ""
+    started: int = 0
 
     def __post_init__(self) -> None:
-        for name in CHECKOUT:
-            (self.directory / name).symlink_to(ROOT / name)
+        self.directory = self.home / "checkout"  # where commands run, until one goes elsewhere
         programs = self.directory / ".venv" / "bin"
         programs.mkdir(parents=True)
+        for name in CHECKOUT:
+            (self.directory / name).symlink_to(ROOT / name)
         script = programs / "apiserver-gateway"
         script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I "{ROOT}/apiserver_gateway/__main__.py" "$@"\n')
         script.chmod(0o755)
@@ -100,13 +102,15 @@ class Reader:
                 (programs / name).symlink_to(found)
         for name in ("kubectl", "helm"):
             (programs / name).symlink_to(binary(name))
-        (self.directory / ".state").write_text("")
+        self.programs = programs
+        self.state = self.home / "state"
+        self.state.write_text("")
 
     def environment(self) -> Mapping[str, str]:
         """What every command gets."""
-        path = os.pathsep.join((f"{self.directory}/.venv/bin", f"{sys.prefix}/bin", os.environ["PATH"]))
+        path = os.pathsep.join((str(self.programs), f"{sys.prefix}/bin", os.environ["PATH"]))
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("KUBE", "PYTEST_"))}
-        home = {"HOME": str(self.directory), "XDG_CACHE_HOME": f"{self.directory}/.cache"}
+        home = {"HOME": str(self.home), "XDG_CACHE_HOME": f"{self.home}/.cache"}
         # the environment's metadata may be older than the entry point
         plugin = {"PYTEST_ADDOPTS": "-p apiserver_gateway.testing.plugin -p no:cacheprovider"}
         own_port = {"APISERVER_GATEWAY_SECURE_PORT": self._here("127.0.0.1:6443").rpartition(":")[2]}
@@ -135,23 +139,33 @@ class Reader:
         commands = [self._here(each) for each in block.commands if not elsewhere(each)]
         server = commands.pop() if commands and _SERVER.match(commands[-1]) else ""
         if commands:
-            kept = f"set -a; . {self.directory}/.state; set +a\n"
-            keep = f"\ndeclare -px | grep -v 'PATH=\\|PWD=' > {self.directory}/.state"
-            self._run(["bash", "-ec", kept + "set -o pipefail\n" + "\n".join(commands) + keep])
+            keep = f"declare -px | grep -v 'PATH=\\|PWD=' > {self.state}; pwd > {self.home}/where"
+            self._run(["bash", "-ec", "\n".join((f"set -a -o pipefail; . {self.state}", *commands, keep))])
+            self.directory = Path((self.home / "where").read_text().strip())
         if server:
             self.serve(server)
 
     def has_a_server(self) -> None:
         """Has done what README begins with."""
         self.serve("make run")
-        (self.directory / ".state").write_text(f"export KUBECONFIG={self.directory}/.run/kubeconfig\n")
+        self.state.write_text(f"export KUBECONFIG={self.directory}/.run/kubeconfig\n")
+
+    def has_an_etcd(self) -> None:
+        """Runs one where etcd is by default."""
+        client, peer = (self._here(f"http://127.0.0.1:{port}") for port in (2379, 2380))
+        words = ["etcd", f"--listen-client-urls={client}", f"--advertise-client-urls={client}"]
+        words += [f"--listen-peer-urls={peer}", f"--data-dir={self.home}/etcd"]
+        self._start([str(self.programs / words[0]), *words[1:]], "ready to serve client requests")
 
     def serve(self, command: str) -> None:
         """Starts a server that stays in the foreground, and waits until it says that it is ready."""
-        log = self.directory / f"server-{len(self.stack._exit_callbacks)}.log"  # type: ignore[attr-defined]
-        words = ["bash", "-ec", f". {self.directory}/.state; exec {command}"]
+        self._start(["bash", "-ec", f". {self.state}; exec {command}"], " ready")
+
+    def _start(self, words: list[str], ready: str) -> None:
+        self.started += 1
+        log = self.directory / f"server-{self.started}.log"
         process = self.stack.enter_context(running(words, self.environment(), log))
-        wait_until(lambda: " ready" in log.read_text(), process, log)
+        wait_until(lambda: ready in log.read_text(), process, log)
 
     def _python(self, text: str) -> None:
         if not re.search(r"def test_", text):

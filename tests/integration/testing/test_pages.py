@@ -34,11 +34,12 @@ def test_a_stranger_can_follow(page: str) -> None:
     text = PAGES[page]
     with tempfile.TemporaryDirectory(prefix="page-") as directory, ExitStack() as stack:
         reader = Reader(Path(directory), stack)
-        found = list(blocks(text))
-        starts = any(command.startswith("make run") for block in found for command in block.commands)
-        if (".run/" in text or "helm install" in text) and not starts:
+        commands = "\n".join(command for page_, command in COMMANDS if page_ == page)
+        if (".run/" in text or "helm install" in text) and "make run" not in commands:
             reader.has_a_server()
-        for block in found:
+        if "127.0.0.1:2379" in commands and "etcd --data-dir" not in commands:
+            reader.has_an_etcd()
+        for block in blocks(text):
             reader.follow(block)
 
 
