@@ -29,6 +29,8 @@ from gateway.preflight import check_files, identity_secret, resolved
 from gateway.stopping import StopGuard
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gateway.ports import Listening
 
 logger = logging.getLogger("gateway")

@@ -3,8 +3,8 @@
     python -m tests.benchmarks [--objects 5000] [--seconds 4] [--rounds 3] [--only WORD] [--json FILE]
 
 One worker, TLS, token authentication. "raw" returns the same bytes from a bare ASGI function under the same uvicorn
-settings; "direct" is the etcd client alone, doing the transaction that a create does with the same bytes. Of what --json
-has written, tests.benchmarks.page makes docs/performance.md.
+settings; "direct" is the etcd client alone, doing the transaction that a create does with the same bytes. Of what
+--json has written, tests.benchmarks.page makes docs/performance.md.
 """
 
 from __future__ import annotations

@@ -23,23 +23,23 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "performance.md"
 PLOTS = ROOT / "docs" / "plots"
 
-WIDTH, LABELS, NUMBERS, ROW, BAR = 860, 330, 90, 34, 12
+WIDTH, LABELS, NUMBERS, ROW, BAR = 860, 330, 90, 34, 16
 STYLE = (
     "text{font:13px system-ui,sans-serif;fill:#333}.target{stroke:#c33;stroke-width:2}.ours{fill:#3f51b5}"
-    ".other{fill:#b0b6d8}@media(prefers-color-scheme:dark){text{fill:#ddd}.ours{fill:#8c9eff}.other{fill:#555b80}}"
+    "@media(prefers-color-scheme:dark){text{fill:#ddd}.ours{fill:#8c9eff}}"
 )
 TEXT = """\
 # Performance
 
-Measured by `make bench` on {date}: apiserver-gateway {version} ({commit}), one worker, {cores} cores ({machine}), Python
-{python}, TLS, a token, {objects} pods of 2 to 4 kB in etcd on the same machine. Numbers of other machines differ; ratios
+Measured by `make bench` on {date}: apiserver-gateway {version} ({commit}), one worker, {cores} cores ({machine}),
+Python {python}, TLS, a token, {objects} pods in etcd on the same machine. Numbers of other machines differ; ratios
 within one run differ less. This page is made by `tests/benchmarks/page.py`.
 
 ## What the gateway adds
 
-Beside each case is what could be reached without a gateway: for reads and watches a bare ASGI function that sends the
-same bytes under the same server (*raw*), for writes the etcd client alone, with the same transaction (*direct*). A ratio
-of 1 would be a gateway that costs nothing; the line is what a change must not fall below.
+Beside each case is what could be reached without a gateway: for reads and watches a bare ASGI function that sends
+the same bytes under the same server (*raw*), for writes the etcd client alone, with the same transaction (*direct*). A
+ratio of 1 would be a gateway that costs nothing; the line is what a change must not fall below.
 
 ![Ratio to what could be reached](plots/ratios.svg)
 
