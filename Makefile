@@ -51,7 +51,7 @@ bench: .venv/ready ## the table of tests/benchmarks, and how long each request h
 	@$(BIN)/python -m tests.benchmarks.loop_lag
 
 docs: .venv/docs ## the pages of docs/ as a site, in build/site
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "open build/site/index.html"
 
 check: test lint types

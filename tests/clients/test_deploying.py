@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from gateway.config import Settings
 from tests.clients.command import Helm, Kubectl
 
 ROOT = Path(__file__).parents[2]
@@ -53,6 +54,7 @@ MATRIX: dict[str, dict[str, Any]] = {
         "podAnnotations": {"note": "x"},
     },
     "neither spread nor waiting": {"podAntiAffinity": "none", "topologySpread": False, "preStopSeconds": 0},
+    "a port of nodes": {"service": {"type": "NodePort", "nodePort": 30443}},
     "an account of others": {"serviceAccount": {"create": False, "name": "default"}},
 }
 INVALID = {
@@ -145,6 +147,14 @@ def test_a_release_keeps_its_identity(helm: Helm, kubectl: Kubectl) -> None:
     assert (release["revision"], release["status"]) == ("3", "deployed")
     helm("uninstall", "api")
     assert _left(kubectl) == []
+
+
+def test_a_gateway_has_the_time_that_it_needs_to_end(helm: Helm) -> None:
+    """It goes on while others take it off their lists, and then finishes what is under way."""
+    (deployment,) = [each for each in rendered(helm, {}) if each["kind"] == "Deployment"]
+    pod = deployment["spec"]["template"]["spec"]
+    waits = pod["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"]
+    assert waits + Settings().shutdown_timeout < pod["terminationGracePeriodSeconds"]
 
 
 def _left(kubectl: Kubectl) -> list[str]:
