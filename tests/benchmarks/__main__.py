@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
@@ -58,7 +59,7 @@ def main() -> None:
 
 
 def _keep(options: argparse.Namespace, times: list[dict[str, object]], bench: Bench) -> None:
-    measured = {"objects": options.objects, "times": times, "rates": bench.shown}
+    measured = {"objects": options.objects, "load": os.getloadavg()[1], "times": times, "rates": bench.shown}
     options.json.write_text(json.dumps(measured, indent=1) + "\n")
 
 

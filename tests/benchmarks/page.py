@@ -32,8 +32,8 @@ TEXT = """\
 # Performance
 
 Measured by `make bench` on {date}: apiserver-gateway {version} ({commit}), one worker, {cores} cores ({machine}),
-Python {python}, TLS, a token, {objects} pods in etcd on the same machine. Numbers of other machines differ; ratios
-within one run differ less. This page is made by `tests/benchmarks/page.py`.
+Python {python}, TLS, a token, {objects} pods in etcd on the same machine, whose load was {load:.1f}. Numbers of other
+machines differ, and fall with the load; ratios within one run differ less. This page is made by `tests/benchmarks/page.py`.
 
 ## What the gateway adds
 
@@ -47,7 +47,7 @@ ratio of 1 would be a gateway that costs nothing; the line is what a change must
 |---|---:|---:|---:|---:|
 {rates}
 
-Rates are requests a second, of watches events a second to all watchers, and for cases in bytes MB/s.
+Numbers are requests a second, for watches events a second to all watchers, for representations of lists MB/s of JSON.
 
 ## Starting and stopping
 
@@ -94,6 +94,7 @@ def page(measured: dict[str, Any]) -> str:
         machine=platform.machine(),
         python=platform.python_version(),
         objects=measured["objects"],
+        load=measured.get("load") or 0.0,
         rates="\n".join(_rates(measured["rates"])),
         times="\n".join(
             f"| {each['case']} | {each['seconds']:.3f} | {each['target'] or ''} |" for each in measured["times"]
@@ -103,9 +104,12 @@ def page(measured: dict[str, Any]) -> str:
 
 def _rates(rates: list[dict[str, Any]]) -> Iterator[str]:
     for each in rates:
-        other = "" if each["other"] is None else f"{each['other']:,.0f}"
+        scale, unit = (1e6, " MB/s") if each["case"].endswith("bytes") else (1.0, "")
+        ours, other = (
+            "" if number is None else f"{number / scale:,.0f}{unit}" for number in (each["ours"], each["other"])
+        )
         ratio = "" if each["ratio"] is None else f"{each['ratio']:.2f}"
-        yield f"| {each['case']} | {each['ours']:,.0f} | {other} | {ratio} | {each['target']:g} |"
+        yield f"| {each['case']} | {ours} | {other} | {ratio} | {each['target']:g} |"
 
 
 def main() -> None:
