@@ -33,7 +33,8 @@ TEXT = """\
 
 Measured by `make bench` on {date}: apiserver-gateway {version} ({commit}), one worker, {cores} cores ({machine}),
 Python {python}, TLS, a token, {objects} pods in etcd on the same machine, whose load was {load:.1f}. Numbers of other
-machines differ, and fall with the load; ratios within one run differ less. This page is made by `tests/benchmarks/page.py`.
+machines differ, and fall with the load; ratios within one run differ less. This page is made by
+`tests/benchmarks/page.py`.
 
 ## What the gateway adds
 
