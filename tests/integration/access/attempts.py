@@ -140,6 +140,8 @@ def cleared() -> Iterator[Step]:
     """Takes away what is left of other sequences."""
     for kind in ("clusterrolebindings", "clusterroles"):
         yield Step("", "DELETE", f"/apis/{RBAC}/v1/{kind}?labelSelector={LABEL}%3Dyes")
+    for name in (*NAMES, "collector"):  # one that is aggregated just then comes back without its label
+        yield Step("", "DELETE", f"{_collection('ClusterRole', '')}/{LABEL}-{name}")
     yield Step("", "DELETE", f"/apis/{CERTIFICATES}/v1/certificatesigningrequests?labelSelector={LABEL}%3Dyes")
 
 
@@ -284,7 +286,11 @@ def _as_somebody(pick: random.Random, namespace: str) -> tuple[tuple[str, str], 
 def _whole(pick: random.Random) -> Json:
     """A rule about all resources of a domain: with smaller ones hardly any attempt gets anywhere."""
     groups, resources, verbs = pick.choice((*_DOMAINS[1:-1], _DOMAINS[1], _DOMAINS[4]))
-    return {"apiGroups": list(groups), "resources": list(resources[:4]), "verbs": pick.sample(verbs, len(verbs) - 1)}
+    return {
+        "apiGroups": list(groups),
+        "resources": list(resources[:4]),
+        "verbs": pick.sample(verbs, len(verbs) // 2 + 1),
+    }
 
 
 def _granted(account: str, of_account: list[Json], namespace: str) -> Iterator[Step]:
