@@ -62,7 +62,7 @@ def test_nobody_ever_holds_a_right_that_was_not_granted(server: ApiServer) -> No
     run_state_machine_as_test(
         Escalation,
         settings=settings(
-            max_examples=10, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=8, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )
     restore(server, before)
