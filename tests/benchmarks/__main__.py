@@ -16,7 +16,7 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.benchmarks import custom, decisions, deletion, representations, starting
+from tests.benchmarks import allowed, custom, decisions, deletion, representations, starting
 from tests.benchmarks.bench import Bench, prepare
 from tests.benchmarks.cases import definitions, gadgets, reads, watches, writes
 from tests.benchmarks.objects import TOKEN
@@ -53,6 +53,7 @@ def main() -> None:
         gadgets(bench)
         watches(bench)
         decisions.main()
+        allowed.report(bench, stack)
         deletion.report((bench.ours, TOKEN), (options.peer, options.peer_token), options.only)
         print(f"resident in the end: {custom.resident_megabytes(gateway):.0f} MB")
         definitions(bench, gateway, stack)

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.benchmarks import load
-from tests.benchmarks.objects import NAMESPACE, TOKEN, pod
+from tests.benchmarks.objects import NAMESPACE, READER, TOKEN, pod
 
 TARGETS = {
     "GET rv=0 / raw": 0.45,
@@ -119,13 +119,13 @@ def fill(bench: Bench) -> None:
     assert set(codes) == {201}, f"creating pods answered {set(codes)}"
 
 
-def serve(bench: Bench, stack: ExitStack) -> tuple[subprocess.Popen[bytes], str]:
+def serve(bench: Bench, stack: ExitStack, *flags: str) -> tuple[subprocess.Popen[bytes], str]:
     """A gateway on the etcd, and its URL."""
     port = free_port()
     process = start(
         stack, "gateway.cli", "serve", f"--etcd-servers={bench.etcd}",
         f"--token-auth-file={bench.directory / 'tokens.csv'}", f"--secure-port={port}", "--bind-address=127.0.0.1",
-        f"--cert-dir={bench.directory / 'certificates'}", "--disable-admission-plugins=ServiceAccount",
+        f"--cert-dir={bench.directory / 'certificates'}", "--disable-admission-plugins=ServiceAccount", *flags,
     )  # fmt: skip
     return process, f"https://127.0.0.1:{port}"
 
@@ -137,7 +137,7 @@ def prepare(bench: Bench, stack: ExitStack) -> subprocess.Popen[bytes]:
 
     bench.etcd = stack.enter_context(EmbeddedEtcd(None)).endpoint
     tokens = bench.directory / "tokens.csv"
-    tokens.write_text(f"{TOKEN},admin,1,system:masters\n")
+    tokens.write_text(f'{TOKEN},admin,1,system:masters\n{READER},reader,2,"people,readers"\n')
     gateway, bench.ours = serve(bench, stack)
     wait_for(bench, f"{bench.ours}/readyz")
     fill(bench)
