@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
@@ -46,3 +47,16 @@ def counted(wait: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[
             waited.seconds += time.monotonic() - began
 
     return timed
+
+
+def counted_until_done(future: asyncio.Future[R]) -> asyncio.Future[R]:
+    """The same future; the time until it is done is counted."""
+    waited = _waited.get()
+    if waited is not None:
+        began = time.monotonic()
+
+        def count(_: object) -> None:
+            waited.seconds += time.monotonic() - began
+
+        future.add_done_callback(count)
+    return future

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _DECISION, _REASON = "authorization.k8s.io/decision", "authorization.k8s.io/reason"
 _STATUS = b'{"kind":"Status",'
+_QUEUED = 0.001  # seconds; to find a seat takes less
 _STATUS_FIELDS = ("status", "message", "reason", "details", "code")
 _AS_THEY_CAME = frozenset({"patch", "delete", "deletecollection"})
 _NAMED = ("namespace", "name", "uid", "resourceVersion")
@@ -129,7 +130,7 @@ class Record:
 
     async def authorize(self, authorizer: Authorizer, attributes: Attributes) -> None:
         """As `require_of_request`, and remembers the decision; before it the request has waited for its turn."""
-        self.latency.passed("apf-queue-wait")
+        self.latency.passed("apf-queue-wait", at_least=_QUEUED)
         verdict = authorizer.known(attributes) or await authorizer.authorize(attributes)
         self.latency.passed("authorization")
         if verdict.decision is Decision.ALLOW:
@@ -205,7 +206,8 @@ class Record:
         if self._panic:
             await self._emit(Stage.PANIC)
             return
-        self._annotations |= self.latency.annotations()
+        if not self._long:
+            self._annotations |= self.latency.annotations()
         await self._emit(Stage.RESPONSE_COMPLETE)
 
     # how events are made of it

@@ -23,16 +23,16 @@ class Latency:
         self._seconds: dict[str, float] = {}
         self._etcd = Waited.begin()
 
-    def passed(self, stage: str) -> None:
+    def passed(self, stage: str, at_least: float = 0.0) -> None:
         """What has been going on since the last call was of that stage; "" for one that nobody asks about."""
         now = time.monotonic()
-        self.took(stage, now - self._last)
+        if stage and now - self._last >= at_least:
+            self.took(stage, now - self._last)
         self._last = now
 
     def took(self, stage: str, seconds: float) -> None:
         """Adds to the time of a stage."""
-        if stage:
-            self._seconds[stage] = self._seconds.get(stage, 0.0) + seconds
+        self._seconds[stage] = self._seconds.get(stage, 0.0) + seconds
 
     def annotations(self) -> dict[str, str]:
         """What there is to tell of the request now that it is over: nothing where it was not slow."""

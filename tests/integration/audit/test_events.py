@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -208,13 +207,10 @@ def test_events_are_sent_in_lists(world: World) -> None:
     assert found == expected
 
 
-def test_the_last_event_of_what_took_long_says_where_the_time_went(world: World) -> None:
-    assert world.ask("GET", f"{MAPS}?watch=1&timeoutSeconds=1", "slow").status == 200
-    assert world.ask("GET", MAPS, "quick").status == 200
-    last = {each["auditID"]: each["annotations"] for each in world.all_events() if "annotations" in each}
-    told = {key.removeprefix(LATENCY): value for key, value in last["slow"].items() if key.startswith(LATENCY)}
-    assert {"total", "authentication", "authorization", "apf-queue-wait", "response-write"} <= told.keys()
-    assert re.fullmatch(r"\d+\.\d+s", told["total"]) and float(told["total"][:-1]) >= 1
+def test_a_watch_is_not_slow_however_long_it_lasts(world: World) -> None:
+    assert world.ask("GET", f"{MAPS}?watch=1&timeoutSeconds=1", "lasts").status == 200
+    annotations = next(each["annotations"] for each in reversed(world.all_events()) if each["auditID"] == "lasts")
+    assert not any(key.startswith(LATENCY) for key in annotations)
 
 
 def test_events_levels_and_rejections_are_counted(world: World) -> None:

@@ -17,7 +17,7 @@ from gateway.audit.batching import Batching, Throttle
 from gateway.audit.counts import Counts
 from gateway.audit.event import TRUNCATED, Body, Event, readable, source_ips
 from gateway.audit.fitting import Bounds, TooLarge, batches, fitting
-from gateway.audit.latency import duration
+from gateway.audit.latency import Latency, duration
 from gateway.audit.rotation import Keeping, RotatedFile
 from gateway.audit.sink import LogSink, Mode
 from gateway.audit.webhook import WebhookSink
@@ -249,3 +249,16 @@ def test_batches_beyond_the_burst_wait_for_their_turn() -> None:
 )  # fmt: skip
 def test_times_are_written_as_go_writes_durations(seconds: float, written: str) -> None:
     assert duration(seconds) == written
+
+
+def test_only_of_a_slow_request_it_is_told_where_the_time_went() -> None:
+    slow, quick = Latency(time.monotonic() - 60), Latency(time.monotonic())
+    for each in (slow, quick):
+        each.passed("authentication")
+        each.passed("")
+        each.took("response-write", 0.002)
+    assert quick.annotations() == {}
+    told = slow.annotations()
+    prefix = "apiserver.latency.k8s.io/"
+    assert told.keys() == {prefix + "authentication", prefix + "response-write", prefix + "total"}
+    assert told[prefix + "response-write"] == "2ms" and told[prefix + "total"].startswith("1m0.")

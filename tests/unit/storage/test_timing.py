@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from storage.timing import Waited, counted
+from storage.timing import Waited, counted, counted_until_done
 
 PAUSE = 0.01
 
@@ -29,3 +29,11 @@ async def test_waits_of_a_task_and_of_those_it_starts_are_counted() -> None:
     assert first.seconds >= 2 * PAUSE * 0.9
     assert second.seconds == 0
     assert await wait("nobody asks") == "nobody asks"
+
+
+async def test_waits_for_a_future_are_counted_once_it_is_done() -> None:
+    waited = Waited.begin()
+    future = counted_until_done(asyncio.get_running_loop().create_future())
+    asyncio.get_running_loop().call_later(PAUSE, future.set_result, "done")
+    assert await future == "done"
+    assert waited.seconds >= PAUSE * 0.9
