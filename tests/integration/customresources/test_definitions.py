@@ -101,6 +101,20 @@ def test_a_name_is_given_once_whichever_replicas_are_asked_for_it(servers: Serve
         assert sorted(conditions(servers[0], name)["NamesAccepted"] for name in names) == ["False", "True"]
 
 
+def test_with_a_definition_go_objects_of_versions_that_are_not_served_any_more(server: ApiServer) -> None:
+    group, path = "unserved.example.com", "/apis/unserved.example.com/v1/namespaces/default/widgets"
+    name = establish(server, definition(group))
+    body = {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": "w"}}
+    assert ask(server, "POST", path, body).status == 201
+    change = {"spec": {"versions": [version(served=False)]}}
+    assert ask(server, "PATCH", f"{DEFINITIONS}/{name}", change, headers=MERGE).status == 200
+    until(lambda: ask(server, "GET", path).status == 404)
+    assert ask(server, "DELETE", f"{DEFINITIONS}/{name}").status == 200
+    until(lambda: ask(server, "GET", f"{DEFINITIONS}/{name}").status == 404)
+    establish(server, definition(group))
+    assert ask(server, "GET", path).json["items"] == []
+
+
 def test_the_end_of_a_definition_waits_for_the_finalizers_of_its_objects(servers: Servers) -> None:
     one, other = servers
     name = establish(one, definition("ending.example.com"))
