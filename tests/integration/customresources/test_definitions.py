@@ -19,6 +19,7 @@ from tests.integration.server.client import ask
 from tests.limits import at_most
 
 Servers = tuple[ApiServer, ApiServer]
+CHANGES = 15
 SIZE = {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}
 
 
@@ -55,6 +56,26 @@ def test_a_changed_schema_holds_for_what_is_stored_and_ends_watches(servers: Ser
     assert ask(other, "PATCH", f"{DEFINITIONS}/{name}", change, headers=MERGE).status == 200
     for server in (one, other):
         until(lambda server=server: ask(server, "GET", f"{path}/w").json.get("spec") == {"size": 1})
+
+
+def test_an_object_is_there_while_its_definition_changes(server: ApiServer) -> None:
+    group, path = "steady.example.com", "/apis/steady.example.com/v1/namespaces/default/widgets"
+    name = establish(server, definition(group, version(properties=SIZE)))
+    body = {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 1}}
+    assert ask(server, "POST", path, body).status == 201
+
+    def change() -> None:
+        for turn in range(CHANGES):
+            properties = {**SIZE, f"more{turn}": {"type": "string"}}
+            patch = {"spec": {"versions": [version(properties=properties)]}}
+            assert ask(server, "PATCH", f"{DEFINITIONS}/{name}", patch, headers=MERGE).status == 200
+
+    with ThreadPoolExecutor(1) as pool:
+        changing = pool.submit(change)
+        while not changing.done():
+            assert ask(server, "GET", f"{path}/w").status == 200
+            assert len(ask(server, "GET", path).json["items"]) == 1
+        changing.result()
 
 
 def test_a_default_of_the_status_is_shown_and_not_stored(server: ApiServer) -> None:
