@@ -14,6 +14,7 @@ from gateway.jsontypes import JsonObject
 
 FORMATS = ("yaml", "json")
 _SUFFIXES = (".yaml", ".yml", ".json")
+_BOOLEANS = ("y", "Y", "n", "N")  # that Go's reader knows beside yes, on and true
 _BETWEEN = re.compile(rb"^---(?:[ \t].*)?\r?$", re.MULTILINE)  # as kubectl splits
 
 
@@ -33,7 +34,7 @@ def written(obj: JsonObject, format: str) -> bytes:
 
 @cache
 def _dumper() -> Any:
-    """Quotes what any reader of YAML could take for a number, and writes texts of many lines as they are."""
+    """Quotes what any reader of YAML could take for a number or boolean, and writes texts of many lines as they are."""
     import yaml
 
     class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # one of the two
@@ -42,7 +43,7 @@ def _dumper() -> Any:
 
     def text(dumper: Any, value: str) -> Any:
         style = None
-        if value and value[0] in "+-.0123456789" and "\n" not in value:
+        if value in _BOOLEANS or (value and value[0] in "+-.0123456789" and "\n" not in value):
             style = "'"
         elif "\n" in value:
             style = "|"
