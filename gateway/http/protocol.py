@@ -14,11 +14,9 @@ from http import HTTPStatus
 from typing import Any, cast
 
 import httptools
-from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
-from uvicorn.server import ServerState
 
 from gateway.http.corked import Corked
+from gateway.http.engine import Config, HttpToolsProtocol, RequestResponseCycle, ServerState
 from gateway.http.escapes import unescaped, valid_escapes
 from gateway.http.limits import Heads, Limits
 from gateway.http.pipelining import end_of_messages
