@@ -20,6 +20,8 @@ COMMANDS = {
     "serve": "serve:command",
     "up": "up:command",
     "kubeconfig": "kubeconfig:command",
+    "backup": "backup:backup",
+    "restore": "backup:restore",
     "etcd": "etcd:command",
     "envtest-assets": "envtest_assets:command",
     "completion": "completion:command",

@@ -33,7 +33,7 @@ def _begin() -> None:
 _begin()
 
 from uvicorn.config import Config  # noqa: E402
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle  # noqa: E402
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle  # noqa: E402
 from uvicorn.server import Server, ServerState  # noqa: E402
 
-__all__ = ["Config", "HttpToolsProtocol", "RequestResponseCycle", "Server", "ServerState"]
+__all__ = ["STATUS_LINE", "Config", "HttpToolsProtocol", "RequestResponseCycle", "Server", "ServerState"]

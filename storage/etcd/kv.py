@@ -94,6 +94,14 @@ class KV:
             timeout=timeout,
         )
 
+    async def leased(
+        self, key: bytes, range_end: bytes, *, revision: int = 0, limit: int = 0, timeout: float | None = None
+    ) -> tuple[RangeResult, list[int]]:
+        """As range, with the lease of each key, 0 for none."""
+        request = rpc_pb2.RangeRequest(key=key, range_end=range_end, revision=revision, limit=limit)
+        answer = await self._call(_RANGE, request, timeout=timeout, repeatable=True, revision=revision)
+        return range_result(answer, answer.header.revision), [kv.lease for kv in answer.kvs]
+
     async def get(self, key: bytes, *, timeout: float | None = None) -> KeyValue | None:
         """The present value of `key`, None if it is absent."""
         answer = await self._call(_RANGE, rpc_pb2.RangeRequest(key=key), timeout=timeout, repeatable=True)

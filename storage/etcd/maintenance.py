@@ -29,4 +29,5 @@ class Maintenance:
             raft_index=answer.raftIndex,
             is_learner=answer.isLearner,
             errors=tuple(answer.errors),
+            db_quota=answer.dbSizeQuota,
         )
