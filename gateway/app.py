@@ -21,6 +21,7 @@ from gateway.handler import Handler, Receive, Scope
 from gateway.http.sending import Send
 from gateway.jsontypes import JsonObject
 from gateway.operational import Operational
+from gateway.patient import PATIENCE, said
 from gateway.server import Gateway, build_gateway
 from gateway.waiting import hopeless, tls_trouble
 from storage.backups.marker import RestoreUnfinished, check_restored
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PATIENCE = 5.0  # seconds of waiting for etcd between log lines
 LEAVING = ("replica", "controllers", "identity")  # tasks that have something to take back when the server stops
 LEAVE = 2.0  # seconds that they have for it
 LOOK = 0.1  # seconds between looks at what it waits for
@@ -94,9 +94,10 @@ class App:
         try:
             tasks[0].add_done_callback(self._ended)
             await _loaded(gateway)
-            await _check_etcd(gateway)
             _warn_of_plugins(self.settings)
-            await bootstrap(gateway.endpoints)
+            async with said("what every cluster has to be in etcd"):
+                await _check_etcd(gateway)
+                await bootstrap(gateway.endpoints)
             gateway.services.policy.complete.clear()
             tasks += _controllers(gateway)
             tasks.append(asyncio.create_task(_make_roles(gateway, self._started), name="bootstrap-roles"))
@@ -107,7 +108,8 @@ class App:
             tasks.append(asyncio.create_task(definitions.run(), name="definitions"))
             for task in tasks[1:]:
                 task.add_done_callback(self._ended)
-            await definitions.ready.wait()
+            async with said("the definitions of custom resources to be read"):
+                await definitions.ready.wait()
             address = f"{self.settings.advertise_address or '127.0.0.1'}:{self.settings.secure_port}"
             discovery = Discovery(gateway.registry, address, gateway.services.media)
             gateway.endpoints.on_change(discovery.refresh)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import select
 import signal
 from collections.abc import Callable, Iterable
 from typing import Generic, Self, TypeVar
@@ -33,6 +34,10 @@ class Forked(Generic[Made]):
             status = 0
         finally:
             os._exit(status)
+
+    def wait(self, seconds: float) -> bool:
+        """Whether the call is over, after so many seconds at most."""
+        return bool(select.select([self._end], [], [], seconds)[0])
 
     def result(self) -> Made:
         """What the call returned; raises what it raised. To be called once."""

@@ -12,8 +12,9 @@ import signal
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
@@ -26,6 +27,7 @@ from gateway.files import words
 from gateway.forked import Forked
 from gateway.kubeconfig import write_kubeconfig
 from gateway.observability import logs
+from gateway.patient import PATIENCE, still_waiting
 from gateway.preflight import check_files, identity_secret, resolved
 from gateway.stopping import StopGuard
 
@@ -171,9 +173,16 @@ def _started_etcd(settings: Settings, stack: ExitStack, pool: ThreadPoolExecutor
     return pool.submit(start)
 
 
-def _result(future: Future[Made] | Forked[Made], what: str) -> Made:
+BESIDE = {"etcd": "the embedded etcd to start", "--cert-dir": "keys and certificates"}
+
+
+def _result(begun: Future[Made] | Forked[Made], what: str) -> Made:
+    """What was begun beside; says in the log what that is while it takes long."""
+    since = time.monotonic()
+    while not (begun.wait(PATIENCE) if isinstance(begun, Forked) else wait([begun], PATIENCE).done):
+        still_waiting(BESIDE[what], time.monotonic() - since)
     try:
-        return future.result()
+        return begun.result()
     except OSError as error:
         raise LaunchError(f"{what}: cannot use {words(error)}") from None
     except ValueError as error:

@@ -34,9 +34,10 @@ def test_one_that_is_killed_says_so() -> None:
 def test_it_holds_no_descriptor_that_it_is_not_to_hold_and_ends_with_the_block() -> None:
     watched, held = os.pipe()
     never, _ = os.pipe()
-    with Forked(lambda: os.read(never, 1), without=(held,)):
+    with Forked(lambda: os.read(never, 1), without=(held,)) as call:
         os.close(held)
         assert select.select([watched], [], [], 10)[0], "the child holds the pipe"
+        assert not call.wait(0)
         child = int(Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()[-1])
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)
