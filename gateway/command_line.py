@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
-from gateway.config import InvalidSettings
-from gateway.flags import FLAGS, PREFIX
+from gateway.config import InvalidSettings, Settings
+from gateway.flags import FLAGS, PREFIX, settings_from
 
 OWN = ("config", "control-fd", "throw-away")  # those that are no settings
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
@@ -74,3 +74,13 @@ def unknown(name: str) -> str:
     """What to say of a flag that there is not."""
     similar = get_close_matches(name, _BY_NAME, 1)
     return f"there is no flag --{name}" + (f"; do you mean --{similar[0]}?" if similar else "")
+
+
+def settings_of(given: Given, environment: Mapping[str, str]) -> Settings:
+    """The settings of command line, environment and --config's file. Raises InvalidSettings."""
+    config = given.config or (Path(variable) if (variable := environment.get(CONFIG_VARIABLE)) else None)
+    if config is None:
+        return settings_from(given.texts, environment)
+    from gateway.config_file import read_config
+
+    return settings_from(given.texts, environment, read_config(config), f"--config={config}")

@@ -50,8 +50,7 @@ _KEPT: dict[str, Any] = {"expose_value": False, "callback": _keep}
 
 def etcd_of(context: click.Context) -> tuple[Any, str]:
     """The EtcdSettings that the flags say, and the prefix. Raises CommandFailed."""
-    from gateway.command_line import Given
-    from gateway.commands.serving import settings_of
+    from gateway.command_line import Given, settings_of
     from gateway.config import InvalidSettings
     from storage.etcd import EtcdSettings
 

@@ -22,6 +22,7 @@ COMMANDS = {
     "kubeconfig": "kubeconfig:command",
     "backup": "backup:backup",
     "restore": "backup:restore",
+    "doctor": "doctor:command",
     "etcd": "etcd:command",
     "envtest-assets": "envtest_assets:command",
     "completion": "completion:command",

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
-from gateway.command_line import CONFIG_VARIABLE, Given, read_flags
-from gateway.config import InvalidSettings, Settings
-from gateway.flags import settings_from
+from gateway.command_line import read_flags, settings_of
+from gateway.config import InvalidSettings
 
 
 def serve(words: Sequence[str]) -> int:
@@ -28,16 +26,6 @@ def serve(words: Sequence[str]) -> int:
         return launch(settings, given.control, given.throw_away)
     except (InvalidSettings, LaunchError) as error:
         return _refused(str(error))
-
-
-def settings_of(given: Given, environment: Mapping[str, str]) -> Settings:
-    """The settings of command line, environment and --config's file. Raises InvalidSettings."""
-    config = given.config or (Path(variable) if (variable := environment.get(CONFIG_VARIABLE)) else None)
-    if config is None:
-        return settings_from(given.texts, environment)
-    from gateway.config_file import read_config
-
-    return settings_from(given.texts, environment, read_config(config), f"--config={config}")
 
 
 def _refused(message: str) -> int:

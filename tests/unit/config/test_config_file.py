@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.command_line import Given
-from gateway.commands.serving import settings_of
+from gateway.command_line import Given, settings_of
 from gateway.config import InvalidSettings, Settings
 
 FILE = """
