@@ -6,17 +6,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import attrgetter
 
-from storage.etcd.endpoints import Endpoints, Method
+from storage.etcd.endpoints import Endpoints, MethodOf
 from storage.etcd.generated import kv_pb2, rpc_pb2
 from storage.etcd.results import DeleteResult, Head, KeyValue, PutResult, RangeResult, SwapResult, TxnResult
 
 _EQUAL, _MOD = rpc_pb2.Compare.EQUAL, rpc_pb2.Compare.MOD
 
-_RANGE: Method[rpc_pb2.RangeRequest, rpc_pb2.RangeResponse] = attrgetter("kv.Range")
-_PUT: Method[rpc_pb2.PutRequest, rpc_pb2.PutResponse] = attrgetter("kv.Put")
-_DELETE: Method[rpc_pb2.DeleteRangeRequest, rpc_pb2.DeleteRangeResponse] = attrgetter("kv.DeleteRange")
-_TXN: Method[rpc_pb2.TxnRequest, rpc_pb2.TxnResponse] = attrgetter("kv.Txn")
-_COMPACT: Method[rpc_pb2.CompactionRequest, rpc_pb2.CompactionResponse] = attrgetter("kv.Compact")
+_RANGE: MethodOf[rpc_pb2.RangeRequest, rpc_pb2.RangeResponse] = attrgetter("kv.Range")
+_GET: MethodOf[rpc_pb2.RangeRequest, rpc_pb2.RangeResponse] = attrgetter("direct.range")
+_PUT: MethodOf[rpc_pb2.PutRequest, rpc_pb2.PutResponse] = attrgetter("kv.Put")
+_DELETE: MethodOf[rpc_pb2.DeleteRangeRequest, rpc_pb2.DeleteRangeResponse] = attrgetter("kv.DeleteRange")
+_TXN: MethodOf[rpc_pb2.TxnRequest, rpc_pb2.TxnResponse] = attrgetter("direct.txn")
+_COMPACT: MethodOf[rpc_pb2.CompactionRequest, rpc_pb2.CompactionResponse] = attrgetter("kv.Compact")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,8 @@ class KV:
             keys_only=keys_only,
             serializable=serializable,
         )
-        answer = await self._call(_RANGE, request, timeout=timeout, repeatable=True, revision=revision)
+        method = _RANGE if range_end else _GET
+        answer = await self._call(method, request, timeout=timeout, repeatable=True, revision=revision)
         return range_result(answer, answer.header.revision)
 
     async def prefix(
@@ -96,7 +98,7 @@ class KV:
 
     async def get(self, key: bytes, *, timeout: float | None = None) -> KeyValue | None:
         """The present value of `key`, None if it is absent."""
-        answer = await self._call(_RANGE, rpc_pb2.RangeRequest(key=key), timeout=timeout, repeatable=True)
+        answer = await self._call(_GET, rpc_pb2.RangeRequest(key=key), timeout=timeout, repeatable=True)
         return key_value(answer.kvs[0]) if answer.kvs else None
 
     async def revision(self, key: bytes = b"\0", *, timeout: float | None = None) -> int:
@@ -104,12 +106,12 @@ class KV:
 
         `key` only has to be one that the user may read: nothing but its presence is looked up.
         """
-        answer = await self._call(_RANGE, self._probe(key), timeout=timeout, repeatable=True)
+        answer = await self._call(_GET, self._probe(key), timeout=timeout, repeatable=True)
         return answer.header.revision
 
     async def head(self, key: bytes = b"\0", *, timeout: float | None = None) -> Head:
         """As `revision`, with the cluster whose it is."""
-        header = (await self._call(_RANGE, self._probe(key), timeout=timeout, repeatable=True)).header
+        header = (await self._call(_GET, self._probe(key), timeout=timeout, repeatable=True)).header
         return Head(header.cluster_id, header.raft_term, header.revision)
 
     def _probe(self, key: bytes) -> rpc_pb2.RangeRequest:

@@ -8,13 +8,13 @@ from operator import attrgetter
 from grpc.aio import AioRpcError
 
 from storage.errors import DeadlineExceeded, LeaseNotFound
-from storage.etcd.endpoints import Endpoints, Method
+from storage.etcd.endpoints import Endpoints, MethodOf
 from storage.etcd.errors import translate
 from storage.etcd.generated import rpc_pb2
 from storage.etcd.results import LeaseGrant
 
-_GRANT: Method[rpc_pb2.LeaseGrantRequest, rpc_pb2.LeaseGrantResponse] = attrgetter("lease.LeaseGrant")
-_REVOKE: Method[rpc_pb2.LeaseRevokeRequest, rpc_pb2.LeaseRevokeResponse] = attrgetter("lease.LeaseRevoke")
+_GRANT: MethodOf[rpc_pb2.LeaseGrantRequest, rpc_pb2.LeaseGrantResponse] = attrgetter("lease.LeaseGrant")
+_REVOKE: MethodOf[rpc_pb2.LeaseRevokeRequest, rpc_pb2.LeaseRevokeResponse] = attrgetter("lease.LeaseRevoke")
 
 
 class Leases:
