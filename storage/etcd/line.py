@@ -85,6 +85,7 @@ class Line(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._common = literal(b":scheme", b"https" if secure else b"http") + literal(b":authority", authority.encode())
         self._rest = b""
+        self._out: list[bytes] = []  # what leaves at the end of this turn of the loop
         self._calls: dict[int, _Call] = {}
         self._next, self._most = 1, _WINDOW
         self._window = self._stream_window = _DEFAULT_WINDOW
@@ -192,12 +193,19 @@ class Line(asyncio.Protocol):
 
     def _close_if_done(self) -> None:
         if self.retired and not self._calls and self._transport is not None:
+            self._flush()
             self._transport.close()
 
     def _write(self, data: bytes) -> None:
+        if not self._out:
+            self._loop.call_soon(self._flush)
+        self._out.append(data)
+
+    def _flush(self) -> None:
+        out, self._out = self._out, []
         assert self._transport is not None
-        if not self._transport.is_closing():
-            self._transport.write(data)
+        if out and not self._transport.is_closing():
+            self._transport.write(b"".join(out))
 
     # what comes
 

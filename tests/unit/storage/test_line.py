@@ -29,6 +29,7 @@ class Wire(asyncio.Transport):
         self.closed = False
         self.line = Line("etcd:2379", secure=False)
         self.line.connection_made(self)
+        self.line._flush()
         assert self.written.startswith(PREFACE)
         del self.written[: len(PREFACE)]
         self.taken()
@@ -48,6 +49,7 @@ class Wire(asyncio.Transport):
 
     def taken(self) -> list[tuple[int, int, int, bytes]]:
         """Takes the frames written since the last time: kind, flags, stream, payload."""
+        self.line._flush()
         frames = []
         while self.written:
             upper, lower, kind, flags, stream = struct.unpack_from(">HBBBI", self.written)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from storage.cache import ResourceCache
 from storage.entry import ChangeType
-from storage.waking import By, Interest
+from storage.waking import CROWD, By, Interest
 from tests.unit.storage.canonical import PREFIX, canonical, key, pods
 
 INTERESTS = [
@@ -64,7 +64,39 @@ async def test_who_waits_no_more_leaves_nothing() -> None:
     cache = pods()
     for interest in (*INTERESTS, None):
         cache.forget(cache.changes(interest), interest)
-    assert not cache._waiters.selective and not cache._waiters._any
+    assert not cache._waiters.selective and not cache._waiters._any.waiters
+
+
+@pytest.mark.parametrize("interest", [*INTERESTS, None])
+async def test_a_crowd_is_woken_at_intervals_and_misses_nothing(interest: Interest | None) -> None:
+    cache = pods()
+
+    def change(revision: int) -> None:
+        put(cache, "n", "a", revision, v="1")
+        cache.wake()
+
+    first = [cache.changes(interest) for _ in range(CROWD)]
+    change(1)
+    assert all(waiter.result() == (0 if interest else -1) for waiter in first), "the first change is told at once"
+    for waiter in first:  # one by one, as each goes on
+        cache.forget(waiter, interest)
+        cache.changes(interest)
+    crowd = [cache.changes(interest) for _ in range(CROWD)]
+    change(2)
+    change(3)
+    assert not any(waiter.done() for waiter in crowd)
+    cache.expire(crowd[0], interest)
+    assert crowd[0].result() == (1 if interest else -1), "who has waited long enough was not told of what came"
+    assert await asyncio.gather(*crowd) == [1 if interest else -1] * CROWD
+
+
+async def test_who_has_waited_long_enough_looks_from_the_end_on() -> None:
+    cache = pods()
+    put(cache, "n", "a", 1)
+    cache.wake()
+    waiter = cache.changes(INTERESTS[0])
+    cache.expire(waiter, INTERESTS[0])
+    assert waiter.result() == 1
 
 
 @given(st.lists(st.tuples(st.sampled_from("nm"), st.sampled_from("ab"), st.sampled_from(["", "1", "2"])), max_size=12))
