@@ -1,9 +1,9 @@
-"""make bench: the gateway beside a bare ASGI function and beside its own etcd client, as ratios within one run.
+"""make bench: the gateway beside a bare ASGI function and beside grpcio alone, as ratios within one run.
 
     python -m tests.benchmarks [--objects 5000] [--seconds 4] [--rounds 3] [--only WORD]
 
 One worker, TLS, token authentication. "raw" returns the same bytes from a bare ASGI function under the same uvicorn
-settings; "direct" is the etcd client alone, doing the transaction that a create does with the same bytes.
+settings; "direct" is grpcio alone, doing the transaction that a create does with the same bytes.
 """
 
 from __future__ import annotations
