@@ -25,6 +25,7 @@ from gateway.openapi.routes import openapi
 from gateway.operations import answer_strays, operations
 from gateway.server import Gateway, build_gateway
 from gateway.waiting import hopeless, tls_trouble
+from storage.backups.marker import RestoreUnfinished, check_restored
 from storage.errors import NoSpace, StorageError
 from storage.versions import survives_kill
 
@@ -94,7 +95,7 @@ class App(FastAPI):
         try:
             tasks[0].add_done_callback(self._ended)
             await _loaded(gateway)
-            await _warn_of_etcd(gateway)
+            await _check_etcd(gateway)
             _warn_of_plugins(self.settings)
             await bootstrap(gateway.endpoints)
             gateway.services.policy.complete.clear()
@@ -123,6 +124,9 @@ class App(FastAPI):
                 self.include_router(testing_api(gateway))
             self._handler = Handler(gateway, discovery, self._super_call)
             yield
+        except RestoreUnfinished as error:
+            self.failure = CannotServe(str(error), passing=False)
+            raise self.failure from error
         except StorageError as error:
             remedy = f": {error.REMEDY}" if isinstance(error, NoSpace) else ""
             self.failure = self.failure or CannotServe(f"etcd failed during the start: {error}{remedy}")
@@ -269,11 +273,14 @@ async def _loaded(gateway: Gateway) -> None:
         stopped.cancel()
 
 
-async def _warn_of_etcd(gateway: Gateway) -> None:
-    """Says so when this etcd may lose what it has acknowledged. Not of a temporary one, whose data nobody keeps."""
+async def _check_etcd(gateway: Gateway) -> None:
+    """Raises RestoreUnfinished where half of a backup is. Says so when this etcd may lose what it has acknowledged, but
+    not of a temporary one, whose data nobody keeps.
+    """
     settings = gateway.settings
     if settings.embedded_etcd and settings.data_dir is None:
         return
+    await check_restored(gateway.client, settings.etcd_prefix)
     version = (await gateway.client.status()).version
     if not survives_kill(version):
         logger.warning(

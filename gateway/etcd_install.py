@@ -11,7 +11,6 @@ import io
 import platform
 import re
 import shutil
-import sys
 import tarfile
 import tempfile
 import urllib.error
@@ -129,13 +128,3 @@ def _members(archive: bytes, name: str) -> Iterator[tuple[str, bytes]]:
                     yield member.name, file.read()
     except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
         raise InstallError(f"{name} is no archive: {error}") from None
-
-
-def run(version: str, sha256: str, releases: str) -> int:
-    """The command: says what it does on standard error and where etcd is on standard output."""
-    try:
-        print(install(version or VERSION, sha256, releases or RELEASES, lambda line: print(line, file=sys.stderr)))
-    except InstallError as error:
-        print(f"apiserver-gateway: {error}", file=sys.stderr)
-        return 1
-    return 0

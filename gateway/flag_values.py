@@ -7,6 +7,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+LOG_FORMATS = ("text", "json")
+SIGNING_ALGORITHMS = tuple(f"{kind}{size}" for kind in ("ES", "PS", "RS") for size in (256, 384, 512))
+
 _LABEL = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
 
 
@@ -128,9 +131,9 @@ def pairs(text: str) -> tuple[str, ...]:
 
 
 def algorithms(text: str) -> tuple[str, ...]:
-    found, known = names(text), {f"{kind}{size}" for kind in ("RS", "ES", "PS") for size in (256, 384, 512)}
-    if unknown := [name for name in found if name not in known]:
-        raise ValueError(f"{unknown[0]} is none of {', '.join(sorted(known))}")
+    found = names(text)
+    if unknown := [name for name in found if name not in SIGNING_ALGORITHMS]:
+        raise ValueError(f"{unknown[0]} is none of {', '.join(SIGNING_ALGORITHMS)}")
     return found
 
 
@@ -153,7 +156,7 @@ def token(text: str) -> str:
 
 
 def log_format(text: str) -> str:
-    if text not in ("text", "json"):
+    if text not in LOG_FORMATS:
         raise ValueError("give text or json")
     return text
 

@@ -1,301 +1,37 @@
 """The flags of `apiserver-gateway serve`, named as kube-apiserver's where it has them; each is an environment variable
-too: --etcd-servers is APISERVER_GATEWAY_ETCD_SERVERS. A flag wins over its variable.
+too: --etcd-servers is APISERVER_GATEWAY_ETCD_SERVERS. A flag wins over its variable, and that over --config's file.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from gateway.config import InvalidSettings, Settings
-from gateway.flag_values import (
-    address,
-    algorithms,
-    boolean,
-    count,
-    endpoints,
-    gates,
-    host,
-    hosts,
-    issuer,
-    log_format,
-    name_set,
-    names,
-    network,
-    number,
-    pairs,
-    paths,
-    port,
-    ports,
-    seconds,
-    server,
-    token,
-)
+from gateway.flag_table import FLAGS, GROUPS, PREFIX, Flag
 
-PREFIX = "APISERVER_GATEWAY_"
+__all__ = ["FLAGS", "GROUPS", "PREFIX", "Flag", "settings_from", "shown_default"]
 
 SECRET = ("admin_token", "etcd_password")
+_UNITS = (("h", 3600), ("m", 60), ("s", 1))
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """A flag: the name, how its text becomes the setting of the same name, and what it is for."""
-
-    name: str
-    parse: Callable[[str], Any]
-    help: str
-    metavar: str = "TEXT"
-
-    @property
-    def setting(self) -> str:
-        return self.name.replace("-", "_")
-
-    @property
-    def variable(self) -> str:
-        return PREFIX + self.setting.upper()
-
-
-FLAGS = (
-    Flag("bind-address", address, "address to listen on", "ADDRESS"),
-    Flag("secure-port", port, "port to serve HTTPS on; 0 takes a free one", "PORT"),
-    Flag("advertise-address", host, "address or host name under which others reach this server", "HOST"),
-    Flag("cert-dir", Path, "where generated certificates, keys and the administrator's token are kept", "DIR"),
-    Flag("tls-cert-file", Path, "the server's certificate, PEM, instead of a generated one", "FILE"),
-    Flag("tls-private-key-file", Path, "the certificate's key, PEM", "FILE"),
-    Flag("tls-san", hosts, "more host names and addresses for the generated certificate", "HOSTS"),
-    Flag(
-        "identity-key-file",
-        Path,
-        "a secret that replicas share: CA, keys and administrator's token are then kept in etcd, sealed with it",
-        "FILE",
-    ),
-    Flag("etcd-servers", endpoints, "etcd endpoints, separated by commas", "URLS"),
-    Flag("etcd-prefix", str, "what all keys in etcd start with", "PREFIX"),
-    Flag("etcd-cafile", Path, "CA of etcd's certificates, PEM", "FILE"),
-    Flag("etcd-certfile", Path, "client certificate for etcd, PEM", "FILE"),
-    Flag("etcd-keyfile", Path, "the client certificate's key, PEM", "FILE"),
-    Flag("etcd-username", str, "user for etcd, where it has authentication on", "NAME"),
-    Flag("etcd-password", str, "the etcd user's password; better given as environment variable", "PASSWORD"),
-    Flag(
-        "etcd-compaction-interval",
-        seconds,
-        "time between compactions of etcd; 0 never compacts",
-        "DURATION",
-    ),
-    Flag("etcd-compaction-retention", seconds, "how long etcd keeps old revisions", "DURATION"),
-    Flag(
-        "consistency-check-interval",
-        seconds,
-        "time between comparisons of cache and etcd; 0: never",
-        "DURATION",
-    ),
-    Flag("embedded-etcd", boolean, "run an etcd of its own, for development and tests", "BOOL"),
-    Flag("data-dir", Path, "where the embedded etcd keeps its data; temporary if not given", "DIR"),
-    Flag("token-auth-file", Path, 'CSV of bearer tokens: token,user,uid,"group1,group2"', "FILE"),
-    Flag("admin-token", token, "bearer token of an administrator; made up where one is needed", "TOKEN"),
-    Flag("anonymous-auth", boolean, "let requests without credentials in as system:anonymous", "BOOL"),
-    Flag(
-        "authentication-config",
-        Path,
-        "issuers of tokens, and who may be anonymous where",
-        "FILE",
-    ),
-    Flag("authentication-token-webhook-config-file", Path, "kubeconfig of a service that knows tokens", "FILE"),
-    Flag("authentication-token-webhook-version", str, "version of the TokenReviews that it is sent", "VERSION"),
-    Flag("authentication-token-webhook-cache-ttl", seconds, "how long its answers are remembered", "DURATION"),
-    Flag("oidc-issuer-url", issuer, "issuer of OpenID Connect tokens, https only", "URL"),
-    Flag("oidc-client-id", str, "the audience that its tokens have to be for", "ID"),
-    Flag("oidc-ca-file", Path, "CAs of the issuer's certificate, PEM; the host's if not given", "FILE"),
-    Flag("oidc-username-claim", str, "claim with the user's name", "CLAIM"),
-    Flag("oidc-username-prefix", str, "what goes before names; - is nothing, and without it the issuer's URL does"),
-    Flag("oidc-groups-claim", str, "claim with the user's groups", "CLAIM"),
-    Flag("oidc-groups-prefix", str, "what goes before groups"),
-    Flag("oidc-required-claim", pairs, "claims that tokens must have: claim=value", "CLAIMS"),
-    Flag("oidc-signing-algs", algorithms, "algorithms that tokens may be signed with", "NAMES"),
-    Flag(
-        "authorization-mode",
-        names,
-        "who decides, in order: RBAC, Node, Webhook, AlwaysAllow, AlwaysDeny (default RBAC)",
-        "MODES",
-    ),
-    Flag("authorization-config", Path, "who decides, and under which conditions", "FILE"),
-    Flag(
-        "authorization-webhook-config-file",
-        Path,
-        "kubeconfig of the service that the mode Webhook asks",
-        "FILE",
-    ),
-    Flag("authorization-webhook-version", str, "version of the SubjectAccessReviews that it is sent", "VERSION"),
-    Flag("authorization-webhook-cache-authorized-ttl", seconds, "how long its yes is remembered", "DURATION"),
-    Flag("authorization-webhook-cache-unauthorized-ttl", seconds, "how long its no is remembered", "DURATION"),
-    Flag("service-cluster-ip-range", network, "range that services' cluster IPs are taken from", "CIDR"),
-    Flag("service-node-port-range", ports, "range that services' node ports are taken from", "LOW-HIGH"),
-    Flag(
-        "client-ca-file",
-        Path,
-        "CAs of client certificates, PEM: CN is the user, O the groups",
-        "FILE",
-    ),
-    Flag("requestheader-client-ca-file", Path, "CAs of the certificates of front proxies, PEM", "FILE"),
-    Flag("requestheader-username-headers", names, "headers in which a front proxy names the user", "NAMES"),
-    Flag("requestheader-uid-headers", names, "headers with the user's uid", "NAMES"),
-    Flag("requestheader-group-headers", names, "headers with the user's groups", "NAMES"),
-    Flag(
-        "requestheader-extra-headers-prefix",
-        names,
-        "what headers with the user's extra start with",
-        "PREFIXES",
-    ),
-    Flag(
-        "requestheader-allowed-names",
-        names,
-        "common names that front proxies may have; any if not given",
-        "NAMES",
-    ),
-    Flag("enable-bootstrap-token-auth", boolean, "let bootstrap tokens of kube-system in", "BOOL"),
-    Flag("api-audiences", names, "audiences of tokens for this server; the issuers if not given", "NAMES"),
-    Flag(
-        "service-account-issuer",
-        names,
-        "issuers of service account tokens; the first one's are made",
-        "URLS",
-    ),
-    Flag("service-account-key-file", paths, "keys that verify service account tokens, PEM", "FILES"),
-    Flag("service-account-lookup", boolean, "legacy tokens are void without their secret", "BOOL"),
-    Flag(
-        "service-account-extend-token-expiration",
-        boolean,
-        "tokens that pods get live longer than they say",
-        "BOOL",
-    ),
-    Flag(
-        "service-account-max-token-expiration",
-        seconds,
-        "longest life of a requested token; 0 is any",
-        "DURATION",
-    ),
-    Flag("service-account-jwks-uri", str, "where the issuer's document says its keys are", "URL"),
-    Flag("service-account-signing-key-file", Path, "private key that signs service account tokens, PEM", "FILE"),
-    Flag("allow-privileged", boolean, "whether pods may have privileged containers", "BOOL"),
-    Flag("enable-admission-plugins", name_set, "admission plug-ins to switch on", "NAMES"),
-    Flag("disable-admission-plugins", name_set, "admission plug-ins to switch off", "NAMES"),
-    Flag(
-        "event-ttl",
-        seconds,
-        "how long events stay after their last write; 0: until they are deleted",
-        "DURATION",
-    ),
-    Flag(
-        "delete-collection-workers",
-        count,
-        "deletions at the same time when a big collection is deleted",
-        "N",
-    ),
-    Flag(
-        "enable-garbage-collector",
-        boolean,
-        "whether deletions leave dependents to a garbage collector, this server's or kube-controller-manager's",
-        "BOOL",
-    ),
-    Flag(
-        "controllers",
-        names,
-        "controllers to run: '*' those that are on by default, 'name' one more, '-name' not this one; names are those "
-        "of kube-controller-manager",
-        "NAMES",
-    ),
-    Flag("cluster-signing-cert-file", Path, "CA that signs approved requests; the server's own if not given", "FILE"),
-    Flag("cluster-signing-key-file", Path, "its key, PEM", "FILE"),
-    Flag("cluster-signing-duration", seconds, "longest life of what it signs", "DURATION"),
-    Flag("feature-gates", gates, "features to switch on or off, as Name=true: CBORServingAndStorage", "NAMES"),
-    Flag("kubeconfig-out", Path, "write a kubeconfig with an admin's token here", "FILE"),
-    Flag("kubeconfig-server", server, "the server's URL in that kubeconfig", "URL"),
-    Flag("workers", count, "number of server processes on the port", "N"),
-    Flag(
-        "enable-priority-and-fairness",
-        boolean,
-        "queue and refuse requests by FlowSchemas and PriorityLevelConfigurations",
-        "BOOL",
-    ),
-    Flag(
-        "max-requests-inflight",
-        number,
-        "reads under way at once; with priority and fairness, a part of all",
-        "N",
-    ),
-    Flag(
-        "max-mutating-requests-inflight",
-        number,
-        "writes under way at once, likewise; 0 of either: any",
-        "N",
-    ),
-    Flag("max-watches-per-user", number, "watches that one user may have open with a process; 0 is any", "N"),
-    Flag("header-timeout", seconds, "time for the TLS handshake, and for a request's headers", "DURATION"),
-    Flag("min-body-rate", int, "bytes a second that a request's body has to come at; 0 is any", "BYTES"),
-    Flag("max-connections-per-address", int, "connections that one address may have with a process", "N"),
-    Flag("shutdown-timeout", seconds, "time until a server that does not stop is killed", "DURATION"),
-    Flag("log-format", log_format, "text or json", "FORMAT"),
-    Flag("audit-policy-file", Path, "which requests are recorded, and how much of them", "FILE"),
-    Flag("audit-log-path", str, "file that events are written to; - is standard output", "FILE"),
-    Flag("audit-log-format", str, "json or legacy", "FORMAT"),
-    Flag("audit-log-mode", str, "what requests wait for: batch, blocking, blocking-strict", "MODE"),
-    Flag("audit-log-batch-buffer-size", number, "events that may wait to be written", "N"),
-    Flag("audit-log-maxsize", number, "MiB from which the file is put aside; 0: never", "MIB"),
-    Flag("audit-log-maxbackup", number, "such files that stay; 0: all", "N"),
-    Flag("audit-log-maxage", number, "days that they stay; 0: for ever", "DAYS"),
-    Flag("audit-log-compress", boolean, "pack them", "BOOL"),
-    Flag("audit-webhook-config-file", Path, "kubeconfig of a service that events are sent to", "FILE"),
-    Flag("audit-webhook-mode", str, "as --audit-log-mode", "MODE"),
-    Flag("audit-webhook-initial-backoff", seconds, "time until a failed call is tried again", "DURATION"),
-    Flag("audit-webhook-batch-buffer-size", number, "events that may wait to be sent", "N"),
-    Flag("audit-webhook-batch-max-size", number, "events that are sent together", "N"),
-    Flag("audit-webhook-batch-max-wait", seconds, "how long they wait for others", "DURATION"),
-    Flag(
-        "testing-api",
-        boolean,
-        "serve /testing, which throw-away servers have: snapshots and a clock",
-        "BOOL",
-    ),
-)
-
-
-_LISTS = (
-    names,
-    name_set,
-    paths,
-    pairs,
-    algorithms,
-    gates,
-)  # may be given several times
-
-
-def add_flags(parser: argparse.ArgumentParser) -> None:
-    """Adds all flags to a parser."""
-    defaults = Settings()
-    for flag in FLAGS:
-        default = _shown(getattr(defaults, flag.setting))
-        switch = flag.parse is boolean
-        parser.add_argument(
-            f"--{flag.name}",
-            metavar=flag.metavar,
-            nargs="?" if switch else None,
-            action="append" if flag.parse in _LISTS else "store",
-            const="true" if switch else None,
-            help=f"{flag.help} (default {default})" if default else flag.help,
-        )
+def shown_default(flag: Flag) -> str:
+    """A flag's default as one would write it; empty where there is none."""
+    return _shown(getattr(Settings(), flag.setting))
 
 
 def _shown(value: object) -> str:
     match value:
         case None | "" | () | frozenset():
             return ""
+        case 0.0 if isinstance(value, float):
+            return "0"
         case bool():
             return str(value).lower()
         case float():
-            return f"{value:g}s"
+            unit, length = next(each for each in _UNITS if value % each[1] == 0 or each[0] == "s")
+            return f"{value / length:g}{unit}"
         case (int(low), int(high)):
             return f"{low}-{high}"
         case tuple():
@@ -303,16 +39,21 @@ def _shown(value: object) -> str:
     return str(value)
 
 
-def settings_from(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Settings:
-    """The settings that flags and environment give; raises InvalidSettings naming the flag that is wrong."""
+def settings_from(
+    given: Mapping[str, str], environment: Mapping[str, str], file: Mapping[str, str] | None = None, named: str = ""
+) -> Settings:
+    """The settings that flags, environment and the configuration file `named` give, the first of them that says one.
+
+    `given` and `file` have texts by flags' names. Raises InvalidSettings naming the flag that is wrong, and where.
+    """
     values: dict[str, Any] = {}
     for flag in FLAGS:
-        text, source = getattr(arguments, flag.setting), f"--{flag.name}"
-        if isinstance(text, list):
-            text = ",".join(text)
+        text, source = given.get(flag.name), f"--{flag.name}"
         if text is None:
-            text, source = environment.get(flag.variable), flag.variable
-        if text is None or text == "":
+            text, source = environment.get(flag.variable) or None, flag.variable
+        if text is None and file:
+            text, source = file.get(flag.name), f"{named}: {flag.name}"
+        if not text:
             continue
         try:
             values[flag.setting] = flag.parse(text)

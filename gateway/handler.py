@@ -21,10 +21,11 @@ from gateway.failures import failure
 from gateway.flowcontrol.level import Refused
 from gateway.flowcontrol.limiting import Held, is_long_running, too_many
 from gateway.http.compression import compressed
+from gateway.http.cycle import WHOLE
 from gateway.http.deadline import request_timeout, timed_out
 from gateway.http.escapes import valid_escapes
 from gateway.http.exchange import TEXT_TYPE, ClientDisconnected, Request, Response
-from gateway.http.negotiation import JSON, STANDARD, is_human, pretty_parameter
+from gateway.http.negotiation import JSON, STANDARD, Negotiator, is_human, pretty_parameter
 from gateway.http.request_info import MalformedPath, RequestInfo, request_info
 from gateway.http.sending import Send, send_response, with_standard_headers
 from gateway.http.status import StatusError, not_found
@@ -56,6 +57,7 @@ class Route:
     info: RequestInfo
     endpoint: Endpoint
     verb: Verb
+    media: Negotiator
     query: dict[str, list[str]]
     timeout: float | None
 
@@ -96,6 +98,7 @@ class Handler:
         headers = dict(reversed(scope["headers"]))
         request = Request(scope["method"], scope["path"], scope["query_string"], headers, receive)
         held = _Held()
+        whole = self._audit is None and WHOLE in scope.get("extensions", ())
         if self._audit is not None:
             send = self._audit.listening(request, held, send)
         try:
@@ -116,7 +119,7 @@ class Handler:
                 if held.record is not None:
                     held.record.failed(error)
                 response = await failure(request, error, self._renderings.apart)
-            await send_response(request, response, send)
+            await send_response(request, response, send, whole)
         finally:
             held.give_back()
             if held.record is not None:
@@ -150,7 +153,7 @@ class Handler:
                     raise
                 return self._unknown_custom(request.info)
         resource = route.endpoint.resource
-        request.media = self._media.of_custom if resource.defined else self._media
+        request.media = route.media
         if route.info.verb == "patch":
             _check_patch_type(request, resource)
         request.representation = request.media.negotiate(headers.get(b"accept", b""), route.info.verb)
@@ -240,7 +243,8 @@ class Handler:
         info = request.info
         resource = served_resource(self._gateway.registry.resources, request.method, info)
         endpoint = self._gateway.endpoints.of_resource(resource)
-        route = Route(info, endpoint, verb_for(info.verb, resource), request.query, timeout)
+        media = self._media.of_custom if resource.defined else self._media
+        route = Route(info, endpoint, verb_for(info.verb, resource), media, request.query, timeout)
         if request.method == "GET" and _is_memorable(request):
             if len(self._routes) >= _ROUTES_LIMIT:
                 self._routes.clear()

@@ -21,7 +21,7 @@ from gateway.endpoints.expiry import Expiry
 from gateway.endpoints.hooks import WriteHooks
 from gateway.endpoints.services import Services
 from gateway.endpoints.versions import Versions
-from gateway.http.negotiation import Representation
+from gateway.http.negotiation import JSON, Representation
 from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.kinds.columns.model import Columns
 from gateway.kinds.identity import GroupVersion
@@ -87,10 +87,16 @@ class Endpoint:
 
     def encoder(self, representation: Representation) -> Encoder:
         """What makes the bytes of its objects in a representation."""
+        if representation is JSON:
+            return self._json
         found = self._encoders.get(representation)
         if found is None:
             found = self._encoders[representation] = encoder_for(representation, self.shape)
         return found
+
+    @cached_property
+    def _json(self) -> Encoder:
+        return encoder_for(JSON, self.shape)
 
     @cached_property
     def shape(self) -> Shape:

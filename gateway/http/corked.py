@@ -37,6 +37,16 @@ class Corked:
         else:
             self._write(data)
 
+    def write_answer(self, head: bytes, body: bytes) -> None:
+        """Writes an answer that is whole."""
+        if self._head:
+            self._flush()
+        if len(body) > _WORTH_JOINING:
+            self._write(head)
+            self._write(body)
+        else:
+            self._write(head + body)
+
     def close(self) -> None:
         self._flush()
         self._transport.close()

@@ -15,10 +15,11 @@ from typing import Any, cast
 
 import httptools
 from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from gateway.http.corked import Corked
+from gateway.http.cycle import EXTENSIONS, Cycle
 from gateway.http.escapes import unescaped, valid_escapes
 from gateway.http.limits import Heads, Limits
 from gateway.http.pipelining import end_of_messages
@@ -236,12 +237,16 @@ class Protocol(HttpToolsProtocol):
         if not path.startswith(b"/"):
             path = path_of(path)
         scope["raw_path"], scope["query_string"] = path, query
-        scope["path"] = unescaped(path) if valid_escapes(path) else path.decode("utf-8", "replace")
+        if b"%" in path and valid_escapes(path):
+            scope["path"] = unescaped(path)
+        else:
+            scope["path"] = path.decode("utf-8", "replace")
+        scope["extensions"] = EXTENSIONS
 
     def _begin_cycle(self) -> None:
         idle = not self._unanswered
         self._unanswered += 1
-        self.cycle = RequestResponseCycle(
+        self.cycle = Cycle(
             scope=self.scope,
             transport=self.transport,
             flow=self.flow,

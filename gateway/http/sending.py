@@ -7,6 +7,7 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
+from gateway.http.cycle import WHOLE
 from gateway.http.exchange import Header, Request, Response
 from gateway.http.turns import next_turn
 from gateway.http.warnings import warning_headers
@@ -26,8 +27,10 @@ def audit_id(headers: Mapping[bytes, bytes]) -> bytes:
     return b"%b-%b-4%b-a%b-%b" % (digits[:8], digits[8:12], digits[13:16], digits[17:20], digits[20:])
 
 
-async def send_response(request: Request, response: Response, send: Send) -> None:
-    """Sends all of a response; a streamed one until it ends or the client goes away."""
+async def send_response(request: Request, response: Response, send: Send, whole: bool = False) -> None:
+    """Sends all of a response; a streamed one until it ends or the client goes away. `whole`: `send` takes answers in
+    one message.
+    """
     body = response.body
     headers: list[Header] = [
         (b"content-type", response.content_type),
@@ -43,6 +46,9 @@ async def send_response(request: Request, response: Response, send: Send) -> Non
         headers += warning_headers(request.warnings)
     if isinstance(body, bytes):
         headers.append((b"content-length", b"%d" % len(body)))
+        if whole:
+            await send({"type": WHOLE, "status": response.status, "headers": headers, "body": body})
+            return
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
     elif isinstance(body, AsyncIterator):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 ANONYMOUS = "system:anonymous"
 UNAUTHENTICATED_GROUP = "system:unauthenticated"
@@ -21,9 +21,13 @@ class User:
     groups: tuple[str, ...] = ()
     uid: str = ""
     extra: Extra = ()
+    _hash: int = field(init=False, repr=False, compare=False, default=0)  # each request asks for it, more than once
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.name, self.groups)))
 
     def __hash__(self) -> int:
-        return hash((self.name, self.groups))  # each request asks for it
+        return self._hash
 
 
 ITSELF = User("system:apiserver", (MASTERS_GROUP,))

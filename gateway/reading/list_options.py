@@ -38,7 +38,7 @@ class ListOptions:
 
 def parse_resource_version(text: str, prefix: str = "", code: int = 500, reason: str = "") -> int:
     """A resourceVersion as a number, 0 when it is unset. Raises StatusError with the given code and message prefix."""
-    if not text:
+    if not text or text == "0":
         return 0
     try:
         return min(parse_uint(text), MOST)

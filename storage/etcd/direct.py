@@ -29,7 +29,7 @@ _PATIENCE = 5.0  # seconds that a connection may take to be ready
 _PORT = 2379
 
 
-class Method(Protocol[Request, Response]):
+class GrpcMethod(Protocol[Request, Response]):
     """A method as grpc.aio has it."""
 
     def __call__(self, request: Request, /, *, timeout: float, metadata: Metadata) -> Awaitable[Response]:
@@ -78,7 +78,7 @@ class DirectMethod(Generic[Sent, Received]):
     __slots__ = ("_by_channel", "_lines", "_path", "_read")
 
     def __init__(
-        self, lines: Lines, path: str, by_channel: Method[Sent, Received], read: Callable[[bytes], Received]
+        self, lines: Lines, path: str, by_channel: GrpcMethod[Sent, Received], read: Callable[[bytes], Received]
     ) -> None:
         self._lines, self._path, self._by_channel, self._read = lines, path, by_channel, read
 

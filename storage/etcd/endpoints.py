@@ -13,7 +13,7 @@ from grpc.aio import AioRpcError, Metadata
 
 from storage.errors import Unavailable
 from storage.etcd.auth import Login
-from storage.etcd.direct import DirectKV, Lines, Method
+from storage.etcd.direct import DirectKV, GrpcMethod, Lines
 from storage.etcd.errors import is_certainly_not_executed, is_token_stale, is_transient, translate
 from storage.etcd.generated import stubs
 from storage.etcd.settings import EtcdSettings, socket_path
@@ -56,7 +56,7 @@ class Endpoint:
         self.auth = stubs.AuthStub(channel)
 
 
-MethodOf = Callable[[Endpoint], Method[Request, Response]]
+Method = Callable[[Endpoint], GrpcMethod[Request, Response]]
 
 
 class Endpoints:
@@ -74,7 +74,7 @@ class Endpoints:
 
     async def call(
         self,
-        method: MethodOf[Request, Response],
+        method: Method[Request, Response],
         request: Request,
         *,
         timeout: float | None = None,
@@ -110,7 +110,7 @@ class Endpoints:
         return len(self._all)
 
     async def call_at(
-        self, endpoint: Endpoint, method: MethodOf[Request, Response], request: Request, timeout: float
+        self, endpoint: Endpoint, method: Method[Request, Response], request: Request, timeout: float
     ) -> Response:
         """The answer of one endpoint, asked once. Raises StorageError."""
         try:
@@ -220,7 +220,7 @@ class Endpoints:
 
 @dataclass(frozen=True, slots=True)
 class _Call(Generic[Request, Response]):
-    method: MethodOf[Request, Response]
+    method: Method[Request, Response]
     request: Request
     deadline: float
     repeatable: bool

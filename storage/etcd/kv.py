@@ -6,18 +6,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import attrgetter
 
-from storage.etcd.endpoints import Endpoints, MethodOf
+from storage.etcd.endpoints import Endpoints, Method
 from storage.etcd.generated import kv_pb2, rpc_pb2
 from storage.etcd.results import DeleteResult, Head, KeyValue, PutResult, RangeResult, SwapResult, TxnResult
 
 _EQUAL, _MOD = rpc_pb2.Compare.EQUAL, rpc_pb2.Compare.MOD
 
-_RANGE: MethodOf[rpc_pb2.RangeRequest, rpc_pb2.RangeResponse] = attrgetter("kv.Range")
-_GET: MethodOf[rpc_pb2.RangeRequest, rpc_pb2.RangeResponse] = attrgetter("direct.range")
-_PUT: MethodOf[rpc_pb2.PutRequest, rpc_pb2.PutResponse] = attrgetter("kv.Put")
-_DELETE: MethodOf[rpc_pb2.DeleteRangeRequest, rpc_pb2.DeleteRangeResponse] = attrgetter("kv.DeleteRange")
-_TXN: MethodOf[rpc_pb2.TxnRequest, rpc_pb2.TxnResponse] = attrgetter("direct.txn")
-_COMPACT: MethodOf[rpc_pb2.CompactionRequest, rpc_pb2.CompactionResponse] = attrgetter("kv.Compact")
+_RANGE: Method[rpc_pb2.RangeRequest, rpc_pb2.RangeResponse] = attrgetter("kv.Range")
+_GET: Method[rpc_pb2.RangeRequest, rpc_pb2.RangeResponse] = attrgetter("direct.range")
+_PUT: Method[rpc_pb2.PutRequest, rpc_pb2.PutResponse] = attrgetter("kv.Put")
+_DELETE: Method[rpc_pb2.DeleteRangeRequest, rpc_pb2.DeleteRangeResponse] = attrgetter("kv.DeleteRange")
+_TXN: Method[rpc_pb2.TxnRequest, rpc_pb2.TxnResponse] = attrgetter("direct.txn")
+_COMPACT: Method[rpc_pb2.CompactionRequest, rpc_pb2.CompactionResponse] = attrgetter("kv.Compact")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +95,14 @@ class KV:
             serializable=serializable,
             timeout=timeout,
         )
+
+    async def leased(
+        self, key: bytes, range_end: bytes, *, revision: int = 0, limit: int = 0, timeout: float | None = None
+    ) -> tuple[RangeResult, list[int]]:
+        """As range, with the lease of each key, 0 for none."""
+        request = rpc_pb2.RangeRequest(key=key, range_end=range_end, revision=revision, limit=limit)
+        answer = await self._call(_RANGE, request, timeout=timeout, repeatable=True, revision=revision)
+        return range_result(answer, answer.header.revision), [kv.lease for kv in answer.kvs]
 
     async def get(self, key: bytes, *, timeout: float | None = None) -> KeyValue | None:
         """The present value of `key`, None if it is absent."""

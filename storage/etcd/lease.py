@@ -8,13 +8,16 @@ from operator import attrgetter
 from grpc.aio import AioRpcError
 
 from storage.errors import DeadlineExceeded, LeaseNotFound
-from storage.etcd.endpoints import Endpoints, MethodOf
+from storage.etcd.endpoints import Endpoints, Method
 from storage.etcd.errors import translate
 from storage.etcd.generated import rpc_pb2
 from storage.etcd.results import LeaseGrant
 
-_GRANT: MethodOf[rpc_pb2.LeaseGrantRequest, rpc_pb2.LeaseGrantResponse] = attrgetter("lease.LeaseGrant")
-_REVOKE: MethodOf[rpc_pb2.LeaseRevokeRequest, rpc_pb2.LeaseRevokeResponse] = attrgetter("lease.LeaseRevoke")
+_GRANT: Method[rpc_pb2.LeaseGrantRequest, rpc_pb2.LeaseGrantResponse] = attrgetter("lease.LeaseGrant")
+_REVOKE: Method[rpc_pb2.LeaseRevokeRequest, rpc_pb2.LeaseRevokeResponse] = attrgetter("lease.LeaseRevoke")
+_TIME_TO_LIVE: Method[rpc_pb2.LeaseTimeToLiveRequest, rpc_pb2.LeaseTimeToLiveResponse] = attrgetter(
+    "lease.LeaseTimeToLive"
+)
 
 
 class Leases:
@@ -47,6 +50,14 @@ class Leases:
             endpoints.leave(endpoint)
             raise DeadlineExceeded("etcd did not renew the lease in time") from None
         if not isinstance(answer, rpc_pb2.LeaseKeepAliveResponse) or answer.TTL <= 0:
+            raise LeaseNotFound(f"lease {id:x}")
+        return answer.TTL
+
+    async def time_to_live(self, id: int, *, timeout: float | None = None) -> int:
+        """The seconds that the lease has left. Raises LeaseNotFound."""
+        request = rpc_pb2.LeaseTimeToLiveRequest(ID=id)
+        answer = await self._endpoints.call(_TIME_TO_LIVE, request, timeout=timeout, repeatable=True)
+        if answer.TTL < 0:
             raise LeaseNotFound(f"lease {id:x}")
         return answer.TTL
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from operator import attrgetter
 
-from storage.etcd.endpoints import Endpoints, MethodOf
+from storage.etcd.endpoints import Endpoints, Method
 from storage.etcd.generated import rpc_pb2
 from storage.etcd.results import MemberStatus
 
-_STATUS: MethodOf[rpc_pb2.StatusRequest, rpc_pb2.StatusResponse] = attrgetter("maintenance.Status")
+_STATUS: Method[rpc_pb2.StatusRequest, rpc_pb2.StatusResponse] = attrgetter("maintenance.Status")
 
 
 class Maintenance:
@@ -29,4 +29,5 @@ class Maintenance:
             raft_index=answer.raftIndex,
             is_learner=answer.isLearner,
             errors=tuple(answer.errors),
+            db_quota=answer.dbSizeQuota,
         )

@@ -116,3 +116,4 @@ class MemberStatus:
     raft_index: int
     is_learner: bool
     errors: tuple[str, ...]
+    db_quota: int = 0  # bytes that the database may have; 0 from members that do not tell

@@ -18,7 +18,7 @@ from storage.errors import (
     Unauthenticated,
     Unavailable,
 )
-from storage.etcd.endpoints import Endpoints, MethodOf
+from storage.etcd.endpoints import Endpoints, Method
 from storage.etcd.errors import translate
 from storage.etcd.generated import rpc_pb2
 from storage.etcd.results import WatchBatch
@@ -29,7 +29,7 @@ BUFFERED_EVENTS: Final = 4096
 HELD_BATCHES: Final = 16
 ANSWER: Final = 1.5  # seconds in which a member that works answers
 
-_STATUS: MethodOf[rpc_pb2.StatusRequest, rpc_pb2.StatusResponse] = attrgetter("maintenance.Status")
+_STATUS: Method[rpc_pb2.StatusRequest, rpc_pb2.StatusResponse] = attrgetter("maintenance.Status")
 
 
 class Watches:

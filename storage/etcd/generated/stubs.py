@@ -1,4 +1,4 @@
-# Made by hack/proto.py. sources: 3ee46b26274fbb14 text: 8188137253b645a1
+# Made by hack/proto.py. sources: cb5292ce7b1ea4e2 text: 0dbe8af954e80084
 """The services' methods as multi-callables of one channel."""
 
 from __future__ import annotations
@@ -79,6 +79,13 @@ class LeaseStub:
                 "/etcdserverpb.Lease/LeaseKeepAlive",
                 request_serializer=rpc_pb2.LeaseKeepAliveRequest.SerializeToString,
                 response_deserializer=rpc_pb2.LeaseKeepAliveResponse.FromString,
+            )
+        )
+        self.LeaseTimeToLive: grpc.aio.UnaryUnaryMultiCallable[rpc_pb2.LeaseTimeToLiveRequest, rpc_pb2.LeaseTimeToLiveResponse] = (
+            channel.unary_unary(
+                "/etcdserverpb.Lease/LeaseTimeToLive",
+                request_serializer=rpc_pb2.LeaseTimeToLiveRequest.SerializeToString,
+                response_deserializer=rpc_pb2.LeaseTimeToLiveResponse.FromString,
             )
         )
 

@@ -1,20 +1,18 @@
 """Settings come from flags or their environment variables, flags first, and errors say what to do."""
 
-import argparse
 from pathlib import Path
 
 import pytest
 
 from gateway.admission import PLUGINS
+from gateway.command_line import read_flags
 from gateway.config import InvalidSettings, Settings
-from gateway.flags import FLAGS, add_flags, settings_from
+from gateway.flags import FLAGS, settings_from
 from gateway.plugin_names import PLUGIN_NAMES
 
 
 def settings(*arguments: str, **environment: str) -> Settings:
-    parser = argparse.ArgumentParser()
-    add_flags(parser)
-    return settings_from(parser.parse_args(arguments), environment)
+    return settings_from(read_flags(arguments).texts, environment)
 
 
 def test_flags_become_settings() -> None:

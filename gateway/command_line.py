@@ -1,0 +1,86 @@
+"""Reads the command line of `serve` by the table of flags, without a parser to import: servers start by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+
+from gateway.config import InvalidSettings, Settings
+from gateway.flags import FLAGS, PREFIX, settings_from
+
+OWN = ("config", "control-fd", "throw-away")  # those that are no settings
+CONFIG_VARIABLE = f"{PREFIX}CONFIG"
+
+_BY_NAME = {flag.name: flag for flag in FLAGS}
+_BOOLEANS = frozenset({"true", "false", "t", "f", "1", "0", "yes", "no"})
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a command line says: texts by flags' names, and what is no setting.
+
+    `control` is a socket of who started the server, `throw_away` a directory that is to go with it.
+    """
+
+    texts: dict[str, str] = field(default_factory=dict)
+    config: Path | None = None
+    control: int | None = None
+    throw_away: str | None = None
+
+
+def read_flags(words: Sequence[str]) -> Given:
+    """Takes --name=value and --name value, switches without a value too, lists also by giving the flag several times.
+
+    Names may have underscores, as pflag takes them. Raises InvalidSettings.
+    """
+    texts: dict[str, str] = {}
+    for name, text in _pairs(words):
+        flag = _BY_NAME.get(name)
+        if flag is not None and flag.is_list and name in texts:
+            text = f"{texts[name]},{text}"
+        texts[name] = text
+    config, control, throw_away = (texts.pop(name, None) for name in OWN)
+    if control is not None and not control.isdecimal():
+        raise InvalidSettings(f"--control-fd={control}: give a file descriptor")
+    return Given(texts, Path(config) if config else None, None if control is None else int(control), throw_away)
+
+
+def _pairs(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    rest = iter(words)
+    ahead: str | None = None
+    while (word := ahead if ahead is not None else next(rest, None)) is not None:
+        ahead = None
+        if not word.startswith("--") or word == "--":
+            raise InvalidSettings(f"serve takes flags only, not {word!r}")
+        name, separator, text = word[2:].partition("=")
+        name = name.replace("_", "-")
+        flag = _BY_NAME.get(name)
+        if flag is None and name not in OWN:
+            raise InvalidSettings(unknown(name))
+        if not separator:
+            following = next(rest, None)
+            if flag is not None and flag.is_switch and (following is None or following.lower() not in _BOOLEANS):
+                text, ahead = "true", following
+            elif following is None:
+                raise InvalidSettings(f"--{name} needs a value")
+            else:
+                text = following
+        yield name, text
+
+
+def unknown(name: str) -> str:
+    """What to say of a flag that there is not."""
+    similar = get_close_matches(name, _BY_NAME, 1)
+    return f"there is no flag --{name}" + (f"; do you mean --{similar[0]}?" if similar else "")
+
+
+def settings_of(given: Given, environment: Mapping[str, str]) -> Settings:
+    """The settings of command line, environment and --config's file. Raises InvalidSettings."""
+    config = given.config or (Path(variable) if (variable := environment.get(CONFIG_VARIABLE)) else None)
+    if config is None:
+        return settings_from(given.texts, environment)
+    from gateway.config_file import read_config
+
+    return settings_from(given.texts, environment, read_config(config), f"--config={config}")

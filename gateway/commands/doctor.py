@@ -1,0 +1,79 @@
+"""`apiserver-gateway doctor`."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from gateway.command_line import read_flags
+from gateway.commands.failing import CommandFailed
+from gateway.commands.help import ServeFlags
+
+if TYPE_CHECKING:
+    from gateway.doctor.finding import Finding
+
+OUTPUTS = ("text", "json")
+_COLOURS = {"OK": "green", "WARN": "yellow", "FAIL": "red"}
+
+
+@click.command(cls=ServeFlags, short_help="say whether a server would be well, and what to do if not")
+@click.option("-o", "--output", type=click.Choice(OUTPUTS), help="text or json (default text)")
+def command(words: tuple[str, ...]) -> int:
+    """Looks at what a server with the same flags would depend on: etcd, certificates, the clock, the port, disks.
+
+    Each line is OK, WARN or FAIL, with what to do. The exit status is 1 when something has failed.
+    """
+    from gateway.config import InvalidSettings
+    from gateway.doctor.examination import examine
+
+    output, rest = _own(words)
+    try:
+        given = read_flags(rest)
+    except InvalidSettings as error:
+        raise CommandFailed(f"{error}; see apiserver-gateway doctor --help") from None
+    findings = examine(given, os.environ)
+    if output == "json":
+        click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
+    elif sys.stdout.isatty():
+        _show(findings)
+    else:
+        for finding in findings:
+            remedy = f": {finding.remedy}" if finding.remedy else ""
+            click.echo(f"{finding.level:4} {finding.check}: {finding.said}{remedy}")
+    return int(any(finding.level == "FAIL" for finding in findings))
+
+
+def _own(words: Sequence[str]) -> tuple[str, list[str]]:
+    """--output, and the flags of `serve`."""
+    output, rest = "text", []
+    following = iter(words)
+    for word in following:
+        name, equals, value = word.partition("=")
+        if name in ("-o", "--output"):
+            output = value if equals else next(following, "")
+            if output not in OUTPUTS:
+                raise CommandFailed(f"--output={output}: give text or json")
+        else:
+            rest.append(word)
+    return output, rest
+
+
+def _show(findings: Sequence[Finding]) -> None:
+    """A table, for people."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for finding in findings:
+        said = Text(finding.said)
+        if finding.remedy:
+            said.append(f"\n{finding.remedy}", style="dim")
+        table.add_row(Text(finding.level, style=_COLOURS[finding.level]), Text(finding.check), said)
+    Console().print(table)

@@ -1,0 +1,95 @@
+"""The flags by which commands reach etcd: those of `serve`, with their environment variables and --config."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from gateway.commands.failing import CommandFailed
+from gateway.flags import FLAGS
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+NAMES = (
+    "etcd-servers",
+    "etcd-prefix",
+    "etcd-cafile",
+    "etcd-certfile",
+    "etcd-keyfile",
+    "etcd-username",
+    "etcd-password",
+)
+
+
+def etcd_flags(command: Command) -> Command:
+    """Adds them to a command, which gets their texts as `etcd`, by flags' names."""
+    for flag in reversed([flag for flag in FLAGS if flag.name in NAMES]):
+        kind = click.Path(dir_okay=False) if flag.metavar == "FILE" else None
+        command = click.option(
+            f"--{flag.name}", metavar=flag.metavar, type=kind, help=flag.help, expose_value=False, callback=_keep
+        )(command)
+    config = click.Path(dir_okay=False)
+    option = click.option("--config", metavar="FILE", type=config, help="serve's file of flags", **_KEPT)
+    return option(command)
+
+
+def _keep(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    context.ensure_object(dict)
+    if value is not None and parameter.name:
+        context.obj[parameter.name.replace("_", "-")] = value
+    return value
+
+
+_KEPT: dict[str, Any] = {"expose_value": False, "callback": _keep}
+
+
+def etcd_of(context: click.Context) -> tuple[Any, str]:
+    """The EtcdSettings that the flags say, and the prefix. Raises CommandFailed."""
+    from gateway.command_line import Given, settings_of
+    from gateway.config import InvalidSettings
+    from storage.etcd import EtcdSettings
+
+    given = dict(context.obj or {})
+    config = given.pop("config", None)
+    try:
+        settings = settings_of(Given(given, Path(config) if config else None), os.environ)
+        settings = replace(settings, embedded_etcd=False)
+        if not settings.etcd_servers:
+            raise CommandFailed("--embedded-etcd runs with its server only: name its socket with --etcd-servers")
+        etcd: EtcdSettings = settings.etcd()
+    except InvalidSettings as error:
+        raise CommandFailed(str(error)) from None
+    return etcd, settings.etcd_prefix
+
+
+def run_on_etcd(etcd: Any, work: Callable[[Any], Any]) -> Any:
+    """What `work` of a client comes to; its failures in words. Raises CommandFailed."""
+    import asyncio
+
+    from gateway.waiting import hopeless, tls_trouble
+    from storage.errors import StorageError, Unavailable
+    from storage.etcd import EtcdClient
+
+    async def go() -> Any:
+        async with EtcdClient(etcd) as client:
+            try:
+                return await work(client)
+            except Unavailable as error:
+                trouble = await tls_trouble(etcd)
+                raise CommandFailed(trouble or f"etcd at {', '.join(etcd.endpoints)}: {error}") from None
+            except StorageError as error:
+                raise CommandFailed(hopeless(error) or f"etcd: {error}") from None
+
+    try:
+        return asyncio.run(go())
+    except KeyboardInterrupt:
+        raise click.Abort from None
+    except OSError as error:
+        from gateway.files import words
+
+        raise CommandFailed(f"cannot use {words(error)}") from None

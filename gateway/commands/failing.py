@@ -1,0 +1,7 @@
+"""How a command fails."""
+
+from __future__ import annotations
+
+
+class CommandFailed(Exception):
+    """The command can't do what it was told to; the message says why, in one line."""

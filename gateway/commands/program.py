@@ -1,0 +1,79 @@
+"""The program for people: which commands there are, their help, and their failures in one line each."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from gateway.commands import shells
+from gateway.commands.failing import CommandFailed
+from gateway.commands.help import CONTEXT
+
+NAME = "apiserver-gateway"
+COMPLETE = "_APISERVER_GATEWAY_COMPLETE"  # the variable by which a shell asks for completions
+
+COMMANDS = {
+    "serve": "serve:command",
+    "up": "up:command",
+    "kubeconfig": "kubeconfig:command",
+    "backup": "backup:backup",
+    "restore": "backup:restore",
+    "doctor": "doctor:command",
+    "etcd": "etcd:command",
+    "envtest-assets": "envtest_assets:command",
+    "completion": "completion:command",
+}
+
+
+class Program(click.Group):
+    """Imports a command when it is called or its help is wanted."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        place = COMMANDS.get(cmd_name)
+        if place is None:
+            return None
+        module, _, name = place.partition(":")
+        command: click.Command = getattr(import_module(f"gateway.commands.{module}"), name)
+        return command
+
+
+def run(words: Sequence[str]) -> int:
+    """Runs a command; returns its exit status: 1 for whatever is wrong, 130 when it is broken off."""
+    shells.register()
+    program = Program(help="A Kubernetes API server whose only database is etcd.", context_settings=CONTEXT)
+    try:
+        status = program.main(list(words), NAME, COMPLETE, standalone_mode=False)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.Abort:
+        return 130
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return 1
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context is not None else NAME
+        return _refused(f"{_line(error.format_message())}; see {path} --help")
+    except CommandFailed as error:
+        return _refused(_line(str(error)))
+    except BrokenPipeError:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123  # who read it is gone
+        return 1
+    return status if isinstance(status, int) else 0
+
+
+def _line(message: str) -> str:
+    message = " ".join(message.split())
+    return message[:1].lower() + message[1:].rstrip(".") if message[:2].istitle() else message
+
+
+def _refused(message: str) -> int:
+    click.echo(f"{NAME}: {message}", err=True)
+    return 1

@@ -1,0 +1,32 @@
+"""How long something takes, for people at a terminal; nothing where standard error is piped."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+Told = Callable[[str, int, int], None]  # what is being done, how much of it, of how much
+
+
+@contextmanager
+def progress() -> Iterator[Told]:
+    """A function to be told how far things are; `of` 0 is an unknown amount."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield lambda what, done, of: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True) as shown:
+        tasks: dict[str, int] = {}
+
+        def tell(what: str, done: int, of: int) -> None:
+            if what not in tasks:
+                tasks[what] = shown.add_task(what, total=of or None)
+            shown.update(tasks[what], completed=done, total=of or None)  # type: ignore[arg-type]  # TaskID is an int
+
+        yield tell

@@ -1,0 +1,19 @@
+"""`apiserver-gateway serve` as help and completion show it; `serving` is what runs."""
+
+from __future__ import annotations
+
+import click
+
+from gateway.commands.help import ServeFlags
+from gateway.commands.serving import serve
+
+
+@click.command(cls=ServeFlags, short_help="serve the API")
+def command(words: tuple[str, ...]) -> int:
+    """Serves the API over HTTPS.
+
+    Each flag is an environment variable too: --etcd-servers is APISERVER_GATEWAY_ETCD_SERVERS. The file of --config has
+    flags' names as keys, and lists where a flag takes several values. The command line wins over the environment, that
+    over the file, and that over the default.
+    """
+    return serve(words)

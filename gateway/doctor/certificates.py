@@ -1,0 +1,134 @@
+"""Whether certificates are in time, for the names that they are wanted for, and their keys kept well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from gateway.config import Settings
+from gateway.doctor.finding import Finding, fail, ok, warn
+
+if TYPE_CHECKING:
+    from cryptography import x509
+
+SOON = timedelta(days=30)
+ANY_ADDRESS = ("", "0.0.0.0", "::")
+
+
+def examine(settings: Settings) -> list[Finding]:
+    """All that is to be said of the files that exist; whether keys fit is found when the flags are."""
+    found = [finding for flag, path in _files(settings) for finding in _of_file(flag, path)]
+    given = settings.tls_cert_file
+    own = settings.cert_dir / "apiserver.crt"
+    if given is not None:
+        found += _covering(given, _names(settings))
+    elif not own.exists():
+        found.append(ok("certificates", f"a serving certificate will be made in {settings.cert_dir}"))
+    return [*found, *(finding for path in _keys(settings) for finding in _of_key(path))]
+
+
+def _files(settings: Settings) -> list[tuple[str, Path]]:
+    own = settings.cert_dir
+    named = (
+        ("--tls-cert-file", settings.tls_cert_file),
+        ("--client-ca-file", settings.client_ca_file),
+        ("--requestheader-client-ca-file", settings.requestheader_client_ca_file),
+        ("--cluster-signing-cert-file", settings.cluster_signing_cert_file),
+        ("--etcd-cafile", settings.etcd_cafile),
+        ("--etcd-certfile", settings.etcd_certfile),
+        ("--cert-dir", None if settings.tls_cert_file else own / "apiserver.crt"),
+        ("--cert-dir", None if settings.tls_cert_file else own / "ca.crt"),
+    )
+    return [(flag, path) for flag, path in named if path is not None and path.is_file()]
+
+
+def _keys(settings: Settings) -> list[Path]:
+    own = (settings.cert_dir / name for name in ("apiserver.key", "ca.key", "service-account.key", "admin-token"))
+    named = (
+        settings.tls_private_key_file,
+        settings.etcd_keyfile,
+        settings.service_account_signing_key_file,
+        settings.cluster_signing_key_file,
+        settings.identity_key_file,
+        *own,
+    )
+    return [path for path in named if path is not None and path.is_file()]
+
+
+def _of_file(flag: str, path: Path) -> list[Finding]:
+    """Of the certificate in a file that ends first."""
+    check = f"{flag} {path}"
+    try:
+        certificates = _read(path)
+    except (OSError, ValueError) as error:
+        return [fail(check, f"it cannot be read: {error}", "give certificates in PEM")]
+    now = datetime.now(UTC)
+    begins = max(certificate.not_valid_before_utc for certificate in certificates)
+    ends = min(certificate.not_valid_after_utc for certificate in certificates)
+    if begins > now:
+        return [fail(check, f"it is not valid before {begins:%Y-%m-%d %H:%M}", "set this machine's clock")]
+    if ends <= now:
+        return [fail(check, f"it has expired on {ends:%Y-%m-%d}", _renewal(flag))]
+    said = f"it is good until {ends:%Y-%m-%d}"
+    return [warn(check, said, _renewal(flag)) if ends - now < SOON else ok(check, said)]
+
+
+def _renewal(flag: str) -> str:
+    if flag == "--cert-dir":
+        return "remove it to have another one made at the next start; of a CA, all that it signed goes with it"
+    return "put another one in its place; a server that runs takes it up"
+
+
+def _read(path: Path) -> list[x509.Certificate]:
+    from cryptography import x509
+
+    return x509.load_pem_x509_certificates(path.read_bytes())
+
+
+def _names(settings: Settings) -> set[str]:
+    """What clients may call this server."""
+    external = urlsplit(settings.kubeconfig_server).hostname or ""
+    return {settings.bind_address, settings.advertise_address, external, *settings.tls_san} - {*ANY_ADDRESS}
+
+
+def _covering(path: Path, names: Iterable[str]) -> list[Finding]:
+    try:
+        known = _subjects(_read(path)[0])
+    except (OSError, ValueError):
+        return []
+    check = f"--tls-cert-file {path}"
+    missing = [name for name in sorted(names) if not _covered(name, known)]
+    if missing:
+        said = f"it is not for {', '.join(missing)}, but for {', '.join(sorted(known)) or 'nobody'}"
+        return [warn(check, said, "have one made whose subject alternative names are all that clients use")]
+    return [ok(check, f"it is for {', '.join(sorted(known))}")]
+
+
+def _subjects(certificate: x509.Certificate) -> set[str]:
+    from cryptography import x509
+
+    try:
+        extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return set()
+    addresses = map(str, extension.get_values_for_type(x509.IPAddress))
+    return {*addresses, *(name.lower() for name in extension.get_values_for_type(x509.DNSName))}
+
+
+def _covered(name: str, known: set[str]) -> bool:
+    try:
+        return str(ip_address(name)) in known
+    except ValueError:
+        _, _, domain = name.partition(".")
+        return name.lower() in known or f"*.{domain.lower()}" in known
+
+
+def _of_key(path: Path) -> list[Finding]:
+    mode = path.stat().st_mode & 0o777
+    if mode & 0o077:
+        return [warn(f"key {path}", f"others may read it (mode {mode:04o})", f"chmod 600 {path}")]
+    return []

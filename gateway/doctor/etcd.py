@@ -1,0 +1,158 @@
+"""Whether etcd is well: its members, their versions, how long they take, and what room they have."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from gateway.doctor.finding import Finding, fail, graded, ok, warn
+from gateway.waiting import hopeless, tls_trouble
+from storage.backups.marker import RestoreUnfinished, check_restored
+from storage.errors import NoSpace, StorageError
+from storage.etcd import EtcdClient, EtcdSettings, Head, MemberStatus
+from storage.versions import parse_version, progress_notifications_correct, survives_kill
+
+TIMEOUT = 3.0
+PROBES = 5
+SLOW_READ, HOPELESS_READ = 0.05, 1.0  # seconds
+SLOW_WRITE, HOPELESS_WRITE = 0.1, 2.0
+FULL, OVERFULL = 0.8, 0.95  # of the quota
+LOOSE, WORTH_IT = 0.5, 100 << 20  # of the database in use, and from which size that matters
+LAG = 1000  # revisions that members may differ by while all goes on
+OLDEST = (3, 4, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """What one endpoint says."""
+
+    endpoint: str
+    status: MemberStatus
+    head: Head
+
+
+async def examine(etcd: EtcdSettings, prefix: str) -> list[Finding]:
+    """All that is to be said of an etcd."""
+    answers = await asyncio.gather(*(_ask(etcd, endpoint, prefix) for endpoint in etcd.endpoints))
+    members = [answer for answer in answers if isinstance(answer, Member)]
+    away = [answer for answer in answers if isinstance(answer, Finding)]
+    if not members:
+        return away
+    quorum = len(etcd.endpoints) // 2 + 1
+    if len(members) >= quorum:
+        away = [warn(each.check, each.said, each.remedy) for each in away]
+    found = [*away, *(finding for member in members for finding in _of_member(member)), *_together(members)]
+    async with EtcdClient(replace(etcd, endpoints=tuple(member.endpoint for member in members))) as client:
+        return [*found, *await _latencies(client, prefix), await _state(client, prefix)]
+
+
+async def _ask(etcd: EtcdSettings, endpoint: str, prefix: str) -> Member | Finding:
+    alone = replace(etcd, endpoints=(endpoint,))
+    try:
+        async with EtcdClient(alone) as client:
+            status = await client.status(timeout=TIMEOUT)
+            return Member(endpoint, status, await client.head(f"{prefix}/".encode(), timeout=TIMEOUT))
+    except StorageError as error:
+        said = hopeless(error) or await tls_trouble(alone) or str(error)
+        return fail(f"etcd {endpoint}", said, "see whether it runs, whether the address is right and is let through")
+
+
+def _of_member(member: Member) -> list[Finding]:
+    check, status = f"etcd {member.endpoint}", member.status
+    found = [_version(check, status.version)]
+    if not status.leader:
+        found.append(fail(check, "it has no leader", "see whether most members run and reach each other"))
+    if status.is_learner:
+        found.append(warn(check, "it is a learner", "name voting members only, or promote it"))
+    for error in status.errors:
+        if "NOSPACE" in error:
+            found.append(fail(check, "its database is full: only deletions are taken", NoSpace.REMEDY))
+        elif "CORRUPT" in error:
+            found.append(fail(check, "it has the alarm CORRUPT", "replace the member whose data differs"))
+    size, used, quota = status.db_size, status.db_size_in_use, status.db_quota
+    said = f"database {_mib(size)}, {_mib(used)} in use" + (f", of {_mib(quota)}" if quota else "")
+    share = size / quota if quota else 0.0
+    remedy = "compact and defragment it, or raise --quota-backend-bytes"
+    room = graded(check, said, share, FULL, OVERFULL, remedy)
+    if size > WORTH_IT and used < LOOSE * size and share < FULL:
+        room = warn(check, said, f"`etcdctl --endpoints={member.endpoint} defrag` gives the rest back to the disk")
+    return [*found, room]
+
+
+def _version(check: str, version: str) -> Finding:
+    newer = "use 3.5.13 or later; `apiserver-gateway etcd install` gets one"
+    if parse_version(version) < OLDEST:
+        return fail(check, f"version {version} is not supported", newer)
+    if not survives_kill(version):
+        return warn(check, f"version {version} may lose acknowledged writes when it is killed", newer)
+    if not progress_notifications_correct(version):
+        said = f"version {version} vouches for events that it has not sent: some reads are slower for it"
+        return warn(check, said, newer)
+    return ok(check, f"version {version}")
+
+
+def _together(members: Sequence[Member]) -> list[Finding]:
+    if len({member.head.cluster for member in members}) > 1:
+        return [fail("etcd cluster", "the endpoints are of different clusters", "name the members of one cluster")]
+    found = []
+    versions = {member.status.version for member in members}
+    if len(versions) > 1:
+        said = f"members have different versions: {', '.join(sorted(versions))}"
+        found.append(warn("etcd cluster", said, "finish the upgrade"))
+    leaders = {member.status.leader for member in members}
+    if len(leaders) > 1:
+        found.append(warn("etcd cluster", "members name different leaders", "look again; an election may be going on"))
+    revisions = [member.status.revision for member in members]
+    if max(revisions) - min(revisions) > LAG:
+        said = f"members' revisions differ by {max(revisions) - min(revisions)}"
+        found.append(warn("etcd cluster", said, "see what slows the last one: disk, network, CPU"))
+    count = len({member.status.member_id for member in members})
+    return found or [ok("etcd cluster", f"{count} member{'s' * (count > 1)}, at revision {max(revisions)}")]
+
+
+async def _latencies(client: EtcdClient, prefix: str) -> list[Finding]:
+    key = f"{prefix}/apiserver-gateway/doctor".encode()
+    try:
+        read = await _median(lambda: client.revision(key, timeout=TIMEOUT))
+        found = graded(
+            "etcd read",
+            f"{read * 1000:.1f} ms",
+            read,
+            SLOW_READ,
+            HOPELESS_READ,
+            "see the network between here and etcd, and the load of its members",
+        )
+        write = await _median(lambda: client.put(key, b"", timeout=TIMEOUT))
+        await client.delete(key, timeout=TIMEOUT)
+    except StorageError as error:
+        return [fail("etcd latency", str(error), "see what etcd logs")]
+    remedy = "give etcd a disk of its own that is quick to sync (SSD)"
+    return [found, graded("etcd write", f"{write * 1000:.1f} ms", write, SLOW_WRITE, HOPELESS_WRITE, remedy)]
+
+
+async def _median(call: Callable[[], Awaitable[object]]) -> float:
+    await call()  # connects
+    taken = []
+    for _ in range(PROBES):
+        began = time.perf_counter()
+        await call()
+        taken.append(time.perf_counter() - began)
+    return median(taken)
+
+
+async def _state(client: EtcdClient, prefix: str) -> Finding:
+    try:
+        await check_restored(client, prefix)
+        count = (await client.prefix(f"{prefix}/".encode(), count_only=True)).count
+    except RestoreUnfinished as error:
+        return fail("etcd content", str(error), "run `apiserver-gateway restore` again")
+    except StorageError as error:
+        return fail("etcd content", str(error), "see what etcd logs")
+    return ok("etcd content", f"{count} keys under {prefix}")
+
+
+def _mib(size: int) -> str:
+    return f"{size / (1 << 20):.1f} MiB"

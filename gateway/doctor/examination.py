@@ -1,0 +1,65 @@
+"""All looks together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from gateway.command_line import Given, settings_of
+from gateway.config import InvalidSettings, Settings
+from gateway.doctor import certificates, etcd, host
+from gateway.doctor.finding import Finding, fail, ok, warn
+
+
+def examine(given: Given, environment: Mapping[str, str]) -> list[Finding]:
+    """What there is to be said of a server with these flags. Starts nothing."""
+    try:
+        settings = settings_of(given, environment)
+    except InvalidSettings as error:
+        return [fail("flags", str(error), "`apiserver-gateway serve --help` says what each takes")]
+    return [*_flags(settings), *certificates.examine(settings), *asyncio.run(_asked(settings))]
+
+
+async def _asked(settings: Settings) -> list[Finding]:
+    of_etcd = (
+        _embedded(settings) if settings.embedded_etcd else await etcd.examine(settings.etcd(), settings.etcd_prefix)
+    )
+    return [*of_etcd, *await host.examine(settings)]
+
+
+def _flags(settings: Settings) -> list[Finding]:
+    """What a start would say of flags and the files that they name."""
+    from gateway.controllers.table import wanted
+    from gateway.preflight import check_files, resolved
+
+    found = []
+    for look in (
+        lambda: check_files(settings),
+        lambda: resolved(settings.advertise_address),
+        lambda: wanted(settings.controllers),
+    ):
+        try:
+            look()
+        except InvalidSettings as error:
+            found.append(fail("flags", str(error), "`apiserver-gateway serve --help` says what each takes"))
+    return found or [ok("flags", "a server would start with them")]
+
+
+def _embedded(settings: Settings) -> list[Finding]:
+    from storage.embedded import EmbeddedEtcdError, find_binary
+    from storage.embedded.binary import binary_version
+    from storage.versions import survives_kill
+
+    check = "etcd, embedded"
+    try:
+        binary = find_binary()
+    except EmbeddedEtcdError as error:
+        return [fail(check, str(error), "`apiserver-gateway etcd install` gets one")]
+    version = ".".join(map(str, binary_version(binary)))
+    said = f"{binary}, version {version}"
+    if not survives_kill(version):
+        said += ", may lose acknowledged writes when it is killed"
+        return [warn(check, said, "`apiserver-gateway etcd install` gets a newer one")]
+    if settings.data_dir is None:
+        return [warn(check, f"{said}; its data goes with the server", "name a --data-dir to keep it")]
+    return [ok(check, said)]

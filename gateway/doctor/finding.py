@@ -1,0 +1,41 @@
+"""What a look at one thing came to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Level(StrEnum):
+    OK = "OK"
+    WARN = "WARN"
+    FAIL = "FAIL"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`check` is what was looked at, `said` what was seen, `remedy` what to do, where there is something."""
+
+    check: str
+    level: Level
+    said: str
+    remedy: str = ""
+
+
+def ok(check: str, said: str) -> Finding:
+    return Finding(check, Level.OK, said)
+
+
+def warn(check: str, said: str, remedy: str) -> Finding:
+    return Finding(check, Level.WARN, said, remedy)
+
+
+def fail(check: str, said: str, remedy: str) -> Finding:
+    return Finding(check, Level.FAIL, said, remedy)
+
+
+def graded(check: str, said: str, value: float, warn_at: float, fail_at: float, remedy: str) -> Finding:
+    """A measurement: the more, the worse."""
+    if value < warn_at:
+        return ok(check, said)
+    return (warn if value < fail_at else fail)(check, said, remedy)

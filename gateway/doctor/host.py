@@ -1,0 +1,146 @@
+"""Whether this machine will do: the port, file descriptors, room on disks, the clock."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import resource
+import shutil
+import ssl
+import time
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from gateway.config import Settings
+from gateway.doctor.finding import Finding, fail, graded, ok, warn
+from gateway.http.calling import Answer, Caller, CallError, Peer
+from gateway.ports import listen
+
+FEW, TOO_FEW = 8192, 1024  # file descriptors
+LITTLE, TOO_LITTLE = 1 << 30, 100 << 20  # bytes
+SKEW, WILD = 2.0, 60.0  # seconds; a Date header has whole ones
+TIMEOUT = 3.0
+
+
+async def examine(settings: Settings) -> list[Finding]:
+    """All that is to be said of this machine."""
+    return [*await _port(settings), descriptors(), *disks(settings), *await _clocks(settings)]
+
+
+async def _port(settings: Settings) -> list[Finding]:
+    address, port = settings.bind_address, settings.secure_port
+    check = f"port {port}"
+    try:
+        with listen(address, port, shared=False):
+            return [ok(check, "nobody has it")]
+    except OSError as error:
+        reason = error.strerror or str(error)
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)
+    answer = await _answer(host, port, _trusting(), "/version")
+    if answer is not None and answer.status in (200, 401, 403):
+        try:
+            version = json.loads(answer.body).get("gitVersion", "")
+        except (ValueError, AttributeError):
+            version = ""
+        said = f"a server is at work there{f' ({version})' if version else ''}"
+        return [warn(check, said, "well if it is the one you ask about; else choose another --secure-port")]
+    return [fail(check, f"{address}:{port}: {reason}", "choose another --bind-address or --secure-port")]
+
+
+def descriptors() -> Finding:
+    """How many file descriptors a server may have: it takes as many as the hard limit allows."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    said = f"{hard} at most" if hard != resource.RLIM_INFINITY else "any number"
+    remedy = "raise the hard limit: `ulimit -Hn`, LimitNOFILE of systemd, --ulimit of docker"
+    count = hard if hard != resource.RLIM_INFINITY else FEW + 1
+    return graded("file descriptors", said, -count, -FEW, -TOO_FEW, remedy)
+
+
+def disks(settings: Settings) -> list[Finding]:
+    """Room where data is written."""
+    log = settings.audit_log_path
+    places = {
+        "--data-dir": settings.data_dir,
+        "--audit-log-path": Path(log).parent if settings.audit_policy_file and log not in ("", "-") else None,
+        "--cert-dir": None if settings.tls_cert_file else settings.cert_dir,
+    }
+    return [_disk(flag, path) for flag, path in places.items() if path is not None]
+
+
+def _disk(flag: str, path: Path) -> Finding:
+    check = f"{flag} {path}"
+    there = path.absolute()
+    while not there.exists():
+        there = there.parent
+    if not os.access(there, os.W_OK):
+        return fail(check, f"{there} cannot be written", "name another directory, or make this one yours")
+    free = shutil.disk_usage(there).free
+    remedy = "make room, or name another place"
+    return graded(check, f"{free / (1 << 30):.1f} GiB free", -free, -LITTLE, -TOO_LITTLE, remedy)
+
+
+async def _clocks(settings: Settings) -> list[Finding]:
+    """This clock against those of etcd's members, which tell theirs in answers to HTTP."""
+    skews = [(endpoint, await _skew(endpoint, settings)) for endpoint in settings.etcd_servers]
+    found = [
+        graded(
+            f"clock of {endpoint}",
+            f"{skew:.0f} s away" if skew >= SKEW else "as here",
+            skew,
+            SKEW,
+            WILD,
+            "set both clocks by NTP: tokens and certificates are good by the clock",
+        )
+        for endpoint, skew in skews
+        if skew is not None
+    ]
+    return found or [ok("clock", "nobody to compare it with")]
+
+
+async def _skew(endpoint: str, settings: Settings) -> float | None:
+    scheme, separator, _ = endpoint.partition("://")
+    if scheme == "unix" or endpoint.startswith("unix:"):
+        return None
+    parts = urlsplit(endpoint if separator else f"//{endpoint}")
+    secure = scheme == "https" if separator else bool(settings.etcd_cafile or settings.etcd_certfile)
+    try:
+        context = _client_context(settings) if secure else None
+    except (OSError, ssl.SSLError):
+        return None
+    began = time.time()
+    answer = await _answer(parts.hostname or "", parts.port or 2379, context, "/version")
+    date = answer.headers.get("date") if answer is not None else None
+    if date is None:
+        return None
+    try:
+        told = parsedate_to_datetime(date).timestamp()
+    except ValueError:
+        return None
+    ended = time.time()
+    return max(0.0, began - (told + 1), told - ended)  # it was told between the two, in whole seconds
+
+
+async def _answer(host: str, port: int, context: ssl.SSLContext | None, path: str) -> Answer | None:
+    caller = Caller(Peer(host, port, context))
+    try:
+        return await caller.call("GET", path, {"Accept": "*/*"}, b"", timeout=TIMEOUT, largest=1 << 20)
+    except (CallError, OSError, TimeoutError, asyncio.IncompleteReadError):
+        return None
+    finally:
+        caller.close()
+
+
+def _client_context(settings: Settings) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=settings.etcd_cafile)
+    if settings.etcd_certfile and settings.etcd_keyfile:
+        context.load_cert_chain(settings.etcd_certfile, settings.etcd_keyfile)
+    return context
+
+
+def _trusting() -> ssl.SSLContext:
+    """Asks only who is there: nothing secret is sent."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context

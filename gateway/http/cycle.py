@@ -1,0 +1,55 @@
+"""uvicorn's cycle of a request and its answer, which takes an answer that is whole in one message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
+
+from gateway.http.corked import Corked
+from gateway.http.exchange import Header
+
+WHOLE = "http.response.whole"
+"""An ASGI extension: a message of this type is an answer's status, headers (with the length) and all of its body."""
+EXTENSIONS: dict[str, dict[str, object]] = {WHOLE: {}}
+
+_CONTROLS = bytes(code for code in (*range(32), 127) if code != 9)  # none of them may be in a header's value
+_COLON, _END = b": ", b"\r\n"
+
+
+class Cycle(RequestResponseCycle):
+    """One request and its answer. An answer in two messages costs twice what one costs."""
+
+    async def send(self, message: Any) -> None:
+        """ASGI's send; raises RuntimeError for messages out of turn and for headers that HTTP forbids."""
+        if message["type"] != WHOLE:
+            await super().send(message)
+        elif not self._answered(message["status"], message["headers"], message["body"]):
+            await super().send(message | {"type": "http.response.start"})
+            await super().send({"type": "http.response.body", "body": message["body"]})
+
+    def _answered(self, status: int, headers: Sequence[Header], body: bytes) -> bool:
+        """Says all at once; False for what has to be looked at more closely."""
+        if self.response_started or self.flow.write_paused or self.disconnected or self.access_log:
+            return False
+        head = [STATUS_LINE[status]]
+        for name, value in self.default_headers:
+            head += (name, _COLON, value, _END)
+        for name, value in headers:
+            if name == b"connection":
+                return False
+            head += (name, _COLON, value, _END)
+        head.append(_END if self.keep_alive else b"connection: close\r\n\r\n")
+        said = b"".join(head)
+        ends = len(self.default_headers) + len(headers) + (2 if self.keep_alive else 3)
+        if len(said) - len(said.translate(None, _CONTROLS)) != 2 * ends or self.scope["method"] == "HEAD":
+            return False
+        self.response_started = self.response_complete = True
+        self.waiting_for_100_continue = False
+        cast(Corked, self.transport).write_answer(said, body)
+        self.message_event.set()
+        if not self.keep_alive:
+            self.transport.close()
+        self.on_response()
+        return True

@@ -1,0 +1,242 @@
+"""The file of a backup.
+
+    line      "apiserver-gateway backup 1\\n"
+    frames    as one gzip stream; each is a letter, the length of what follows (4 bytes, big-endian), and that:
+              H  the header, a JSON object, first: prefix, revision, cluster, etcd, made
+              L  a lease: its number in the file (4 bytes), and the seconds it had left (8 bytes)
+              K  a key: its lease's number or 0 (4 bytes), the key's length (4 bytes), the key without the prefix, the
+                 value; keys ascend, and a lease stands before its first key
+              E  the end, last: how many keys there are (8 bytes)
+    digest    SHA-256 of all that is before it (32 bytes)
+
+Nothing of a file is believed before all of it was looked at.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, BinaryIO, Final, NamedTuple
+
+MAGIC: Final = b"apiserver-gateway backup 1\n"
+DIGEST: Final = 32
+LARGEST_FRAME: Final = 64 << 20
+_CHUNK: Final = 1 << 16
+_HEAD: Final = struct.Struct(">cI")
+_LEASE: Final = struct.Struct(">IQ")
+_KEY: Final = struct.Struct(">II")
+_COUNT: Final = struct.Struct(">Q")
+_GZIP: Final = 31  # zlib's number for its format
+
+Told = Callable[[int, int], None]  # how much is done, of how much
+
+
+class InvalidBackup(Exception):
+    """The file is no backup, or not a whole one; the message says what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Of what a backup was made: the prefix without the slash at its end, etcd's revision, cluster id and version."""
+
+    prefix: str
+    revision: int
+    cluster: str
+    etcd: str
+    made: str  # RFC 3339
+
+
+class Lease(NamedTuple):
+    """A lease that keys of the file have, by its number there, and the seconds that it had left."""
+
+    number: int
+    ttl: int
+
+
+class Key(NamedTuple):
+    """A key without the prefix; `lease` is the number of its lease, 0 for none."""
+
+    key: bytes
+    value: bytes
+    lease: int
+
+
+@dataclass(frozen=True, slots=True)
+class BackupInfo:
+    """What a whole file has in it."""
+
+    header: Header
+    keys: int
+    leased: int  # of them, those that go by themselves
+    bytes: int  # of keys and values
+
+
+class Writer:
+    """Writes a backup to a file that is open. Nothing is whole before `end`."""
+
+    def __init__(self, file: BinaryIO, header: Header) -> None:
+        self._file, self._digest, self._keys = file, hashlib.sha256(), 0
+        self._compressor = zlib.compressobj(6, zlib.DEFLATED, _GZIP)
+        self._write(MAGIC)
+        self._frame(b"H", json.dumps(asdict(header)).encode())
+
+    def lease(self, lease: Lease) -> None:
+        self._frame(b"L", _LEASE.pack(*lease))
+
+    def key(self, key: Key) -> None:
+        self._keys += 1
+        self._frame(b"K", _KEY.pack(key.lease, len(key.key)) + key.key + key.value)
+
+    def end(self) -> None:
+        self._frame(b"E", _COUNT.pack(self._keys))
+        self._write(self._compressor.flush())
+        self._file.write(self._digest.digest())
+
+    def _frame(self, kind: bytes, content: bytes) -> None:
+        self._write(self._compressor.compress(_HEAD.pack(kind, len(content)) + content))
+
+    def _write(self, data: bytes) -> None:
+        self._digest.update(data)
+        self._file.write(data)
+
+
+def verify(path: Path, told: Told = lambda done, of: None) -> BackupInfo:
+    """Reads all of a file. Raises InvalidBackup, and OSError."""
+    keys = leased = size = 0
+    with path.open("rb") as file:
+        length = _checked_length(file)
+        _check_digest(file, length, lambda done: told(done, 2 * length))
+        frames = _frames(file, length, lambda done: told(length + done, 2 * length))
+        header = _header(next(frames, None))
+        leases: set[int] = set()
+        last = b""
+        for record in _records(frames):
+            if isinstance(record, Lease):
+                if record.number in leases or not record.number:
+                    raise InvalidBackup(f"lease {record.number} is there more than once")
+                leases.add(record.number)
+                continue
+            if keys and record.key <= last:
+                raise InvalidBackup(f"its keys are out of order at {record.key!r}")
+            if record.lease and record.lease not in leases:
+                raise InvalidBackup(f"it has no lease {record.lease}, which {record.key!r} has")
+            last, keys, leased = record.key, keys + 1, leased + bool(record.lease)
+            size += len(record.key) + len(record.value)
+    return BackupInfo(header, keys, leased, size)
+
+
+def read(path: Path) -> Iterator[Lease | Key]:
+    """What a verified file has in it. Raises InvalidBackup, and OSError."""
+    with path.open("rb") as file:
+        frames = _frames(file, _checked_length(file), lambda done: None)
+        _header(next(frames, None))
+        yield from _records(frames)
+
+
+def _checked_length(file: BinaryIO) -> int:
+    """How many bytes lie between the first line and the digest; the file is then behind that line."""
+    if file.read(len(MAGIC)) != MAGIC:
+        file.seek(0)
+        kind = "a backup of another version" if file.read(24) == MAGIC[:24] else "no backup"
+        raise InvalidBackup(f"it is {kind} of apiserver-gateway")
+    length = file.seek(0, 2) - len(MAGIC) - DIGEST
+    if length < 0:
+        raise InvalidBackup("it is not whole: it ends early")
+    file.seek(len(MAGIC))
+    return length
+
+
+def _check_digest(file: BinaryIO, length: int, told: Callable[[int], None]) -> None:
+    digest, left = hashlib.sha256(MAGIC), length
+    while left:
+        chunk = file.read(min(_CHUNK, left))
+        if not chunk:
+            raise InvalidBackup("it has changed while it was read")
+        digest.update(chunk)
+        left -= len(chunk)
+        told(length - left)
+    if file.read(DIGEST) != digest.digest():
+        raise InvalidBackup("it is not whole, or was changed: its digest at the end is another one")
+    file.seek(len(MAGIC))
+
+
+def _frames(file: BinaryIO, length: int, told: Callable[[int], None]) -> Iterator[tuple[bytes, bytes]]:
+    buffer = bytearray()
+    for plain in _plain(file, length, told):
+        buffer += plain
+        start = 0
+        while len(buffer) - start >= _HEAD.size:
+            kind, size = _HEAD.unpack_from(buffer, start)
+            if size > LARGEST_FRAME:
+                raise InvalidBackup(f"it has a record of {size} bytes")
+            end = start + _HEAD.size + size
+            if len(buffer) < end:
+                break
+            yield kind, bytes(buffer[start + _HEAD.size : end])
+            start = end
+        del buffer[:start]
+    if buffer:
+        raise InvalidBackup("its last record is cut off")
+
+
+def _plain(file: BinaryIO, length: int, told: Callable[[int], None]) -> Iterator[bytes]:
+    decompressor, left = zlib.decompressobj(_GZIP), length
+    try:
+        while left:
+            chunk = file.read(min(_CHUNK, left))
+            left -= len(chunk)
+            if not chunk or decompressor.eof:
+                raise InvalidBackup("its compressed part has another length than the file says")
+            while chunk:
+                yield decompressor.decompress(chunk, 16 * _CHUNK)
+                chunk = decompressor.unconsumed_tail
+            told(length - left)
+        yield decompressor.flush()
+    except zlib.error as error:
+        raise InvalidBackup(f"it cannot be decompressed: {error}") from None
+    if not decompressor.eof or decompressor.unused_data:
+        raise InvalidBackup("its compressed part has another length than the file says")
+
+
+def _header(frame: tuple[bytes, bytes] | None) -> Header:
+    try:
+        assert frame is not None and frame[0] == b"H"
+        found: dict[str, Any] = json.loads(frame[1])
+        header = Header(**{each.name: found[each.name] for each in fields(Header)})
+        assert isinstance(header.revision, int) and isinstance(header.prefix, str)
+    except (AssertionError, ValueError, KeyError, TypeError):
+        raise InvalidBackup("its header cannot be read") from None
+    return header
+
+
+def _records(frames: Iterator[tuple[bytes, bytes]]) -> Iterator[Lease | Key]:
+    keys, ended = 0, False
+    for kind, content in frames:
+        if ended:
+            raise InvalidBackup("it goes on after its end")
+        try:
+            match kind:
+                case b"L":
+                    yield Lease(*_LEASE.unpack(content))
+                case b"K":
+                    lease, size = _KEY.unpack_from(content)
+                    key = content[_KEY.size : _KEY.size + size]
+                    if len(key) != size:
+                        raise InvalidBackup("a key is cut off")
+                    keys += 1
+                    yield Key(key, content[_KEY.size + size :], lease)
+                case b"E":
+                    ended = True
+                    if _COUNT.unpack(content) != (keys,):
+                        raise InvalidBackup("it has another number of keys than it says")
+                case _:
+                    raise InvalidBackup(f"it has a record of an unknown kind {kind!r}")
+        except struct.error:
+            raise InvalidBackup("a record is too short") from None
+    if not ended:
+        raise InvalidBackup("it has no end")

@@ -1,0 +1,43 @@
+"""The key that says that a restore is under way: it is put before the first key and removed after the last.
+
+What is under the prefix while it is there is half of something, and nobody is to be served that.
+"""
+
+from __future__ import annotations
+
+import json
+
+from storage.errors import StorageError
+from storage.etcd import EtcdClient
+
+
+class RestoreUnfinished(StorageError):
+    """There is half of a backup under the prefix; the message says what to do."""
+
+
+def marker_key(prefix: str) -> bytes:
+    """The marker's key; of a segment that no resource has."""
+    return f"{prefix}/apiserver-gateway/restoring".encode()
+
+
+def marker(file: str, revision: int, began: str) -> bytes:
+    """What the key holds, for whoever finds it."""
+    return json.dumps({"file": file, "revision": revision, "began": began}).encode()
+
+
+def described(value: bytes) -> str:
+    """The marker in words."""
+    try:
+        found = json.loads(value)
+        return f"of {found['file']}, begun at {found['began']}"
+    except (ValueError, KeyError, TypeError):
+        return "of an unknown file"
+
+
+async def check_restored(client: EtcdClient, prefix: str) -> None:
+    """Raises RestoreUnfinished while the marker is there; StorageError."""
+    if (found := await client.get(marker_key(prefix))) is not None:
+        raise RestoreUnfinished(
+            f"what is under {prefix} is half of a backup: a restore {described(found.value)}, is under way or was "
+            f"broken off; wait for it or run it again"
+        )

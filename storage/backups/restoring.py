@@ -1,0 +1,215 @@
+"""Putting a backup back: into a prefix where nothing is, or in the place of what is there.
+
+While it is under way a marker says so, and each transaction compares it, so that of two restores one fails. A restore
+that was broken off is made again from the start. In the end etcd forgets its history, for clients that come back with a
+resourceVersion of before would otherwise miss what is different now: they are told to list again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+from storage.backups.file import BackupInfo, Key, Lease, read
+from storage.backups.marker import described, marker, marker_key
+from storage.backups.taking import OWN_LIFE
+from storage.errors import Compacted, StorageError, TooLarge, Unavailable
+from storage.etcd import EtcdClient, TxnResult, operations, prefix_end
+from storage.etcd.generated import rpc_pb2
+
+OPERATIONS: Final = 120  # of a transaction; etcd takes 128 where nobody has told it otherwise
+BYTES: Final = 1_000_000  # etcd takes 1.5 MiB
+AT_ONCE: Final = 8
+ATTEMPTS, PAUSE = 10, 0.5
+TIMEOUT: Final = 30.0
+DELETED_AT_ONCE: Final = 1000
+MOST_ADVANCED: Final = 200_000  # revisions; each is a write
+
+Told = Callable[[str, int, int], None]  # what is being done, how much of it, of how much
+
+
+class Refused(Exception):
+    """The restore was not begun, and nothing was written; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """How many keys there are now, etcd's revision, and by how much that is lower than the backup's."""
+
+    keys: int
+    revision: int
+    behind: int
+
+
+async def restore(
+    client: EtcdClient, prefix: str, path: Path, info: BackupInfo, *, replace: bool = False, told: Told
+) -> Restored:
+    """Restores a file that was verified. Raises Refused, StorageError, InvalidBackup, OSError."""
+    restoring = _Restoring(client, prefix, info, told)
+    await restoring.begin(path.name, replace)
+    await restoring.clear()
+    await restoring.write(path)
+    return await restoring.finish()
+
+
+class _Restoring:
+    def __init__(self, client: EtcdClient, prefix: str, info: BackupInfo, told: Told) -> None:
+        self._client, self._info, self._told = client, info, told
+        self._prefix, self._root, self._marker = prefix, f"{prefix}/".encode(), marker_key(prefix)
+        self._created = 0  # the marker's create revision
+        self._value = b""
+
+    async def begin(self, name: str, replace: bool) -> None:
+        """Puts the marker. Raises Refused where servers are at work or something is there that is to stay."""
+        client = self._client
+        serving = await client.prefix(self._root + OWN_LIFE, keys_only=True)
+        if serving.kvs:
+            addresses = ", ".join(sorted(kv.key.rpartition(b"/")[2].decode() for kv in serving.kvs))
+            raise Refused(
+                f"servers are at work on {self._prefix}: {addresses}; stop them first (one that was killed is counted "
+                "for another 15 seconds)"
+            )
+        unfinished = await client.get(self._marker)
+        if unfinished is None and not replace and (count := (await client.prefix(self._root, count_only=True)).count):
+            raise Refused(f"there are {count} keys under {self._prefix}; give --replace to delete them first")
+        if unfinished is not None:
+            self._told(f"beginning anew the restore {described(unfinished.value)}", 0, 0)
+            await client.delete_if(self._marker, unfinished.mod_revision)
+        began = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        self._value = marker(name, self._info.header.revision, began)
+        put = await client.create(self._marker, self._value)
+        if not put.succeeded:
+            raise Refused("another restore has just begun")
+        self._created = put.revision
+
+    async def clear(self) -> None:
+        """Removes all that is under the prefix but the marker."""
+        total = (await self._client.prefix(self._root, count_only=True)).count - 1
+        done = 0
+        for start, end in ((self._root, self._marker), (self._marker + b"\0", prefix_end(self._root))):
+            while True:
+                page = await self._client.range(start, end, limit=DELETED_AT_ONCE, keys_only=True, timeout=TIMEOUT)
+                if not page.kvs:
+                    break
+                start = page.kvs[-1].key + b"\0"
+                await self._commit([operations.delete(page.kvs[0].key, start)])
+                done += len(page.kvs)
+                self._told("deleting", done, total)
+
+    async def write(self, path: Path) -> None:
+        """Puts the keys of the file, some transactions at once."""
+        done = 0
+
+        async def parts() -> AsyncIterator[Callable[[], Awaitable[int]]]:
+            granted: dict[int, int] = {}
+            async for leases, keys in _parts(path):
+                for lease in leases:
+                    granted[lease.number] = (await self._client.leases.grant(lease.ttl, timeout=TIMEOUT)).id
+                puts = [
+                    operations.put(self._root + key.key, key.value, lease=granted[key.lease] if key.lease else 0)
+                    for key in keys
+                ]
+                yield partial(self._put, puts)
+
+        async for count in _side_by_side(parts(), AT_ONCE):
+            done += count
+            self._told("writing", done, self._info.keys)
+
+    async def finish(self) -> Restored:
+        """Has etcd's revision pass the backup's, forget what was before, and removes the marker."""
+        found = await self._client.prefix(self._root, count_only=True)
+        keys, least = found.count - 1, self._info.keys - self._info.leased
+        if not least <= keys <= self._info.keys:
+            raise StorageError(
+                f"there are {keys} keys under {self._prefix} instead of {self._info.keys}: somebody else writes there"
+            )
+        revision = await self._advance(found.revision)
+        with suppress(Compacted):
+            await self._client.compact(revision, timeout=TIMEOUT)
+        ended = await self._commit([operations.delete(self._marker)])
+        return Restored(keys, ended.revision, max(0, self._info.header.revision - ended.revision))
+
+    async def _advance(self, revision: int) -> int:
+        missing = self._info.header.revision + 1 - revision
+        if not 0 < missing <= MOST_ADVANCED:
+            return revision
+        done = 0
+
+        async def writes() -> AsyncIterator[Callable[[], Awaitable[int]]]:
+            for _ in range(missing):
+                yield partial(self._put, [operations.put(self._marker, self._value)])
+
+        async for count in _side_by_side(writes(), 8 * AT_ONCE):
+            done += count
+            self._told("advancing the revision", done, missing)
+        return await self._client.revision(self._root)
+
+    async def _put(self, puts: list[rpc_pb2.RequestOp]) -> int:
+        await self._commit(puts)
+        return len(puts)
+
+    async def _commit(self, parts: list[rpc_pb2.RequestOp]) -> TxnResult:
+        """One transaction, which may be made twice; fails when another restore has taken over."""
+        marker_goes = parts[0].request_delete_range.key == self._marker
+        compare = [operations.create_revision_is(self._marker, self._created)]
+        for left in reversed(range(ATTEMPTS)):
+            try:
+                answer = await self._client.txn(compare, parts, timeout=TIMEOUT)
+                break
+            except TooLarge as error:
+                keys = ", ".join(part.request_put.key.decode("utf-8", "replace") for part in parts)[:200]
+                raise StorageError(f"{error}: {keys}; raise etcd's --max-request-bytes and restore again") from None
+            except Unavailable:
+                if not left:
+                    raise
+                await asyncio.sleep(PAUSE)
+        repeated = left < ATTEMPTS - 1
+        if not answer.succeeded and not (repeated and marker_goes):
+            raise StorageError("another restore has taken over; what is there is that one's")
+        return answer
+
+
+async def _parts(path: Path) -> AsyncIterator[tuple[list[Lease], list[Key]]]:
+    """What goes into one transaction each, with the leases that begin there."""
+    leases: list[Lease] = []
+    keys: list[Key] = []
+    size = 0
+    end: Iterator[None] = iter((None,))
+    for record in chain(read(path), end):
+        if isinstance(record, Lease):
+            leases.append(record)
+            continue
+        length = 0 if record is None else len(record.key) + len(record.value) + 64
+        if keys and (record is None or size + length > BYTES or len(keys) == OPERATIONS):
+            yield leases, keys
+            leases, keys, size = [], [], 0
+        if record is not None:
+            keys.append(record)
+            size += length
+
+
+async def _side_by_side(makers: AsyncIterator[Callable[[], Awaitable[int]]], at_once: int) -> AsyncIterator[int]:
+    """The results as they come; a failure ends the others."""
+    running: set[asyncio.Future[int]] = set()
+    try:
+        async for make in makers:
+            running.add(asyncio.ensure_future(make()))
+            if len(running) >= at_once:
+                done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                for each in done:
+                    yield each.result()
+        while running:
+            done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for each in done:
+                yield each.result()
+    finally:
+        for each in running:
+            each.cancel()
+        await asyncio.gather(*running, return_exceptions=True)

@@ -1,0 +1,115 @@
+"""Making a backup: all keys under a prefix as of one revision, page by page."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from storage.backups.file import Header, Key, Lease, Told, Writer
+from storage.backups.marker import check_restored
+from storage.errors import Compacted, LeaseNotFound, StorageError
+from storage.etcd import EtcdClient, KeyValue, prefix_end
+
+PAGE_BYTES: Final = 8 << 20  # that a page is to have about
+FIRST_PAGE, LARGEST_PAGE = 100, 2000  # keys
+TIMEOUT: Final = 60.0  # seconds for a page
+OWN_LIFE: Final = b"masterleases/"  # who serves at the moment: nothing that is to come back
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A backup that was made: as of which revision, and how much."""
+
+    revision: int
+    keys: int
+    bytes: int  # of the file
+
+
+async def take(client: EtcdClient, prefix: str, path: Path, told: Told = lambda done, of: None) -> Taken:
+    """Writes the backup to a file that appears when it is whole, for its owner only.
+
+    `prefix` has no slash at its end. Raises StorageError, RestoreUnfinished too, and OSError.
+    """
+    root = f"{prefix}/".encode()
+    await check_restored(client, prefix)
+    head = await client.head(root)
+    header = Header(
+        prefix=prefix,
+        revision=head.revision,
+        cluster=f"{head.cluster:x}",
+        etcd=(await client.status()).version,
+        made=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    )
+    with _appearing(path) as file:
+        writer = Writer(file, header)
+        keys = await _copy(client, root, head.revision, writer, told)
+        writer.end()
+        size = file.tell()
+    return Taken(head.revision, keys, size)
+
+
+@contextmanager
+def _appearing(path: Path) -> Iterator[BinaryIO]:
+    """A file that has the name, and is on disk, once the block has ended well; only its owner may read it."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+
+
+async def _copy(client: EtcdClient, root: bytes, revision: int, writer: Writer, told: Told) -> int:
+    total = (await client.prefix(root, revision=revision, count_only=True)).count
+    numbers: dict[int, int] = {}  # of leases
+    keys = done = 0
+    async for kv, lease in _all(client, root, revision):
+        done += 1
+        relative = kv.key[len(root) :]
+        if relative.startswith(OWN_LIFE):
+            continue
+        if lease and lease not in numbers:
+            numbers[lease] = len(numbers) + 1
+            writer.lease(Lease(numbers[lease], await _left(client, lease)))
+        writer.key(Key(relative, kv.value, numbers.get(lease, 0)))
+        keys += 1
+        told(done, total)
+    return keys
+
+
+async def _all(client: EtcdClient, root: bytes, revision: int) -> AsyncIterator[tuple[KeyValue, int]]:
+    key, end, limit = root, prefix_end(root), FIRST_PAGE
+    while True:
+        try:
+            page, leases = await client.kv.leased(key, end, revision=revision, limit=limit, timeout=TIMEOUT)
+        except Compacted:
+            raise StorageError(
+                f"etcd forgot revision {revision} while it was read: somebody compacted it; try again, and if that "
+                "does not help raise the servers' --etcd-compaction-retention for the time of the backup"
+            ) from None
+        for pair in zip(page.kvs, leases, strict=True):
+            yield pair
+        if not page.more:
+            return
+        key = page.kvs[-1].key + b"\0"
+        each = sum(len(kv.value) for kv in page.kvs) // len(page.kvs) + 1
+        limit = max(1, min(LARGEST_PAGE, PAGE_BYTES // each, 4 * limit))
+
+
+async def _left(client: EtcdClient, lease: int) -> int:
+    """The seconds that a lease has left, at least one: its keys were there at the revision."""
+    try:
+        return max(1, await client.leases.time_to_live(lease))
+    except LeaseNotFound:
+        return 1

@@ -1,0 +1,241 @@
+"""`backup` and `restore` with a real etcd and a real server."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from gateway.testing import ApiServer, api_server
+from storage.backups.file import verify
+from storage.backups.marker import marker_key
+from storage.backups.restoring import Refused, restore
+from storage.backups.taking import take
+from storage.embedded import EmbeddedEtcd
+from storage.errors import StorageError
+from storage.etcd import EtcdClient, EtcdSettings
+from tests.integration.server.client import ask
+
+ROOT = Path(__file__).parents[3]
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "gateway", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=ROOT)
+
+
+def quiet(what: str, done: int, of: int) -> None:
+    pass
+
+
+async def fill(client: EtcdClient, prefix: str, count: int) -> None:
+    for number in range(count):
+        await client.put(f"{prefix}/a/{number:04}".encode(), os.urandom(number % 700))
+
+
+async def state(client: EtcdClient, prefix: str) -> dict[bytes, bytes]:
+    return {kv.key: kv.value for kv in (await client.prefix(f"{prefix}/".encode())).kvs}
+
+
+async def test_values_come_back_byte_by_byte(etcd_client: EtcdClient, prefix: bytes, tmp_path: Path) -> None:
+    root, path = prefix.decode().rstrip("/"), tmp_path / "backup"
+    await fill(etcd_client, root, 1300)
+    lease = (await etcd_client.leases.grant(500)).id
+    await etcd_client.put(f"{root}/events/a".encode(), b"x", lease=lease)
+    await etcd_client.put(f"{root}/masterleases/10.0.0.1".encode(), b"a server of then")
+    before = await state(etcd_client, root)
+    taken = await take(etcd_client, root, path)
+    assert (path.stat().st_mode & 0o777, taken.keys, path.stat().st_size) == (0o600, 1301, taken.bytes)
+    before.pop(f"{root}/masterleases/10.0.0.1".encode())
+
+    other = f"{root}-other"
+    restored = await restore(etcd_client, other, path, verify(path), told=quiet)
+    after = await state(etcd_client, other)
+    assert after == {key.replace(root.encode(), other.encode(), 1): value for key, value in before.items()}
+    assert restored.keys == 1301 and restored.revision > taken.revision and not restored.behind
+    (page, leases) = await etcd_client.kv.leased(f"{other}/events/a".encode(), b"")
+    assert page.kvs[0].value == b"x" and leases[0] not in (0, lease)
+    assert 400 < await etcd_client.leases.time_to_live(leases[0]) <= 500
+
+
+async def test_a_backup_is_of_one_revision(own_client: EtcdClient, tmp_path: Path) -> None:
+    """What is written while it is made is not in it."""
+    await fill(own_client, "/registry", 400)
+    before = await state(own_client, "/registry")
+    seen = []
+
+    taken_from = own_client.kv.leased
+
+    async def leased(*given, **named):  # type: ignore[no-untyped-def]
+        seen.append(await own_client.put(b"/registry/a/0399", b"changed"))
+        await own_client.put(f"/registry/b/{len(seen)}".encode(), b"new")
+        return await taken_from(*given, **named)
+
+    own_client.kv.leased = leased  # type: ignore[method-assign]
+    await take(own_client, "/registry", tmp_path / "backup")
+    assert len(seen) > 1
+    await restore(own_client, "/other", tmp_path / "backup", verify(tmp_path / "backup"), told=quiet)
+    assert {
+        key.replace(b"/other", b"/registry"): value for key, value in (await state(own_client, "/other")).items()
+    } == (before)
+
+
+async def test_a_compaction_meanwhile_is_said(own_client: EtcdClient, tmp_path: Path) -> None:
+    await fill(own_client, "/registry", 400)
+    taken_from = own_client.kv.leased
+
+    async def leased(*given, **named):  # type: ignore[no-untyped-def]
+        await own_client.put(b"/registry/a/0399", b"changed")
+        await own_client.compact(await own_client.revision())
+        return await taken_from(*given, **named)
+
+    own_client.kv.leased = leased  # type: ignore[method-assign]
+    with pytest.raises(StorageError, match="somebody compacted it"):
+        await take(own_client, "/registry", tmp_path / "backup")
+    assert not os.listdir(tmp_path)  # noqa: PTH208  # in an async test
+
+
+async def test_what_is_there_stays_unless_it_is_to_be_replaced(own_client: EtcdClient, tmp_path: Path) -> None:
+    path = tmp_path / "backup"
+    await fill(own_client, "/registry", 5)
+    await take(own_client, "/registry", path)
+    kept = await state(own_client, "/registry")
+    await own_client.put(b"/registry/zzz", b"later")
+    await own_client.put(b"/registry/apiserver-gateway/identity", b"later")
+    with pytest.raises(Refused, match="there are 7 keys under /registry; give --replace"):
+        await restore(own_client, "/registry", path, verify(path), told=quiet)
+    await restore(own_client, "/registry", path, verify(path), replace=True, told=quiet)
+    assert await state(own_client, "/registry") == kept
+
+
+async def test_clients_of_before_are_told_to_list_again(own_client: EtcdClient, tmp_path: Path) -> None:
+    """A new etcd's revision passes the backup's, and none of before is one to go on from."""
+    path = tmp_path / "backup"
+    await fill(own_client, "/registry", 300)
+    taken = await take(own_client, "/registry", path)
+    with EmbeddedEtcd() as etcd:
+        async with EtcdClient(EtcdSettings((etcd.endpoint,))) as client:
+            restored = await restore(client, "/registry", path, verify(path), told=quiet)
+            assert restored.revision > taken.revision and not restored.behind
+            with pytest.raises(StorageError, match="compacted"):
+                await client.range(b"/registry/", revision=taken.revision)
+
+
+async def test_no_restore_beside_servers(own_client: EtcdClient, tmp_path: Path) -> None:
+    await take(own_client, "/registry", tmp_path / "backup")
+    await own_client.put(b"/registry/masterleases/10.0.0.7", b"x")
+    with pytest.raises(Refused, match=r"servers are at work on /registry: 10\.0\.0\.7; stop them first"):
+        await restore(own_client, "/registry", tmp_path / "backup", verify(tmp_path / "backup"), told=quiet)
+
+
+async def test_of_two_restores_one_fails(own_client: EtcdClient, tmp_path: Path) -> None:
+    path = tmp_path / "backup"
+    await fill(own_client, "/from", 500)
+    await take(own_client, "/from", path)
+    expected = len(await state(own_client, "/from"))
+    begun = False
+
+    def told(what: str, done: int, of: int) -> None:
+        nonlocal begun
+        begun = begun or what == "writing"
+        if begun:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        await restore(own_client, "/registry", path, verify(path), told=told)
+    assert await own_client.get(marker_key("/registry")) is not None
+    said: list[str] = []
+    await restore(own_client, "/registry", path, verify(path), told=lambda what, done, of: said.append(what))
+    assert said[0].startswith("beginning anew the restore of backup, begun at ")
+    assert len(await state(own_client, "/registry")) == expected
+    assert await own_client.get(marker_key("/registry")) is None
+
+
+def object_of(server: ApiServer, name: str) -> dict[str, object]:
+    found = ask(server, "GET", f"/api/v1/namespaces/default/configmaps/{name}").json
+    found["metadata"].pop("resourceVersion")
+    return found
+
+
+def test_a_servers_objects_come_back_as_they_were(tmp_path: Path) -> None:
+    file = tmp_path / "backup"
+    with EmbeddedEtcd(loopback=True) as etcd, EmbeddedEtcd(loopback=True) as new:
+        with api_server(etcd_servers=etcd.endpoint) as server:
+            path = "/api/v1/namespaces/default/configmaps"
+            assert ask(server, "POST", path, {"metadata": {"name": "a"}, "data": {"k": "v"}}).status == 201
+            kept = object_of(server, "a")
+            outcome = run("backup", str(file), f"--etcd-servers={etcd.endpoint}")
+            assert outcome.returncode == 0 and " keys as of revision " in outcome.stdout and not outcome.stderr
+        outcome = run("restore", str(file), f"--etcd-servers={new.endpoint}")
+        assert outcome.returncode == 0 and " keys are under /registry, at revision " in outcome.stdout
+        with api_server(etcd_servers=new.endpoint) as server:
+            assert object_of(server, "a") == kept
+
+
+def test_no_server_starts_on_half_a_restore(tmp_path: Path) -> None:
+    with EmbeddedEtcd(loopback=True) as etcd:
+        flag = f"--etcd-servers={etcd.endpoint}"
+        with api_server(etcd_servers=etcd.endpoint):
+            assert run("backup", str(tmp_path / "backup"), flag).returncode == 0
+        command = [sys.executable, "-c", HANGING, "restore", str(tmp_path / "backup"), flag, "--replace"]
+        killed = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+        assert killed.stdout is not None and killed.stdout.readline() == "half\n"
+        killed.send_signal(signal.SIGKILL)
+        killed.communicate()
+        serving = run("serve", flag, "--secure-port=0", f"--cert-dir={tmp_path}/certificates")
+        assert serving.returncode == 1
+        assert "half of a backup: a restore of backup, begun at" in serving.stderr.splitlines()[-1]
+        refused = run("backup", str(tmp_path / "other"), flag)
+        assert refused.returncode == 1 and "half of a backup" in refused.stderr
+        assert run("restore", str(tmp_path / "backup"), flag).returncode == 0
+        with api_server(etcd_servers=etcd.endpoint) as server:
+            assert ask(server, "GET", "/api/v1/namespaces/default").status == 200
+
+
+HANGING = """
+import sys, time
+from storage.backups import restoring
+from gateway.cli import main
+
+async def finish(self):
+    print("half", flush=True)
+    time.sleep(60)
+
+restoring._Restoring.finish = finish
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["restore", "none", "--etcd-servers=127.0.0.1:1"], "cannot use none: No such file or directory"),
+        (
+            ["restore", "pyproject.toml", "--etcd-servers=127.0.0.1:1"],
+            "pyproject.toml is not restored: it is no backup",
+        ),
+        (["backup", "pyproject.toml"], "there is pyproject.toml already; give --overwrite"),
+        (["backup", "/no/such/file", "--etcd-servers=unix:///none"], "etcd at unix:///none: "),
+        (["backup", "x"], "no etcd to store in"),
+        (["backup", "x", "--etcd-servers=ftp://a"], "--etcd-servers=ftp://a: give URLs"),
+    ],
+)
+def test_failures_are_one_line(words: Sequence[str], said: str) -> None:
+    outcome = run(*words)
+    (line,) = outcome.stderr.splitlines()
+    assert outcome.returncode == 1 and line.startswith(f"apiserver-gateway: {said}"), line
+
+
+def test_a_file_is_described(tmp_path: Path, etcd_endpoint: str) -> None:
+    file = tmp_path / "backup"
+    assert run("backup", str(file), f"--etcd-servers={etcd_endpoint}", "--etcd-prefix=/nothing").returncode == 0
+    outcome = run("restore", "--check", str(file))
+    assert outcome.returncode == 0 and f"{file}: 0 keys (0 bytes) of /nothing as of revision" in outcome.stdout
+    file.write_bytes(file.read_bytes()[:-1])
+    cut = run("restore", "--check", str(file))
+    assert cut.returncode == 1 and "it is not whole" in cut.stderr and not cut.stdout

@@ -1,0 +1,157 @@
+"""Help and completion tell of all flags, in kube-apiserver's groups; failures are a line and 1."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gateway.flags import FLAGS, GROUPS, PREFIX
+
+ROOT = Path(__file__).parents[3]
+
+# of `kube-apiserver --help`
+GROUP_OF = {
+    "advertise-address": "Generic",
+    "feature-gates": "Generic",
+    "max-requests-inflight": "Generic",
+    "etcd-servers": "Etcd",
+    "delete-collection-workers": "Etcd",
+    "bind-address": "Secure serving",
+    "cert-dir": "Secure serving",
+    "audit-policy-file": "Auditing",
+    "enable-priority-and-fairness": "Features",
+    "anonymous-auth": "Authentication",
+    "client-ca-file": "Authentication",
+    "service-account-issuer": "Authentication",
+    "authorization-mode": "Authorization",
+    "enable-admission-plugins": "Admission",
+    "allow-privileged": "Misc",
+    "event-ttl": "Misc",
+    "service-account-signing-key-file": "Misc",
+    "service-cluster-ip-range": "Misc",
+}
+
+
+def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith((PREFIX, "_APISERVER"))}
+    command = [sys.executable, "-m", "gateway", *words]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=60, cwd=ROOT, env={**kept, **environment}, check=False
+    )
+
+
+def test_flags_are_grouped_as_kube_apiservers() -> None:
+    groups = {flag.name: title for title, flags in GROUPS for flag in flags}
+    assert {name: groups[name] for name in GROUP_OF} == GROUP_OF
+
+
+def test_help_of_serve_has_every_flag_under_its_group() -> None:
+    outcome = run("serve", "--help", COLUMNS="200")
+    assert outcome.returncode == 0 and "\x1b" not in outcome.stdout
+    sections = re.split(r"^(\w[\w ]*) flags:$", outcome.stdout, flags=re.MULTILINE)
+    found = {
+        title: re.findall(r"^  --([\w-]+)", text, re.MULTILINE)
+        for title, text in zip(sections[1::2], sections[2::2], strict=True)
+    }
+    assert found.pop("Global") == ["config"]
+    assert found == {title: [flag.name for flag in flags] for title, flags in GROUPS}
+    assert "--etcd-compaction-interval DURATION  time between compactions of etcd; 0 never compacts (default 5m)" in (
+        re.sub(r" {3,}", "  ", outcome.stdout.replace("\n                    ", " "))
+    )
+
+
+@pytest.mark.parametrize("words", [("--help",), ("up", "-h"), ("kubeconfig", "--help"), ("etcd", "install", "-h")])
+def test_every_command_has_help(words: tuple[str, ...]) -> None:
+    outcome = run(*words)
+    assert outcome.returncode == 0 and outcome.stdout.startswith("Usage: apiserver-gateway")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("nonsense",), "apiserver-gateway: no such command 'nonsense'; see apiserver-gateway --help"),
+        (("kubeconfig",), "apiserver-gateway: missing option '--user'; see apiserver-gateway kubeconfig --help"),
+        (("serve", "--workres=1"), "apiserver-gateway: there is no flag --workres; do you mean --workers?; see"),
+        (("serve",), "apiserver-gateway: no etcd to store in"),
+        (("serve", "--config=/none"), "apiserver-gateway: --config: cannot read /none: No such file or directory"),
+    ],
+)
+def test_failures_are_one_line(words: tuple[str, ...], said: str) -> None:
+    outcome = run(*words)
+    assert outcome.returncode == 1 and not outcome.stdout
+    (line,) = outcome.stderr.splitlines()
+    assert line.startswith(said)
+
+
+def complete(shell: str, *words: str) -> list[str]:
+    """What a shell offers for the last word, which is not finished."""
+    asked = {"COMP_WORDS": " ".join(("apiserver-gateway", *words)), "COMP_CWORD": str(len(words))}
+    if shell == "fish":
+        asked["COMP_CWORD"] = words[-1]
+    outcome = run(_APISERVER_GATEWAY_COMPLETE=f"{shell}_complete", **asked)
+    assert outcome.returncode == 0, outcome.stderr
+    lines = outcome.stdout.splitlines()
+    if shell == "zsh":
+        return lines[1::3]
+    return [line.partition(",")[2].partition("\t")[0] for line in lines]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_are_told_what_there_is(shell: str) -> None:
+    assert complete(shell, "ser") == ["serve"]
+    assert complete(shell, "serve", "--etcd-ser") == ["--etcd-servers"]
+    assert complete(shell, "serve", "--log-format", "j") == ["json"]
+    assert complete(shell, "serve", "--authorization-mode", "RBAC,No") == ["RBAC,Node"]
+    assert complete(shell, "up", "--anonymous-auth", "f") == ["false"]
+    assert complete(shell, "etcd", "install", "--sh") == ["--sha256"]
+    assert set(complete(shell, "completion", "")) == {"bash", "zsh", "fish"}
+
+
+def test_values_after_an_equals_sign() -> None:
+    assert complete("bash", "serve", "--log-format", "=", "j") == ["json"]
+    for shell in ("zsh", "fish"):
+        assert complete(shell, "serve", "--log-format=j") == ["--log-format=json"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_scripts_are_such_as_the_shell_reads(shell: str) -> None:
+    script = run("completion", shell).stdout
+    assert "apiserver-gateway" in script and "_APISERVER_GATEWAY_COMPLETE" in script
+    if shutil.which(shell):
+        subprocess.run([shell, "-n"], input=script, text=True, check=True)
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="there is no bash")
+def test_bash_completes(tmp_path: Path) -> None:
+    (program := tmp_path / "apiserver-gateway").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gateway "$@"\n')
+    program.chmod(0o755)
+    asks = (
+        "source <(apiserver-gateway completion bash)\n"
+        "COMP_WORDS=(apiserver-gateway serve --audit-log-mode = bl)\nCOMP_CWORD=4\n"
+        "_apiserver_gateway_completion apiserver-gateway\n"
+        'echo "${COMPREPLY[@]}"\n'
+    )
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    outcome = subprocess.run(
+        ["bash", "-c", asks], env=environment, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert outcome.stdout.split() == ["blocking", "blocking-strict"], outcome.stderr
+
+
+def test_every_flag_can_be_completed() -> None:
+    assert set(complete("bash", "serve", "--")) >= {f"--{flag.name}" for flag in FLAGS}
+
+
+def test_a_start_imports_nothing_for_people() -> None:
+    code = (
+        "import sys; from gateway.cli import main; main(['serve', '--embedded-etcd', '--workers=0'])\n"
+        "print(sorted({'click', 'rich', 'argparse', 'yaml'} & set(sys.modules)))"
+    )
+    outcome = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert outcome.stdout == "[]\n"
