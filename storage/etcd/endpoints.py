@@ -9,14 +9,13 @@ from typing import Any, Generic, TypeVar
 
 import grpc
 from grpc import ChannelConnectivity
-from grpc.aio import AioRpcError, Metadata
+from grpc.aio import AioRpcError, Metadata, UnaryUnaryMultiCallable
 
 from storage.errors import Unavailable
 from storage.etcd.auth import Login
-from storage.etcd.direct import DirectKV, GrpcMethod, Lines
 from storage.etcd.errors import is_certainly_not_executed, is_token_stale, is_transient, translate
 from storage.etcd.generated import stubs
-from storage.etcd.settings import EtcdSettings, socket_path
+from storage.etcd.settings import EtcdSettings
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
@@ -41,22 +40,20 @@ _RENEWALS = 2
 
 
 class Endpoint:
-    """One etcd member's address, its channel and the methods on it, made once; `direct` are those by its line."""
+    """One etcd member's address, its channel and the methods on it, made once."""
 
-    __slots__ = ("address", "auth", "channel", "direct", "kv", "lease", "lines", "maintenance", "watch")
+    __slots__ = ("address", "auth", "channel", "kv", "lease", "maintenance", "watch")
 
-    def __init__(self, address: str, settings: EtcdSettings) -> None:
-        self.address, self.channel, self.lines = address, open_channel(address, settings), Lines(address, settings)
-        channel = self.channel
+    def __init__(self, address: str, channel: grpc.aio.Channel) -> None:
+        self.address, self.channel = address, channel
         self.kv = stubs.KVStub(channel)
-        self.direct = DirectKV(self.lines, self.kv)
         self.watch = stubs.WatchStub(channel)
         self.lease = stubs.LeaseStub(channel)
         self.maintenance = stubs.MaintenanceStub(channel)
         self.auth = stubs.AuthStub(channel)
 
 
-Method = Callable[[Endpoint], GrpcMethod[Request, Response]]
+Method = Callable[[Endpoint], UnaryUnaryMultiCallable[Request, Response]]
 
 
 class Endpoints:
@@ -65,7 +62,7 @@ class Endpoints:
     def __init__(self, settings: EtcdSettings) -> None:
         self.timeout = settings.timeout
         self.login = Login(settings.username, settings.password)
-        self._all = [Endpoint(address, settings) for address in settings.endpoints]
+        self._all = [Endpoint(address, open_channel(address, settings)) for address in settings.endpoints]
         if not self._all:
             raise ValueError("no etcd endpoint given")
         self.current = self._all[0]
@@ -145,8 +142,6 @@ class Endpoints:
         if self._ready is not None:
             self._ready.cancel()
         await self.login.close()
-        for endpoint in self._all:
-            endpoint.lines.close()
         await asyncio.gather(*(endpoint.channel.close(None) for endpoint in self._all))
 
     async def _recover(
@@ -231,14 +226,15 @@ class _Call(Generic[Request, Response]):
 
 
 def open_channel(address: str, settings: EtcdSettings) -> grpc.aio.Channel:
-    """A channel to an endpoint. Connects when first used."""
-    path = socket_path(address)
-    if path:
-        return grpc.aio.insecure_channel(f"unix:{path}", options=_OPTIONS)
-    secure, target = settings.target(address)
+    """A channel to HOST:PORT, http://HOST:PORT, https://HOST:PORT or unix:///PATH. Connects when first used."""
+    scheme, separator, target = address.rpartition("://")
+    if scheme == "unix" or address.startswith("unix:"):
+        return grpc.aio.insecure_channel(f"unix:{address.removeprefix('unix:').removeprefix('//')}", options=_OPTIONS)
+    files = settings.ca_file, settings.cert_file, settings.key_file
+    secure = scheme == "https" if separator else any(files)
+    target = target.rstrip("/")
     if not secure:
         return grpc.aio.insecure_channel(target, options=_OPTIONS)
-    files = settings.ca_file, settings.cert_file, settings.key_file
     ca, cert, key = (file.read_bytes() if file else None for file in files)
     credentials = grpc.ssl_channel_credentials(root_certificates=ca, private_key=key, certificate_chain=cert)
     return grpc.aio.secure_channel(target, credentials, options=_OPTIONS)

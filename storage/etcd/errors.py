@@ -53,14 +53,7 @@ _REFUSED = (
     "etcdserver: rpc not supported for learner",
 )
 
-NOT_EXECUTED = "refused before it was carried out"  # what a line says of a call that the other end has left alone
-
-_NOT_SENT = (
-    "failed to connect to all addresses",
-    "DNS resolution failed",
-    "connections to all backends failing",
-    NOT_EXECUTED,
-)
+_NOT_SENT = ("failed to connect to all addresses", "DNS resolution failed", "connections to all backends failing")
 
 
 def translate(error: AioRpcError, revision: int = 0) -> StorageError:

@@ -13,10 +13,9 @@ from storage.etcd.results import DeleteResult, Head, KeyValue, PutResult, RangeR
 _EQUAL, _MOD = rpc_pb2.Compare.EQUAL, rpc_pb2.Compare.MOD
 
 _RANGE: Method[rpc_pb2.RangeRequest, rpc_pb2.RangeResponse] = attrgetter("kv.Range")
-_GET: Method[rpc_pb2.RangeRequest, rpc_pb2.RangeResponse] = attrgetter("direct.range")
 _PUT: Method[rpc_pb2.PutRequest, rpc_pb2.PutResponse] = attrgetter("kv.Put")
 _DELETE: Method[rpc_pb2.DeleteRangeRequest, rpc_pb2.DeleteRangeResponse] = attrgetter("kv.DeleteRange")
-_TXN: Method[rpc_pb2.TxnRequest, rpc_pb2.TxnResponse] = attrgetter("direct.txn")
+_TXN: Method[rpc_pb2.TxnRequest, rpc_pb2.TxnResponse] = attrgetter("kv.Txn")
 _COMPACT: Method[rpc_pb2.CompactionRequest, rpc_pb2.CompactionResponse] = attrgetter("kv.Compact")
 
 
@@ -69,8 +68,7 @@ class KV:
             keys_only=keys_only,
             serializable=serializable,
         )
-        method = _RANGE if range_end else _GET
-        answer = await self._call(method, request, timeout=timeout, repeatable=True, revision=revision)
+        answer = await self._call(_RANGE, request, timeout=timeout, repeatable=True, revision=revision)
         return range_result(answer, answer.header.revision)
 
     async def prefix(
@@ -106,7 +104,7 @@ class KV:
 
     async def get(self, key: bytes, *, timeout: float | None = None) -> KeyValue | None:
         """The present value of `key`, None if it is absent."""
-        answer = await self._call(_GET, rpc_pb2.RangeRequest(key=key), timeout=timeout, repeatable=True)
+        answer = await self._call(_RANGE, rpc_pb2.RangeRequest(key=key), timeout=timeout, repeatable=True)
         return key_value(answer.kvs[0]) if answer.kvs else None
 
     async def revision(self, key: bytes = b"\0", *, timeout: float | None = None) -> int:
@@ -114,12 +112,12 @@ class KV:
 
         `key` only has to be one that the user may read: nothing but its presence is looked up.
         """
-        answer = await self._call(_GET, self._probe(key), timeout=timeout, repeatable=True)
+        answer = await self._call(_RANGE, self._probe(key), timeout=timeout, repeatable=True)
         return answer.header.revision
 
     async def head(self, key: bytes = b"\0", *, timeout: float | None = None) -> Head:
         """As `revision`, with the cluster whose it is."""
-        header = (await self._call(_GET, self._probe(key), timeout=timeout, repeatable=True)).header
+        header = (await self._call(_RANGE, self._probe(key), timeout=timeout, repeatable=True)).header
         return Head(header.cluster_id, header.raft_term, header.revision)
 
     def _probe(self, key: bytes) -> rpc_pb2.RangeRequest:
