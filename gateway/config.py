@@ -15,8 +15,15 @@ if TYPE_CHECKING:
 
 AUTHORIZATION_MODES = ("RBAC", "Node", "Webhook", "AlwaysAllow", "AlwaysDeny")  # those that are served
 AUDIT_MODES = ("batch", "blocking", "blocking-strict")
+AUDIT_VERSION = "audit.k8s.io/v1"
 REVIEW_VERSIONS = ("v1", "v1beta1")  # of the reviews that webhooks are sent
 FEATURE_GATES = frozenset({"CBORServingAndStorage"})  # that can be switched; all are off by default
+
+
+_AUDIT_FLAGS = (
+    "mode", "version", "batch-buffer-size", "batch-max-size", "batch-throttle-enable", "batch-throttle-qps",
+    "batch-throttle-burst", "truncate-max-batch-size", "truncate-max-event-size",
+)  # fmt: skip
 
 
 class InvalidSettings(Exception):
@@ -114,17 +121,33 @@ class Settings:
     audit_log_path: str = ""  # "-" is standard output
     audit_log_format: str = "json"
     audit_log_mode: str = "blocking"
+    audit_log_version: str = AUDIT_VERSION
     audit_log_batch_buffer_size: int = 10_000
-    audit_log_maxsize: int = 0
-    audit_log_maxbackup: int = 0
-    audit_log_maxage: int = 0
+    audit_log_batch_max_size: int = 1
+    audit_log_batch_max_wait: float = 0.0
+    audit_log_batch_throttle_enable: bool = False
+    audit_log_batch_throttle_qps: float = 0.0
+    audit_log_batch_throttle_burst: int = 0
+    audit_log_truncate_enabled: bool = False
+    audit_log_truncate_max_batch_size: int = 10 << 20
+    audit_log_truncate_max_event_size: int = 100 << 10
+    audit_log_maxsize: int = 100
+    audit_log_maxbackup: int = 100
+    audit_log_maxage: int = 366
     audit_log_compress: bool = False
     audit_webhook_config_file: Path | None = None
     audit_webhook_mode: str = "batch"
+    audit_webhook_version: str = AUDIT_VERSION
     audit_webhook_initial_backoff: float = 10.0
     audit_webhook_batch_buffer_size: int = 10_000
     audit_webhook_batch_max_size: int = 400
     audit_webhook_batch_max_wait: float = 30.0
+    audit_webhook_batch_throttle_enable: bool = True
+    audit_webhook_batch_throttle_qps: float = 10.0
+    audit_webhook_batch_throttle_burst: int = 15
+    audit_webhook_truncate_enabled: bool = False
+    audit_webhook_truncate_max_batch_size: int = 10 << 20
+    audit_webhook_truncate_max_event_size: int = 100 << 10
     testing_api: bool = False
 
     def check(self) -> None:
@@ -238,15 +261,23 @@ class Settings:
 
     def _check_audit(self) -> None:
         _one_of("--audit-log-format", self.audit_log_format, ("json", "legacy"))
-        _one_of("--audit-log-mode", self.audit_log_mode, AUDIT_MODES)
-        _one_of("--audit-webhook-mode", self.audit_webhook_mode, AUDIT_MODES)
-        for flag, value in (
-            ("--audit-log-batch-buffer-size", self.audit_log_batch_buffer_size),
-            ("--audit-webhook-batch-buffer-size", self.audit_webhook_batch_buffer_size),
-            ("--audit-webhook-batch-max-size", self.audit_webhook_batch_max_size),
-        ):
-            if value <= 0:
-                raise InvalidSettings(f"{flag} must be more than 0")
+        for kind, used in (("log", self.audit_log_path), ("webhook", self.audit_webhook_config_file)):
+            said = {flag: getattr(self, f"audit_{kind}_{flag.replace('-', '_')}") for flag in _AUDIT_FLAGS}
+            _one_of(f"--audit-{kind}-mode", said["mode"], AUDIT_MODES)
+            _one_of(f"--audit-{kind}-version", said["version"], (AUDIT_VERSION,))
+            if not used:
+                continue
+            above_zero = ["truncate-max-event-size"]
+            if said["mode"] == "batch":
+                above_zero += ["batch-buffer-size", "batch-max-size"]
+                if said["batch-throttle-enable"]:
+                    above_zero += ["batch-throttle-qps", "batch-throttle-burst"]
+            for flag in above_zero:
+                if said[flag] <= 0:
+                    raise InvalidSettings(f"--audit-{kind}-{flag} must be more than 0")
+            if said["truncate-max-batch-size"] < said["truncate-max-event-size"]:
+                at_least = f"--audit-{kind}-truncate-max-event-size"
+                raise InvalidSettings(f"--audit-{kind}-truncate-max-batch-size must be at least {at_least}")
 
     def _check_admission_plugins(self) -> None:
         for flag, names in (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gateway.config import AUDIT_MODES, AUTHORIZATION_MODES, FEATURE_GATES, REVIEW_VERSIONS
+from gateway.config import AUDIT_MODES, AUDIT_VERSION, AUTHORIZATION_MODES, FEATURE_GATES, REVIEW_VERSIONS
 from gateway.flag_values import (
     LOG_FORMATS,
     SIGNING_ALGORITHMS,
@@ -15,6 +15,7 @@ from gateway.flag_values import (
     algorithms,
     boolean,
     count,
+    decimal,
     endpoints,
     gates,
     host,
@@ -158,17 +159,33 @@ GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
                 "MODE",
                 choices=AUDIT_MODES,
             ),
+            Flag("audit-log-version", str, "of the events' API", "VERSION", choices=(AUDIT_VERSION,)),
             Flag("audit-log-batch-buffer-size", number, "events that may wait to be written", "N"),
+            Flag("audit-log-batch-max-size", number, "events that are written together", "N"),
+            Flag("audit-log-batch-max-wait", seconds, "how long they wait for others", "DURATION"),
+            Flag("audit-log-batch-throttle-enable", boolean, "limit the batches that are written in a second", "BOOL"),
+            Flag("audit-log-batch-throttle-qps", decimal, "how many in a second", "N"),
+            Flag("audit-log-batch-throttle-burst", number, "how many at once after a while without any", "N"),
+            Flag("audit-log-truncate-enabled", boolean, "write large events without their objects", "BOOL"),
+            Flag("audit-log-truncate-max-event-size", number, "bytes of an event that is written whole", "BYTES"),
+            Flag("audit-log-truncate-max-batch-size", number, "bytes of events that are written together", "BYTES"),
             Flag("audit-log-maxsize", number, "MiB from which the file is put aside; 0: never", "MIB"),
             Flag("audit-log-maxbackup", number, "such files that stay; 0: all", "N"),
             Flag("audit-log-maxage", number, "days that they stay; 0: for ever", "DAYS"),
             Flag("audit-log-compress", boolean, "pack them", "BOOL"),
             Flag("audit-webhook-config-file", Path, "kubeconfig of a service that events are sent to", "FILE"),
             Flag("audit-webhook-mode", str, "as --audit-log-mode", "MODE", choices=AUDIT_MODES),
+            Flag("audit-webhook-version", str, "of the events' API", "VERSION", choices=(AUDIT_VERSION,)),
             Flag("audit-webhook-initial-backoff", seconds, "time until a failed call is tried again", "DURATION"),
             Flag("audit-webhook-batch-buffer-size", number, "events that may wait to be sent", "N"),
             Flag("audit-webhook-batch-max-size", number, "events that are sent together", "N"),
             Flag("audit-webhook-batch-max-wait", seconds, "how long they wait for others", "DURATION"),
+            Flag("audit-webhook-batch-throttle-enable", boolean, "limit the batches that are sent in a second", "BOOL"),
+            Flag("audit-webhook-batch-throttle-qps", decimal, "how many in a second", "N"),
+            Flag("audit-webhook-batch-throttle-burst", number, "how many at once after a while without any", "N"),
+            Flag("audit-webhook-truncate-enabled", boolean, "send large events without their objects", "BOOL"),
+            Flag("audit-webhook-truncate-max-event-size", number, "bytes of an event that is sent whole", "BYTES"),
+            Flag("audit-webhook-truncate-max-batch-size", number, "bytes of events that are sent together", "BYTES"),
         ),
     ),
     (

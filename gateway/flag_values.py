@@ -22,6 +22,12 @@ def boolean(text: str) -> bool:
     raise ValueError("give true or false")
 
 
+def decimal(text: str) -> float:
+    if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text, re.ASCII):
+        raise ValueError("give a number such as 10 or 0.5")
+    return float(text)
+
+
 def names(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 

@@ -48,6 +48,7 @@ PAGE_NOT_FOUND = Response(404, b"404 page not found\n", TEXT_TYPE, [NO_SNIFF])
 _ROUTES_LIMIT = 8192
 _MEMORABLE_PATH = 512  # characters: those of the longest names
 _MEMORABLE_QUERY = 48  # bytes; longer queries hardly come again
+_WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +185,8 @@ class Handler:
                     response = await route.verb(endpoint, request)
             except TimeoutError:
                 raise timed_out() from None
+        if route.info.verb in _WRITES:
+            await asyncio.sleep(0)  # watchers are told first, so that who is answered finds its write in its caches
         if request.representation.transform is not None and response.status < 300:
             check_read(request.representation, endpoint.resource, route.info.verb)
         if request.audit is not None:

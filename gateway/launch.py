@@ -29,6 +29,8 @@ from gateway.preflight import check_files, identity_secret, resolved
 from gateway.stopping import StopGuard
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gateway.ports import Listening
 
 logger = logging.getLogger("gateway")
@@ -226,11 +228,20 @@ def _announcement(settings: Settings, ca: bytes, control: int | None, ending: En
                 return
         logger.info("ready", extra={"address": url, "milliseconds": milliseconds_since_start()})
         if settings.embedded_etcd and settings.kubeconfig_out:
-            print(f"\n  export KUBECONFIG={settings.kubeconfig_out.absolute()}\n  kubectl get namespaces\n", flush=True)
+            _say_what_to_type(settings, settings.kubeconfig_out)
         if control is not None:
             os.write(control, f"{url} {settings.admin_token} {','.join(settings.etcd_servers)}\n".encode())
 
     return announce
+
+
+def _say_what_to_type(settings: Settings, kubeconfig: Path) -> None:
+    kept = f"its data stays in {settings.data_dir}" if settings.data_dir else "its data goes with it"
+    print(
+        f"\nThe server is running. In another terminal:\n\n  export KUBECONFIG={kubeconfig.absolute()}\n"
+        f"  kubectl get namespaces\n\nCtrl-C ends it; {kept}.\n",
+        flush=True,
+    )
 
 
 def _stop_with(control: int, ending: Ending) -> None:

@@ -1,7 +1,8 @@
-"""Plays the same random sequences of writes by users with random rights to two servers, and says where they decide
-otherwise: `hack/escalation.py URL TOKEN URL TOKEN [--sequences N] [--seed N]`, the tokens being administrators'.
+"""Plays the same random attempts of users to gain rights to two servers, and says where they decide otherwise:
+`hack/escalation.py URL TOKEN URL TOKEN [--sequences N] [--seed N]`, the tokens being administrators'.
 
-Users act by impersonation. One of the servers is meant to be a kube-apiserver with --authorization-mode=RBAC.
+The attempts are those of tests/integration/access/attempts.py. One of the servers is meant to be a kube-apiserver with
+--authorization-mode=RBAC, and a kube-controller-manager that aggregates roles, fills token secrets and signs.
 """
 
 from __future__ import annotations
@@ -14,45 +15,15 @@ import ssl
 import sys
 import time
 from collections import Counter
-from dataclasses import dataclass
-from typing import Any
+from itertools import product
+from pathlib import Path
 from urllib.parse import urlsplit
 
-GROUP = "rbac.authorization.k8s.io"
-USERS = ("ada", "bob", "cid")
-VERBS = (
-    "get",
-    "list",
-    "create",
-    "update",
-    "patch",
-    "delete",
-    "deletecollection",
-    "bind",
-    "escalate",
-    "impersonate",
-    "*",
-)
-RESOURCES = ("roles", "clusterroles", "rolebindings", "clusterrolebindings", "pods", "secrets", "users", "*")
-KINDS = {"Role": "roles", "ClusterRole": "clusterroles", "RoleBinding": "rolebindings"}
-KINDS["ClusterRoleBinding"] = "clusterrolebindings"
-JSON = "application/json"
-LABEL = "escalation-test"
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.integration.access.attempts import ACTORS, JSON, LABEL, RBAC, VICTIM, Step, cleared, prepared, step, username
+
 RUN = int(time.time())  # no namespace comes twice
-
-
-@dataclass(slots=True)
-class Step:
-    """A request of a user; "" is the administrator."""
-
-    user: str
-    method: str
-    path: str
-    body: Any = None
-    media: str = JSON
-
-    def __str__(self) -> str:
-        return f"{self.user or 'administrator'}: {self.method} {self.path} {json.dumps(self.body)} ({self.media})"
 
 
 class Server:
@@ -63,21 +34,34 @@ class Server:
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         self._connection = http.client.HTTPSConnection(parts.hostname or "", parts.port or 443, context=context)
-        self._token = token
+        self._tokens = {"": token}
 
-    def send(self, step: Step) -> tuple[int, str]:
+    def prepare(self, seed: int, namespace: str) -> None:
+        """Makes what a sequence begins with, and takes the actors' tokens."""
+        for each in prepared(random.Random(seed), namespace):
+            self.send(each)
+        for name in ACTORS:
+            path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
+            self._tokens[name] = json.loads(self._ask(Step("", "POST", path, {}))[1])["status"]["token"]
+
+    def send(self, sent: Step) -> tuple[int, str]:
         """The status, and the message of a refusal, or the answer to a question."""
-        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": step.media, "Accept": JSON}
-        if step.user:
-            headers |= {"Impersonate-User": step.user, "Impersonate-Group": "system:authenticated"}
-        body = None if step.body is None else json.dumps(step.body)
-        self._connection.request(step.method, step.path, body, headers)
-        response = self._connection.getresponse()
-        answer = json.loads(response.read() or b"{}")
-        if response.status >= 400:
-            return response.status, _sorted(str(answer.get("message", "")))
+        status, body = self._ask(sent)
+        answer = json.loads(body or b"{}")
+        if status >= 400:
+            return status, _sorted(str(answer.get("message", "")))
+        if answer.get("kind") == "SelfSubjectReview":
+            user = answer["status"]["userInfo"]
+            return status, f"{user['username']} {user.get('groups')}"
         # the reason names any one of the bindings that allow it
-        return response.status, str(answer["status"]["allowed"]) if answer.get("kind") == "SubjectAccessReview" else ""
+        return status, str(answer["status"]["allowed"]) if answer.get("kind") == "SubjectAccessReview" else ""
+
+    def _ask(self, sent: Step) -> tuple[int, bytes]:
+        headers = {"Authorization": f"Bearer {self._tokens[sent.actor]}", "Content-Type": sent.media, "Accept": JSON}
+        body = None if sent.body is None else json.dumps(sent.body)
+        self._connection.request(sent.method, sent.path, body, headers | dict(sent.headers))
+        response = self._connection.getresponse()
+        return response.status, response.read()
 
 
 def _sorted(message: str) -> str:
@@ -86,122 +70,43 @@ def _sorted(message: str) -> str:
     return before + bracket + ", ".join(sorted(names.removesuffix("]").split(", ")))
 
 
-def rule(pick: random.Random) -> dict[str, Any]:
-    """A random policy rule."""
-    if pick.random() < 0.1:
-        urls = pick.sample(["/metrics", "/healthz", "/api/*", "*"], 2)
-        return {"nonResourceURLs": urls, "verbs": pick.sample(["get", "post", "*"], 1)}
-    made: dict[str, Any] = {
-        "apiGroups": pick.choice([[GROUP], [""], ["*"], ["", GROUP]]),
-        "resources": pick.sample(RESOURCES, pick.randint(1, 3)),
-        "verbs": pick.sample(VERBS, pick.randint(1, 4)),
-    }
-    return made | ({"resourceNames": pick.sample(["one", "two", "three"], 1)} if pick.random() < 0.2 else {})
-
-
-def rules(pick: random.Random) -> list[dict[str, Any]]:
-    """A random role's rules."""
-    return [rule(pick) for _ in range(pick.randint(0, 3))]
-
-
-def subject(pick: random.Random) -> dict[str, str]:
-    """Somebody to bind to."""
-    if pick.random() < 0.2:
-        return {"kind": "Group", "apiGroup": GROUP, "name": "system:authenticated"}
-    return {"kind": "User", "apiGroup": GROUP, "name": pick.choice(USERS)}
-
-
-def step(pick: random.Random, namespace: str) -> Step:
-    """A random step of a random user, now and then of the administrator."""
-    user = pick.choice((*USERS, *USERS, ""))
-    kind, name = pick.choice(list(KINDS)), f"{LABEL}-{pick.choice(('one', 'two', 'three'))}"
-    scope = "" if kind.startswith("Cluster") else f"namespaces/{namespace}/"
-    collection = f"/apis/{GROUP}/v1/{scope}{KINDS[kind]}"
-    content: dict[str, Any] = {}
-    if "Binding" in kind:
-        to = pick.choice(["Role", "ClusterRole"]) if kind == "RoleBinding" else "ClusterRole"
-        target = f"{LABEL}-{pick.choice(('one', 'two', 'three'))}" if pick.random() < 0.8 else "view"
-        content["roleRef"] = {"apiGroup": GROUP, "kind": to, "name": target}
-        content["subjects"] = [subject(pick) for _ in range(pick.randint(0, 2))]
-    else:
-        content["rules"] = rules(pick)
-        if kind == "ClusterRole" and pick.random() < 0.15:
-            content["aggregationRule"] = {"clusterRoleSelectors": [{"matchLabels": {LABEL: "x"}}]}
-    meta: dict[str, Any] = {"name": name, "labels": {LABEL: "yes"}}
-    obj = {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": meta, **content}
-    match pick.randint(0, 9):
-        case 0 | 1 | 2:
-            return Step(user, "POST", collection, obj)
-        case 3 | 4:
-            return Step(user, "PUT", f"{collection}/{name}", obj)
-        case 5:
-            return Step(user, "PATCH", f"{collection}/{name}", content, "application/merge-patch+json")
-        case 6:
-            field = "subjects" if "Binding" in kind else "rules"
-            patch = [{"op": "add", "path": f"/{field}/-", "value": (content.get(field) or [rule(pick)])[0]}]
-            return Step(user, "PATCH", f"{collection}/{name}", patch, "application/json-patch+json")
-        case 7:
-            query = "?fieldManager=test&force=true"
-            return Step(user, "PATCH", f"{collection}/{name}{query}", obj, "application/apply-patch+yaml")
-        case 8:
-            return Step(user, "DELETE", f"{collection}/{name}")
-    return Step(user, "DELETE", f"{collection}?labelSelector={LABEL}%3Dyes")
-
-
 def probes(namespace: str) -> list[Step]:
     """What each user may do then."""
     found = []
-    for user in USERS:
-        for resource in ("secrets", "pods", "clusterroles", "rolebindings"):
-            for verb in ("get", "create", "bind", "escalate"):
-                group = "" if resource in ("secrets", "pods") else GROUP
-                asked = {"group": group, "resource": resource, "verb": verb, "namespace": namespace}
-                review = {"kind": "SubjectAccessReview", "apiVersion": "authorization.k8s.io/v1"}
-                spec = {"user": user, "groups": ["system:authenticated"], "resourceAttributes": asked}
-                found.append(
-                    Step("", "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review | {"spec": spec})
-                )
+    names = [*(username(namespace, each) for each in (*ACTORS, VICTIM)), "eve"]
+    resources = (("", "secrets"), ("", "pods"), (RBAC, "clusterroles"), (RBAC, "rolebindings"), ("", "users"))
+    for user, (group, resource), verb in product(names, resources, ("get", "create", "bind", "impersonate")):
+        asked = {"group": group, "resource": resource, "verb": verb, "namespace": namespace}
+        spec = {"user": user, "groups": ["system:authenticated"], "resourceAttributes": asked}
+        review = {"kind": "SubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "spec": spec}
+        found.append(Step("", "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review))
     return found
-
-
-def prepare(servers: list[Server], pick: random.Random, namespace: str) -> None:
-    """Gives the users rights to write some roles and bindings."""
-    for server in servers:
-        server.send(Step("", "POST", "/api/v1/namespaces", {"metadata": {"name": namespace}}))
-        for kind in ("clusterrolebindings", "clusterroles"):
-            server.send(Step("", "DELETE", f"/apis/{GROUP}/v1/{kind}?labelSelector={LABEL}%3Dyes"))
-    for user in USERS:
-        base = {
-            "apiGroups": [GROUP],
-            "resources": pick.sample(sorted(KINDS.values()), 3),
-            "verbs": pick.sample(["create", "update", "patch", "delete", "deletecollection", "get"], 4),
-        }
-        meta = {"name": f"{LABEL}-base-{user}", "labels": {LABEL: "yes"}}
-        ref = {"apiGroup": GROUP, "kind": "ClusterRole", "name": meta["name"]}
-        bound = {"metadata": meta, "roleRef": ref, "subjects": [{"kind": "User", "apiGroup": GROUP, "name": user}]}
-        for server in servers:
-            made = {"metadata": meta, "rules": [base, *rules(random.Random(pick.random()))][:1]}
-            server.send(Step("", "POST", f"/apis/{GROUP}/v1/clusterroles", made))
-            server.send(Step("", "POST", f"/apis/{GROUP}/v1/clusterrolebindings", bound))
 
 
 def play(servers: list[Server], seed: int, length: int, pause: float) -> tuple[Counter[int], list[str]]:
     """The statuses that came, and where the servers differ."""
     pick, namespace, seen, differences = random.Random(seed), f"{LABEL}-{seed}-{RUN}", Counter[int](), list[str]()
-    prepare(servers, pick, namespace)
-    time.sleep(pause)  # kube-apiserver decides by informers, which come behind
+    for server, each in product(servers, list(cleared())):
+        server.send(each)
+    time.sleep(pause)
+    for server in servers:
+        server.prepare(seed, namespace)
+    time.sleep(4 * pause)  # kube-apiserver decides by informers, which come behind
+
+    def compare(asked: Step) -> int:
+        one, other = (server.send(asked) for server in servers)
+        if one != other:
+            differences.append(f"{asked}\n    {one}\n    {other}")
+        return one[0]
+
     for _ in range(length):
         asked = step(pick, namespace)
-        one, other = (server.send(asked) for server in servers)
-        seen[one[0]] += 1
-        if one != other:
-            differences.append(f"{asked}\n    {one}\n    {other}")
-        if asked.method != "GET" and one[0] < 300:
+        status = compare(asked)
+        seen[status] += 1
+        if asked.method != "GET" and status < 300:
             time.sleep(pause)
     for asked in probes(namespace):
-        one, other = (server.send(asked) for server in servers)
-        if one != other:
-            differences.append(f"{asked}\n    {one}\n    {other}")
+        compare(asked)
     for server in servers:
         server.send(Step("", "DELETE", f"/api/v1/namespaces/{namespace}"))
     return seen, differences
@@ -223,7 +128,7 @@ def main() -> int:
         total += seen
         found += len(differences)
         print(f"sequence {seed}: {dict(seen)}, {len(differences)} differences")
-        print("\n".join(differences))
+        print("\n".join(differences), flush=True)
     print(f"{sum(total.values())} steps: {dict(total)}; {found} decided otherwise")
     return 1 if found else 0
 

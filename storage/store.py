@@ -16,6 +16,7 @@ from storage.etcd.kv import Guard
 from storage.etcd.results import SwapResult
 from storage.fence import Fence
 from storage.reads import Reads
+from storage.timing import counted
 
 
 class EtcdStore:
@@ -52,6 +53,7 @@ class EtcdStore:
         resource = self.cache.of_key(prefix + b"x")
         return [] if resource is None else resource.slice(*resource.bounds(prefix))
 
+    @counted
     async def get(self, key: bytes) -> StoredObject | None:
         found = await self.client.range(key)
         return self._readable(found.kvs[0]) if found.kvs else None
@@ -82,6 +84,7 @@ class EtcdStore:
             return self._written(DELETE, key, b"", answer.revision)
         raise Conflict(answer.current and self._readable(answer.current))
 
+    @counted
     async def _swap(self, attempt: Callable[[Guard | None], Awaitable[SwapResult]]) -> SwapResult:
         """Makes a write, behind the fence where there is one. Raises Fenced."""
         if self._fence is None:

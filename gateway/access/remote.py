@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from gateway.access.configuration_file import InvalidConfiguration, load_yaml
 from gateway.http.calling import Caller, CallError, Peer
+from gateway.http.trust import trusting
 from gateway.jsontypes import JsonObject, dumps, loads
 
 TIMEOUT = 30.0  # seconds that one call may take
@@ -152,7 +153,7 @@ def _named(config: JsonObject, kind: str, member: str, name: str) -> JsonObject:
 
 def _context(directory: Path, cluster: JsonObject, user: JsonObject) -> ssl.SSLContext:
     authority = _content(directory, cluster, "certificate-authority")
-    context = ssl.create_default_context(cadata=authority.decode() if authority else None)
+    context = trusting(authority.decode())
     if cluster.get("insecure-skip-tls-verify"):
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     certificate, key = _content(directory, user, "client-certificate"), _content(directory, user, "client-key")

@@ -5,6 +5,7 @@ the drivers of its volumes ask for.
 from __future__ import annotations
 
 from gateway.access.authorization import Authorizer, asked_of_resource
+from gateway.access.rbac.policy import aggregated
 from gateway.admission.lookup import Lookup
 from gateway.admission.refusal import refused
 from gateway.http.status import StatusError, not_found
@@ -55,8 +56,11 @@ class Audiences:
         if len(audiences) > 1:
             raise _no(attributes, "node may only request 0 or 1 audiences")
         audience, user = audiences[0] if audiences else "", attributes.user
-        if await self._is_referenced(pod, audience):
-            return
+        try:
+            if await self._is_referenced(pod, audience):
+                return
+        except _Absent as error:
+            raise _no(attributes, f"error validating audience {go_quote(audience)}: {error}") from None
         question = asked_of_resource(user, _VERB, "", audience, attributes.name, namespace=attributes.namespace)
         if not (await self._authorizer.authorize(question)).allowed:
             shown = go_quote(audience)
@@ -64,16 +68,24 @@ class Audiences:
             raise _no(attributes, f"audience {shown} not found in pod spec volume, {why}")
 
     async def _is_referenced(self, pod: JsonObject, audience: str) -> bool:
+        """Whether the pod asks for the audience. Raises _Absent where what its volumes name is not there."""
+        absent: dict[str, None] = {}
         for volume in (pod.get("spec") or {}).get("volumes") or ():
             for source in (volume.get("projected") or {}).get("sources") or ():
                 token = source.get("serviceAccountToken")
                 if token is not None and token.get("audience", "") == audience:
                     return True
-            driver = await self._driver(pod, volume)
-            found = await self._lookup.get("csidrivers", "", driver) if driver else None
-            requests = ((found or {}).get("spec") or {}).get("tokenRequests") or ()
+            try:
+                driver = await self._driver(pod, volume)
+                found = await self._present("csidriver", "storage.k8s.io", "", driver) if driver else {}
+            except _Absent as error:
+                absent[str(error)] = None
+                continue
+            requests = (found.get("spec") or {}).get("tokenRequests") or ()
             if any(each.get("audience", "") == audience for each in requests):
                 return True
+        if absent:
+            raise _Absent(aggregated(list(absent)))
         return False
 
     async def _driver(self, pod: JsonObject, volume: JsonObject) -> str:
@@ -85,10 +97,20 @@ class Audiences:
         return _driver_in(volume)
 
     async def _driver_of_claim(self, namespace: str, name: str) -> str:
-        claim = await self._lookup.get("persistentvolumeclaims", namespace, name) if name else None
-        bound = ((claim or {}).get("spec") or {}).get("volumeName", "")
-        volume = await self._lookup.get("persistentvolumes", "", bound) if bound else None
-        return _driver_in((volume or {}).get("spec") or {})
+        claim = await self._present("persistentvolumeclaim", "", namespace, name)
+        bound = (claim.get("spec") or {}).get("volumeName", "")
+        return _driver_in((await self._present("persistentvolume", "", "", bound)).get("spec") or {})
+
+    async def _present(self, kind: str, group: str, namespace: str, name: str) -> JsonObject:
+        """The object that is named. Raises _Absent with the text of kube-apiserver's cache, which names kinds."""
+        found = await self._lookup.get(f"{kind}s", namespace, name) if name else None
+        if found is None:
+            raise _Absent(not_found(group, kind, name).message)
+        return found
+
+
+class _Absent(Exception):
+    """Something is not there; the message says what."""
 
 
 def _driver_in(source: JsonObject) -> str:

@@ -6,12 +6,18 @@ impersonation. A request's last event is kept before its answer is complete.
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, MutableMapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gateway.access.authorization import Authorizer, Decision, Undecided, require_verdict
 from gateway.audit import event as events
+from gateway.audit.batching import Batching
+from gateway.audit.counts import Counts
 from gateway.audit.event import LARGEST_OBJECT, TRUNCATED, Body, Event
+from gateway.audit.fitting import Bounds
+from gateway.audit.latency import Latency
 from gateway.audit.policy import Level, Policy, Rule, Stage
 from gateway.audit.sink import LogSink, Mode, Sink
 from gateway.flowcontrol.limiting import is_long_running
@@ -29,6 +35,7 @@ if TYPE_CHECKING:
 
 _DECISION, _REASON = "authorization.k8s.io/decision", "authorization.k8s.io/reason"
 _STATUS = b'{"kind":"Status",'
+_QUEUED = 0.001  # seconds; to find a seat takes less
 _STATUS_FIELDS = ("status", "message", "reason", "details", "code")
 _AS_THEY_CAME = frozenset({"patch", "delete", "deletecollection"})
 _NAMED = ("namespace", "name", "uid", "resourceVersion")
@@ -43,27 +50,35 @@ class Recording(Protocol):
 class Audit:
     """Makes a record for each request that the policy wants to have recorded."""
 
-    def __init__(self, policy: Policy, sinks: Sequence[Sink]) -> None:
-        self._policy, self._sinks = policy, tuple(sinks)
+    def __init__(self, policy: Policy, sinks: Sequence[Sink], counts: Counts) -> None:
+        self._policy, self._sinks, self.counts = policy, tuple(sinks), counts
 
     def record(self, request: Request, user: User | None, scope: MutableMapping[str, Any]) -> Record | None:
         """The record of a request that `user` makes; None where there is to be none."""
         rule = self._policy.rule_for(user, request.info)
+        self.counts.levels[(Level.NONE if rule is None else rule.level).text] += 1
         return None if rule is None else Record(self, rule, request, user, scope)
 
     def listening(self, request: Request, held: Recording, send: Send) -> Send:
         """Notes when the request came, and wraps `send`, so that its record knows of the answer."""
-        request.received, request.audit_id = events.now(), audit_id(request.headers)
+        request.received, request.began = events.now(), time.monotonic()
+        request.audit_id = audit_id(request.headers)
 
         async def wrapped(message: MutableMapping[str, Any]) -> None:
-            if held.record is not None:
-                await held.record.passes(message)
+            record = held.record
+            if record is None:
+                await send(message)
+                return
+            await record.passes(message)
+            began = time.monotonic()
             await send(message)
+            record.latency.took("response-write", time.monotonic() - began)
 
         return wrapped
 
     async def keep(self, event: Event) -> bool:
         """Gives an event to all sinks; False where the request may not go on."""
+        self.counts.events += 1
         kept = True
         for sink in self._sinks:
             kept = await sink.take(event) and kept
@@ -91,7 +106,9 @@ class Record:
         self._sent: Body | None = None
         self._answer: Body | None = None
         self._status: JsonObject | None = None
-        self._panic = self._over = False
+        self._panic = self._over = self._answered = False
+        self.latency = Latency(request.began)
+        self.latency.passed("authentication")
         self._long = request.info.verb == "watch" or is_long_running(request.info)
 
     # what happens to the request, in order
@@ -102,15 +119,20 @@ class Record:
         Where nobody knows who asks there will be one event only, when that is answered.
         """
         if self._user is not None and not await self._emit(Stage.REQUEST_RECEIVED):
+            self._audit.counts.rejected += 1
             raise Undecided("failed to store audit event")
+        self.latency.passed("")
 
     def impersonated(self, user: User, constraint: str) -> None:
         """The request is carried out as another user; `constraint` is the verb of the mode that allowed it."""
         self._impersonated, self._constraint = user, constraint
+        self.latency.passed("impersonation")
 
     async def authorize(self, authorizer: Authorizer, attributes: Attributes) -> None:
-        """As `require_of_request`, and remembers the decision."""
+        """As `require_of_request`, and remembers the decision; before it the request has waited for its turn."""
+        self.latency.passed("apf-queue-wait", at_least=_QUEUED)
         verdict = authorizer.known(attributes) or await authorizer.authorize(attributes)
+        self.latency.passed("authorization")
         if verdict.decision is Decision.ALLOW:
             self._annotations |= {_DECISION: "allow", _REASON: verdict.reason}
         elif verdict.error:
@@ -132,6 +154,8 @@ class Record:
 
     def answered(self, response: Response) -> None:
         """The answer; a streamed one is listened to while it is sent, but for a watch."""
+        self._answered = True
+        self.latency.passed("")
         body, media = response.body, response.content_type.decode("latin-1")
         whole = self._rule.level is Level.REQUEST_RESPONSE and not self._long
         if isinstance(body, AsyncIterator):
@@ -160,6 +184,7 @@ class Record:
     async def passes(self, message: MutableMapping[str, Any]) -> None:
         """A part of the answer is about to be sent: its head, some of its body, or the end of it."""
         if message["type"] == "http.response.start":
+            self.latency.passed("serialize-response-object" if self._answered else "")
             self._status = {**(self._status or {"metadata": {}}), "code": message["status"]}
             if self._long or self._user is None:
                 await self._emit(Stage.RESPONSE_STARTED)
@@ -178,7 +203,12 @@ class Record:
             if self._long:
                 await self._emit(Stage.RESPONSE_STARTED)
         self._take_body()
-        await self._emit(Stage.PANIC if self._panic else Stage.RESPONSE_COMPLETE)
+        if self._panic:
+            await self._emit(Stage.PANIC)
+            return
+        if not self._long:
+            self._annotations |= self.latency.annotations()
+        await self._emit(Stage.RESPONSE_COMPLETE)
 
     # how events are made of it
 
@@ -259,7 +289,7 @@ def audit_of(settings: Settings) -> Audit:
     from gateway.audit.rotation import Keeping
 
     assert settings.audit_policy_file is not None
-    policy, sinks = read_policy(settings.audit_policy_file), list[Sink]()
+    policy, sinks, counts = read_policy(settings.audit_policy_file), list[Sink](), Counts()
     if settings.audit_log_path:
         keeping = Keeping(
             settings.audit_log_maxsize,
@@ -268,17 +298,28 @@ def audit_of(settings: Settings) -> Audit:
             settings.audit_log_compress,
         )
         legacy, mode = settings.audit_log_format == "legacy", Mode(settings.audit_log_mode)
-        sinks.append(LogSink(settings.audit_log_path, keeping, mode, legacy, settings.audit_log_batch_buffer_size))
+        batching, bounds = _batching(settings, "log"), _bounds(settings, "log")
+        sinks.append(LogSink(settings.audit_log_path, keeping, mode, legacy, batching, bounds, counts))
     if settings.audit_webhook_config_file:
         from gateway.access.remote import read_place
-        from gateway.audit.webhook import Batching, WebhookSink
+        from gateway.audit.webhook import WebhookSink
 
-        batching = Batching(
-            settings.audit_webhook_batch_buffer_size,
-            settings.audit_webhook_batch_max_size,
-            settings.audit_webhook_batch_max_wait,
-            settings.audit_webhook_initial_backoff,
-        )
-        place = read_place(settings.audit_webhook_config_file)
-        sinks.append(WebhookSink(place, Mode(settings.audit_webhook_mode), batching))
-    return Audit(policy, sinks)
+        place, mode = read_place(settings.audit_webhook_config_file), Mode(settings.audit_webhook_mode)
+        batching = replace(_batching(settings, "webhook"), pause=settings.audit_webhook_initial_backoff)
+        sinks.append(WebhookSink(place, mode, batching, _bounds(settings, "webhook"), counts))
+    return Audit(policy, sinks, counts)
+
+
+def _batching(settings: Settings, sink: str) -> Batching:
+    def said(flag: str) -> Any:
+        return getattr(settings, f"audit_{sink}_batch_{flag}")
+
+    throttled = (said("throttle_qps"), said("throttle_burst")) if said("throttle_enable") else (0.0, 0)
+    return Batching(said("buffer_size"), said("max_size"), said("max_wait"), 0.0, *throttled)
+
+
+def _bounds(settings: Settings, sink: str) -> Bounds | None:
+    def said(flag: str) -> Any:
+        return getattr(settings, f"audit_{sink}_truncate_{flag}")
+
+    return Bounds(said("max_event_size"), said("max_batch_size")) if said("enabled") else None

@@ -61,7 +61,7 @@ class Event:
                     out[name] = found
         out["requestReceivedTimestamp"], out["stageTimestamp"] = self.received, self.staged
         if self.annotations:
-            out["annotations"] = self.annotations
+            out["annotations"] = dict(sorted(self.annotations.items()))
         return out
 
     def line(self) -> bytes:

@@ -8,12 +8,15 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from gateway.audit.batching import Batching, Throttle
+from gateway.audit.counts import Counts
 from gateway.audit.event import Event
+from gateway.audit.fitting import Bounds, TooLarge, fitting
 from gateway.audit.rotation import Keeping, RotatedFile
 
 logger = logging.getLogger(__name__)
@@ -47,11 +50,13 @@ class Sink(Protocol):
 class Complaints:
     """Log lines about events that are lost, no more than one in a while."""
 
-    def __init__(self, what: str) -> None:
-        self._what, self._lost, self._last = what, 0, float("-inf")
+    def __init__(self, what: str, counts: Counts) -> None:
+        self._what, self._counts = what, counts
+        self._lost, self._last = 0, float("-inf")
 
-    def lost(self, count: int, reason: object) -> None:
-        """Says so. Nothing of an event is said: it may hold secrets."""
+    def lost(self, count: int, part: str, reason: object) -> None:
+        """Says so, and counts what a part of the sink lost. Nothing of an event is said: it may hold secrets."""
+        self._counts.errors[part] += count
         self._lost += count
         if time.monotonic() - self._last >= _PATIENCE:
             self._last = time.monotonic()
@@ -62,15 +67,25 @@ class Complaints:
 class LogSink:
     """Writes events as lines, in a thread of its own, to a file or standard output ("-")."""
 
-    def __init__(self, path: str, keeping: Keeping, mode: Mode, legacy: bool, most: int) -> None:
-        self._mode, self._most = mode, most
+    def __init__(
+        self,
+        path: str,
+        keeping: Keeping,
+        mode: Mode,
+        legacy: bool,
+        batching: Batching,
+        bounds: Bounds | None = None,
+        counts: Counts | None = None,
+    ) -> None:
+        self._mode, self._batching, self._bounds = mode, batching, bounds
+        self._throttle = Throttle(batching.rate if mode is Mode.BATCH else 0.0, batching.burst, time.monotonic())
         self._encode: Callable[[Event], bytes] = Event.legacy if legacy else Event.line
         self._file = None if path == "-" else RotatedFile(Path(path), keeping)
         self._waiting: deque[tuple[Event, asyncio.Future[bool] | None]] = deque()
         self._size = 0
         self._changed = threading.Condition()
         self._ending = False
-        self._complaints = Complaints("--audit-log-path")
+        self._complaints = Complaints("--audit-log-path", counts or Counts())
         self._loop = asyncio.get_running_loop()
         self._thread = threading.Thread(target=self._run, name="audit-log", daemon=True)
         self._thread.start()
@@ -79,13 +94,13 @@ class LogSink:
         blocking = self._mode is not Mode.BATCH
         future = self._loop.create_future() if blocking else None
         with self._changed:
-            full = len(self._waiting) >= self._most or self._size + event.size > MOST_WAITING
+            full = len(self._waiting) >= self._batching.most or self._size + event.size > MOST_WAITING
             if not full:
                 self._waiting.append((event, future))
                 self._size += event.size
                 self._changed.notify()
         if full:
-            self._complaints.lost(1, "too many wait to be written")
+            self._complaints.lost(1, "buffered", "too many wait to be written")
             return self._mode is not Mode.STRICT
         if future is None:
             return True
@@ -98,19 +113,15 @@ class LogSink:
         await asyncio.to_thread(self._thread.join, _ENDING)
 
     def _run(self) -> None:
-        while True:
+        while batch := self._next():
             with self._changed:
-                while not self._waiting and not self._ending:
-                    self._changed.wait()
-                if not self._waiting:
-                    break
-                batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), _AT_ONCE))]
+                self._changed.wait_for(lambda: self._ending, self._throttle.delay(time.monotonic()))
             try:
-                self._write(b"".join([self._encode(event) for event, _ in batch]))
+                self._write(b"".join(self._lines(batch)))
                 written = True
             except (OSError, ValueError) as error:
                 written = False
-                self._complaints.lost(len(batch), getattr(error, "strerror", None) or type(error).__name__)
+                self._complaints.lost(len(batch), "log", getattr(error, "strerror", None) or type(error).__name__)
             with self._changed:
                 self._size -= sum(event.size for event, _ in batch)
             told = [future for _, future in batch if future is not None]
@@ -118,6 +129,23 @@ class LogSink:
                 self._tell(told, written)
         if self._file is not None:
             self._file.close()
+
+    def _next(self) -> list[tuple[Event, asyncio.Future[bool] | None]]:
+        """The events to be written together; none at the end."""
+        batching, batched = self._batching, self._mode is Mode.BATCH
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._ending)
+            if batched and batching.size > 1 and batching.wait:
+                self._changed.wait_for(lambda: len(self._waiting) >= batching.size or self._ending, batching.wait)
+            most = batching.size if batched and (batching.rate or batching.size > 1) else _AT_ONCE
+            return [self._waiting.popleft() for _ in range(min(len(self._waiting), most))]
+
+    def _lines(self, batch: Iterable[tuple[Event, object]]) -> Iterator[bytes]:
+        for event, _ in batch:
+            try:
+                yield fitting(event, self._encode, self._bounds)
+            except TooLarge as error:
+                self._complaints.lost(1, "truncate", error)
 
     def _tell(self, futures: list[asyncio.Future[bool]], written: bool) -> None:
         def tell() -> None:

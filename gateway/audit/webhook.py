@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
 
 from gateway.access.remote import Place
+from gateway.audit.batching import Batching, Throttle
+from gateway.audit.counts import Counts
 from gateway.audit.event import Event
+from gateway.audit.fitting import Bounds, TooLarge, batches, fitting
 from gateway.audit.policy import API_VERSION
 from gateway.audit.sink import MOST_WAITING, Complaints, Mode
 from gateway.http.calling import Caller, CallError
 from gateway.jsontypes import dumps
 
 _ATTEMPTS = 5
+_VERSION = API_VERSION.encode()
 _LONGER, _JITTER = 1.5, 0.2
 _TIMEOUT = 30.0  # seconds of one call
 _LARGEST = 1 << 20  # bytes of an answer
@@ -26,26 +30,19 @@ _AT_ONCE = 8  # calls
 _ENDING = 5.0  # seconds that the last events have
 
 
-@dataclass(frozen=True, slots=True)
-class Batching:
-    """How many events may wait, how many go together, how long (seconds) one waits for others, the first pause."""
-
-    most: int = 10_000
-    size: int = 400
-    wait: float = 30.0
-    pause: float = 10.0
-
-
 class WebhookSink:
     """Collects events and sends them; in the blocking modes, each on its own while its request waits."""
 
-    def __init__(self, place: Place, mode: Mode, batching: Batching) -> None:
-        self._place, self._mode, self._batching = place, mode, batching
+    def __init__(
+        self, place: Place, mode: Mode, batching: Batching, bounds: Bounds | None = None, counts: Counts | None = None
+    ) -> None:
+        self._place, self._mode, self._batching, self._bounds = place, mode, batching, bounds
+        self._throttle = Throttle(batching.rate, batching.burst, time.monotonic())
         self._caller = Caller(place.peer)
         self._waiting: deque[Event] = deque()
         self._size = 0  # bytes of what waits and of what is being sent
         self._arrived, self._full, self._ending = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        self._complaints = Complaints("--audit-webhook-config-file")
+        self._complaints = Complaints("--audit-webhook-config-file", counts or Counts())
         self._places = asyncio.Semaphore(_AT_ONCE)
         self._sending: set[asyncio.Task[None]] = set()
         self._task = asyncio.create_task(self._run(), name="audit-webhook")
@@ -54,7 +51,7 @@ class WebhookSink:
         if self._mode is not Mode.BATCH:
             return await self._send([event]) or self._mode is not Mode.STRICT
         if len(self._waiting) >= self._batching.most or self._size + event.size > MOST_WAITING:
-            self._complaints.lost(1, "too many wait to be sent")
+            self._complaints.lost(1, "buffered", "too many wait to be sent")
             return True
         self._waiting.append(event)
         self._size += event.size
@@ -87,6 +84,7 @@ class WebhookSink:
             if not self._waiting and not self._ending.is_set():
                 self._arrived.clear()
             if batch:
+                await self._pause(self._throttle.delay(time.monotonic()))
                 await self._places.acquire()
                 task = asyncio.create_task(self._send_batch(batch))
                 self._sending.add(task)
@@ -99,13 +97,22 @@ class WebhookSink:
             self._size -= sum(event.size for event in batch)
             self._places.release()
 
+    async def _pause(self, seconds: float) -> None:
+        """Waits, but not when the server ends."""
+        if seconds:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._ending.wait(), seconds)
+
     async def _send(self, events: list[Event]) -> bool:
         """Whether the service took them."""
-        try:
-            body = await asyncio.to_thread(_encoded, events)
-        except ValueError as error:
-            self._complaints.lost(len(events), type(error).__name__)
-            return False
+        items = await asyncio.to_thread(self._encoded, events)
+        taken = True
+        for batch in batches(items, self._bounds):
+            taken = await self._post(batch) and taken
+        return taken
+
+    async def _post(self, items: list[bytes]) -> bool:
+        body = b'{"kind":"EventList","apiVersion":"%b","metadata":{},"items":[%b]}' % (_VERSION, b",".join(items))
         pause, problem = self._batching.pause, ""
         for left in reversed(range(_ATTEMPTS)):
             try:
@@ -118,17 +125,24 @@ class WebhookSink:
             except (OSError, CallError) as error:
                 problem = str(error)
             if left:
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._ending.wait(), pause * (1 + random.random() * _JITTER))
+                await self._pause(pause * (1 + random.random() * _JITTER))
                 pause *= _LONGER
-        self._complaints.lost(len(events), problem)
+        self._complaints.lost(len(items), "webhook", problem)
         return False
 
+    def _encoded(self, events: list[Event]) -> list[bytes]:
+        found = []
+        for event in events:
+            try:
+                found.append(fitting(event, _item, self._bounds))
+            except TooLarge as error:
+                self._complaints.lost(1, "truncate", error)
+            except ValueError as error:
+                self._complaints.lost(1, "webhook", type(error).__name__)
+        return found
 
-def _encoded(events: list[Event]) -> bytes:
-    items = []
-    for event in events:
-        item = event.object()
-        del item["kind"], item["apiVersion"]
-        items.append(item)
-    return dumps({"kind": "EventList", "apiVersion": API_VERSION, "metadata": {}, "items": items})
+
+def _item(event: Event) -> bytes:
+    item = event.object()
+    del item["kind"], item["apiVersion"]
+    return dumps(item)

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -52,6 +52,7 @@ class Observer:
         self._told: deque[tuple[ResourceCache, Change | None]] = deque()
         self._arrived = asyncio.Event()
         self._running = False
+        self._following: dict[bytes, tuple[Follower, ...]] = {}  # by prefix; asked once, until what is served changes
         self.resources: dict[bytes, Endpoint] = {}  # by the prefix of their keys
 
     @property
@@ -64,6 +65,7 @@ class Observer:
         if not self._running:
             return
         self.resources = {}
+        self._following.clear()
         for resource in self._endpoints.registry.stored():
             endpoint = self._endpoints.of_resource(resource)
             self.resources[endpoint.cache.spec.prefix] = endpoint
@@ -114,14 +116,17 @@ class Observer:
                 await asyncio.sleep(0)
                 pause = time.monotonic() + SLICE
 
-    def _following(self, prefix: bytes) -> Iterable[Follower]:
-        return [each for each in self._followers if each.follows(prefix)]
+    def _who_follows(self, prefix: bytes) -> tuple[Follower, ...]:
+        found = self._following.get(prefix)
+        if found is None:
+            found = self._following[prefix] = tuple(each for each in self._followers if each.follows(prefix))
+        return found
 
     def _tell_change(self, prefix: bytes, change: Change) -> None:
         readable = change.readable() if change.corrupt else change
         if readable is None:
             return
-        for follower in self._following(prefix):
+        for follower in self._who_follows(prefix):
             try:
                 follower.change(prefix, readable)
             except Exception:
@@ -129,7 +134,7 @@ class Observer:
 
     async def _tell_state(self, cache: ResourceCache) -> None:
         prefix = cache.spec.prefix
-        following = self._following(prefix)
+        following = self._who_follows(prefix)
         if not following:
             return
         entries = [] if cache.closed else cache.slice(0, len(cache))

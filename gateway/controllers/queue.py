@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -32,7 +33,7 @@ class Histogram:
 
     def observe(self, seconds: float) -> None:
         self.total += seconds
-        self.counts[next((i for i, bound in enumerate(BUCKETS) if seconds <= bound), len(BUCKETS))] += 1
+        self.counts[bisect_left(BUCKETS, seconds)] += 1
 
 
 class WorkQueue(Generic[K]):

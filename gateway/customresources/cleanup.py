@@ -44,14 +44,14 @@ async def clean_up(endpoints: Endpoints, definition: JsonObject) -> None:
 async def _delete_instances(endpoints: Endpoints, definition: JsonObject) -> None:
     """Deletes all objects and waits until they are gone. Raises StatusError, StorageError."""
     group, plural = definition["spec"]["group"], definition["status"]["acceptedNames"]["plural"]
-    served = endpoints.registry.preferred(group, plural)
-    if served is None:
-        return
-    endpoint = endpoints.of_resource(served)
     asked: set[bytes] = set()
-    while len(endpoint.cache):
-        if endpoint.cache.closed:
-            endpoint = endpoints.of_resource(endpoints.registry.preferred(group, plural) or served)
+    endpoint: Endpoint | None = None
+    while True:
+        if endpoint is None or endpoint.cache.closed:  # it is served otherwise by now, or not any more
+            served = endpoints.registry.preferred(group, plural)
+            if served is None:
+                return
+            endpoint = endpoints.of_resource(served)
         for key in [key for key in endpoint.cache.all_keys() if key not in asked]:
             asked.add(key)
             await _delete(endpoint, key)

@@ -17,7 +17,8 @@ from gateway.validation.labels import validate_annotations, validate_labels
 from gateway.webhooks.client import FindService, WebhookError, call, target_of
 
 AT_ONCE = 500  # objects in one review
-_SAME = (("kind", "kind"), ("name", "name"), ("namespace", "namespace"), ("uid", "UID"))
+_SAME = (("name", "name"), ("namespace", "namespace"), ("uid", "UID"))
+_CHANGEABLE = (("labels", "labels", validate_labels), ("annotations", "annotation", validate_annotations))
 
 
 def webhook_of(definition: JsonObject, find_service: FindService) -> Webhook | None:
@@ -68,18 +69,18 @@ class Webhook:
         if len(converted) != len(objects):
             counts = f"returned {len(converted)} objects, expected {len(objects)}"
             raise ConversionFailed(f"conversion webhook for {of} {counts}")
-        for index, (before, after) in enumerate(zip(objects, converted, strict=True)):
+        for before, after in zip(objects, converted, strict=True):
+            if problem := _wrong(before, after, wanted):
+                raise ConversionFailed(f"conversion webhook for {of} {problem}")
             try:
-                _check(before, after, wanted)
                 _restore(before, after)
             except WebhookError as error:
-                what = f"returned invalid converted object at index {index}"
-                raise ConversionFailed(f"conversion webhook for {of} {what}: {error}") from None
+                raise ConversionFailed(f"conversion webhook for {of} returned invalid metadata: {error}") from None
         return converted
 
 
 def _shown(api_version: str, kind: str) -> str:
-    return f"{api_version}, Kind={kind}"
+    return f"{api_version or '/'}, Kind={kind}"
 
 
 def _answered(answer: JsonObject, uid: str, api_version: str, *, strictly: bool) -> list[Any]:
@@ -102,29 +103,27 @@ def _answered(answer: JsonObject, uid: str, api_version: str, *, strictly: bool)
     return objects if isinstance(objects, list) else []
 
 
-def _check(before: JsonObject, after: Any, wanted: str) -> None:
-    """Raises WebhookError for an answer that is of another object."""
+def _wrong(before: JsonObject, after: Any, wanted: str) -> str:
+    """What is wrong with an answer that is of another object, as kube-apiserver says it of one; "" if nothing is."""
     if not isinstance(after, dict):
-        raise WebhookError(f"invalid type, expected=Unstructured, got={go_type(after)}")
-    if after.get("apiVersion") != wanted:
-        raise WebhookError(f"invalid groupVersion (expected {wanted}, received {after.get('apiVersion', '')})")
-    if after.get("kind") != before["kind"]:
-        raise WebhookError(f"invalid kind (expected {before['kind']}, received {after.get('kind', '')})")
+        return f"returned invalid object at index 0: expected an object, got {go_type(after)}"
+    if (version := after.get("apiVersion", "")) != wanted:
+        return f"returned invalid object at index 0: invalid groupVersion (expected {wanted}, received {version})"
+    if (kind := after.get("kind", "")) != before["kind"]:
+        return f"returned invalid object at index 0: invalid kind (expected {before['kind']}, received {kind})"
     metadata = after.get("metadata")
-    if "metadata" not in after:
-        raise WebhookError("missing metadata in converted object")
-    if not isinstance(metadata, dict):
-        raise WebhookError(f"invalid metadata of type {go_type(metadata)} in converted object")
-    for key, name in _SAME[1:]:
-        one, other = before["metadata"].get(key, ""), metadata.get(key, "")
+    for key, name in _SAME:
+        one = before["metadata"].get(key, "")
+        other = metadata.get(key, "") if isinstance(metadata, dict) else ""
         if one != other:
-            raise WebhookError(f"must have the same {name}: {one} != {other}")
+            return f"returned invalid object: must have the same {name}: {one} != {other}"
+    return ""
 
 
 def _restore(before: JsonObject, after: JsonObject) -> None:
     """Of the metadata only labels and annotations are the webhook's to change. Raises WebhookError."""
     given, kept = after["metadata"], deepcopy(before["metadata"])
-    for name in ("labels", "annotations"):
+    for name, shown, validate in _CHANGEABLE:
         texts = given.get(name)
         if texts is None:
             kept.pop(name, None)
@@ -136,10 +135,8 @@ def _restore(before: JsonObject, after: JsonObject) -> None:
                 raise WebhookError(
                     f"metadata.{name}[{key}] must be a string, but is {go_type(text)} in converted object"
                 )
-        if texts != (kept.get(name) or {}):
-            validate = validate_labels if name == "labels" else validate_annotations
-            if errors := validate(texts, f"metadata.{name}"):
-                raise WebhookError(str(errors[0]))
+        if texts != (kept.get(name) or {}) and (errors := validate(texts, f"metadata.{shown}")):
+            raise WebhookError(str(errors[0]) if len(errors) == 1 else f"[{', '.join(map(str, errors))}]")
         kept[name] = texts
     after["metadata"] = kept
 

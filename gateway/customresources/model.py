@@ -120,7 +120,7 @@ def _version(definition: JsonObject, version: JsonObject) -> Version:
         apply_structural_defaults(make_type(), obj)
 
     terminating = is_true(definition, TERMINATING)
-    rules = Rules(gvk, schema, version.get("subresources") or {}, default, terminating=terminating)
+    rules = Rules(gvk, schema, version.get("subresources") or {}, terminating=terminating)
     return Version(
         gvk=gvk,
         make_type=make_type,

@@ -54,12 +54,13 @@ class Rules:
         gvk: GroupVersionKind,
         schema: JsonObject,
         subresources: JsonObject,
-        default: Callable[[JsonObject], None],
         *,
         terminating: bool,
     ) -> None:
-        self._gvk, self._schema, self._default, self._terminating = gvk, schema, default, terminating
+        self._gvk, self._schema, self._terminating = gvk, schema, terminating
         self._has_status = "status" in subresources
+        status = (schema.get("properties") or {}).get("status") or {}
+        self._defaults_status = self._has_status and status.get("default") is not None  # which is not stored
         self._scale = ScalePaths.of(subresources)
         self._compiled = False
 
@@ -87,7 +88,7 @@ class Rules:
             reset_fields=(("status",),) if self._has_status else (),
             rechecks_metadata=False,
             standard_finalizers=False,
-            canonicalize=self._default,
+            reread=self._defaults_status,
             refuse_creation=_TERMINATING if self._terminating else "",
         )
 
@@ -100,7 +101,7 @@ class Rules:
             allow_unconditional_update=False,
             weight=self._weight,
             reset_fields=(("metadata",), ("spec",)),
-            canonicalize=self._default,
+            reread=self._defaults_status,
             rechecks_metadata=False,
             standard_finalizers=False,
         )

@@ -236,7 +236,7 @@ class Endpoint:
         if self.resource.foreign_kind:
             return None  # a Scale has one version, whatever those of its object
         if model.convert_all is not None:
-            return None  # what a webhook makes of it is not known here: fields are told by their names alone
+            return None  # only a write can wait for the webhook (gateway.writing.converting)
         return self._in_version if model.written_as_served and len(model.versions) > 1 else None
 
     def _in_version(self, obj: JsonObject, api_version: str) -> tuple[JsonObject, Type] | None:

@@ -58,6 +58,7 @@ class Request:
         "_query",
         "audit",
         "audit_id",
+        "began",
         "flow_headers",
         "headers",
         "human",
@@ -93,6 +94,7 @@ class Request:
         self.audit: Audited | None = None
         self.audit_id = b""  # where it is known before the answer is
         self.received = ""  # when, where that is to be recorded
+        self.began = 0.0  # the same, by the monotonic clock
         self._query: dict[str, list[str]] | None = None if query_string else _NO_QUERY
         self._body: bytes | None = None
 

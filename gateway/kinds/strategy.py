@@ -90,6 +90,7 @@ class Strategy:
     standard_finalizers: bool = True  # whether unqualified finalizers have to be among those that the system knows
     rechecks_metadata: bool = True  # whether the kind checks the metadata of updates once more, and reports it twice
     grants_rights: bool = False  # whether its writers have to have the rights that they grant
+    reread: bool = False  # whether reading from storage adds to objects: of a write is shown what is read back
     weight: int = 1  # how many times longer than those of others its rules may take for a byte
 
     # creation

@@ -7,7 +7,7 @@ import resource
 import time
 from pathlib import Path
 
-from gateway.observability import flowcontrol, workqueues
+from gateway.observability import audit, flowcontrol, workqueues
 from gateway.server import Gateway
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
@@ -35,6 +35,7 @@ def exposition(gateway: Gateway) -> bytes:
         *_objects(gateway),
         *workqueues.lines(gateway.controllers.queues() if gateway.controllers else ()),
         *flowcontrol.lines(gateway.services.limiter, gateway.services.watches.total()),
+        *audit.lines(gateway.services.audit.counts if gateway.services.audit else None),
         *_checks(gateway),
     ]
     return "\n".join(lines).encode() + b"\n"

@@ -7,16 +7,20 @@ that are not answered would keep them from everybody else.
 from __future__ import annotations
 
 import base64
+import socket
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from urllib.parse import urlsplit
 
+from gateway.http.trust import trusting
 from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.webhooks.exchange import BadAnswer, post
+from gateway.webhooks.refusals import refusal
 
 TIMEOUT = 30.0  # seconds
+_UNKNOWN_AUTHORITY = frozenset({18, 19, 20, 21})  # OpenSSL's codes for a chain that ends at nobody who is trusted
 
 FindService = Callable[[str, str], JsonObject | None]  # (namespace, name) -> the service
 
@@ -53,13 +57,16 @@ def target_of(config: JsonObject, find_service: FindService) -> Target:
     service = config.get("service") or {}
     namespace, name, port = service.get("namespace", ""), service.get("name", ""), service.get("port") or 443
     path = "/" + (service.get("path") or "").removeprefix("/")
-    found = find_service(namespace, name)
-    if found is None:
+    there = Target("", port, f"{name}.{namespace}.svc", path, bundle)
+    try:
+        return replace(there, host=_address(find_service(namespace, name), port, name))
+    except WebhookError as error:
+        raise _failed(there, TIMEOUT, str(error)) from None
+
+
+def _address(service: JsonObject | None, port: int, name: str) -> str:
+    if service is None:
         raise WebhookError(f'service "{name}" not found')
-    return Target(_address(found, port, name), port, f"{name}.{namespace}.svc", path, bundle)
-
-
-def _address(service: JsonObject, port: int, name: str) -> str:
     spec = service.get("spec") or {}
     if spec.get("type") == "ExternalName":
         return str(spec.get("externalName", ""))
@@ -75,36 +82,44 @@ async def call(target: Target, review: JsonObject, timeout: float = TIMEOUT) -> 
     """What a webhook answers to a review. Raises WebhookError."""
     try:
         trust = _trusting(target.ca_bundle)
-        status, answer = await post(target.host, target.port, target.name, target.path, dumps(review), trust, timeout)
+        path = f"{target.path}{'&' if '?' in target.path else '?'}timeout={timeout:g}s"
+        status, answer = await post(target.host, target.port, target.name, path, dumps(review), trust, timeout)
     except TimeoutError:
-        raise WebhookError(f'Post "{target.url}": context deadline exceeded') from None
-    except ssl.SSLCertVerificationError as error:
-        problem = f"tls: failed to verify certificate: x509: {error.verify_message}"
-        raise WebhookError(f'Post "{target.url}": {problem}') from None
-    except ConnectionRefusedError:
-        problem = f"dial tcp {target.host}:{target.port}: connect: connection refused"
-        raise WebhookError(f'Post "{target.url}": {problem}') from None
+        raise _failed(target, timeout, "context deadline exceeded") from None
     except (OSError, BadAnswer, ValueError) as error:
-        raise WebhookError(f'Post "{target.url}": {error}') from None
-    if status != 200:
-        raise WebhookError(_refusal(status, answer))
+        raise _failed(target, timeout, _problem(target, error)) from None
+    if not 200 <= status <= 206:
+        raise WebhookError(refusal(status, answer))
+    if not answer:
+        raise WebhookError(f"0-length response with status code: {status} and content type: application/json")
     try:
         found = loads(answer)
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise WebhookError("the answer is no JSON object")
+        raise WebhookError("couldn't get version/kind; json parse error: the answer is no JSON object")
     return found
+
+
+def _failed(target: Target, timeout: float, problem: str) -> WebhookError:
+    return WebhookError(f'Post "{target.url}?timeout={timeout:g}s": {problem}')
+
+
+def _problem(target: Target, error: Exception) -> str:
+    """What went wrong, as Go says it."""
+    match error:
+        case ssl.SSLCertVerificationError(verify_code=code) if code in _UNKNOWN_AUTHORITY:
+            return "tls: failed to verify certificate: x509: certificate signed by unknown authority"
+        case ssl.SSLCertVerificationError():
+            return f"tls: failed to verify certificate: x509: {error.verify_message}"
+        case ConnectionRefusedError():
+            return f"dial tcp {target.host}:{target.port}: connect: connection refused"
+        case socket.gaierror():
+            return f"dial tcp: lookup {target.host}: no such host"
+        case _:
+            return str(error) or "EOF"
 
 
 @lru_cache(64)
 def _trusting(bundle: str) -> ssl.SSLContext:
-    if not bundle:
-        return ssl.create_default_context()
-    pem = base64.b64decode(bundle).decode("ascii", "replace")
-    return ssl.create_default_context(cadata=pem)
-
-
-def _refusal(status: int, answer: bytearray) -> str:
-    text = answer[:2048].decode("utf-8", "replace").strip()
-    return f"the server responded with the status code {status}" + (f" ({text})" if text else "")
+    return trusting(base64.b64decode(bundle).decode("ascii", "replace"))

@@ -11,7 +11,7 @@ from gateway.validation.objectmeta import validate_object_meta
 from gateway.writing.allocating import Allocating
 from gateway.writing.conflicts import already_there
 from gateway.writing.offload import offloaded
-from gateway.writing.write import Write, Written, encoded, invalid, mutate, put, validate
+from gateway.writing.write import Write, Written, encoded, invalid, mutate, put, read_back, validate
 from storage.change import write_once
 from storage.errors import KeyExists
 
@@ -62,7 +62,7 @@ async def _store_new(write: Write, obj: JsonObject) -> Written:
         revision = (await write_once(write.store, key, None, decision)).revision
     except KeyExists as error:
         raise already_there(write, obj, error.current) from None
-    return Written(value, revision, created=True)
+    return Written(read_back(write, value), revision, created=True)
 
 
 async def _as_if_stored(write: Write, key: bytes, value: bytes, obj: JsonObject) -> Written:

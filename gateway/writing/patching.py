@@ -187,7 +187,7 @@ def _applied(write: Write, parse: Callable[[], tuple[Any, list[str]]]) -> MakeOb
             subresource=resource.subresource,
             now=attributes.now,
             reset=endpoint.strategy.reset_fields,
-            convert=endpoint.convert,
+            convert=write.convert,
         )
         _report_duplicates(write, duplicates)
         if merged is old:

@@ -27,7 +27,7 @@ def track_fields(write: Write, new: JsonObject, old: JsonObject | None) -> None:
             subresource=resource.subresource,
             now=write.attributes.now,
             reset=endpoint.strategy.reset_fields,
-            convert=endpoint.convert,
+            convert=write.convert,
         )
     except ValueError:  # some version of the object does not conform to its schema: nobody knows who owns what
         new["metadata"].pop("managedFields", None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
+from typing import TypeVar
 
 from gateway.access.authorization import require, with_verb
 from gateway.apply import keep_timestamps
@@ -16,12 +17,15 @@ from gateway.validation.names import name_is_path_segment
 from gateway.validation.objectmeta import validate_object_meta, validate_object_meta_update
 from gateway.writing.allocating import Allocating
 from gateway.writing.conflicts import check_uid, check_version
+from gateway.writing.converting import Unconverted, conversions_of
 from gateway.writing.creating import admit_new, prepare_new
 from gateway.writing.deletion_plan import finalized
 from gateway.writing.offload import offloaded
-from gateway.writing.write import Write, Written, encoded, invalid, mutate, put, validate
+from gateway.writing.write import Write, Written, encoded, invalid, mutate, put, read_back, validate
 from storage.change import KEEP, Changed, Decision, Delete, Finish, Outcome, change
 from storage.errors import StoredObject
+
+T = TypeVar("T")
 
 # Makes the new object (served version, managed fields set) of the present one (with its resourceVersion), None if none
 MakeObject = Callable[[JsonObject | None], JsonObject]
@@ -34,6 +38,7 @@ async def update_object(write: Write, make: MakeObject, *, uid: str = "", allow_
     """
     endpoint, attributes = write.endpoint, write.attributes
     key = endpoint.key(attributes.namespace, attributes.name)
+    write.conversions = conversions_of(endpoint)
     update = _Update(write, make, key, uid, allow_create)
     changed = await change(write.store, key, update.decide)
     return update.written(changed)
@@ -66,7 +71,7 @@ class _Update:
         write, endpoint = self._write, self._write.endpoint
         write.size = max(write.size, len(current.value))
         seen = await endpoint.as_written(current)
-        old, new = await offloaded(write.size, lambda: self._made(seen))
+        old, new = await self._settled(lambda: self._made(seen))
         if new is None:
             self._shown = Written(current.value, current.revision, unchanged=True)
             return KEEP
@@ -77,6 +82,17 @@ class _Update:
         async with Allocating(endpoint.hooks, write.attributes, obj, old) as allocating:
             await prepare_update(write, obj, old)
             return allocating.decided(await self._replace(current, obj, old, allocating.finish))
+
+    async def _settled(self, make: Callable[[], T]) -> T:
+        """What `make` returns once a webhook has converted what that asks for, one object after the other."""
+        conversions = self._write.conversions
+        while True:
+            try:
+                return await offloaded(self._write.size, make)
+            except Unconverted as missing:
+                assert conversions is not None
+                del self._write.attributes.warnings[self._warned :]
+                await conversions.supply(missing)
 
     def _made(self, current: StoredObject) -> tuple[JsonObject, JsonObject | None]:
         """The old object and the new one, both as stored; None for one that is not changed at all."""
@@ -105,7 +121,7 @@ class _Update:
             self._shown = Written(current.value, current.revision, unchanged=True, link=link if dry_run else "")
             return KEEP
         value = await encoded(write, obj)
-        self._shown = Written(value, current.revision, link=link if dry_run else "")
+        self._shown = Written(read_back(write, value), current.revision, link=link if dry_run else "")
         return KEEP if dry_run else await put(write, value, finish)
 
     async def _create(self) -> Decision:
@@ -114,7 +130,7 @@ class _Update:
         if not self._allow_create:
             raise status.not_found(resource.group, resource.resource, attributes.name)
         check_uid(write, self._key, self._uid, "")
-        obj = await admit_new(write, await offloaded(write.size, lambda: self._make(None)))
+        obj = await admit_new(write, await self._settled(lambda: self._make(None)))
         meta = obj["metadata"]
         metadata.resource_version(meta)
         metadata.fill_system_fields(meta, attributes.now)

@@ -7,7 +7,7 @@ Every stage is a function in a module beside this one; verbs, subresources and c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gateway.endpoints.endpoint import Endpoint
@@ -20,7 +20,9 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes, Operation
 from gateway.kinds.metadata import now_text
 from gateway.kinds.resource import Resource
+from gateway.schema.types import Type
 from gateway.validation.field import FieldError
+from gateway.writing.converting import Conversions
 from gateway.writing.offload import offloaded
 from gateway.writing.options import WriteOptions, manager_of
 from storage.change import Finish, Put
@@ -35,6 +37,7 @@ class Write:
     options: WriteOptions
     attributes: Attributes
     size: int = 0  # bytes of the body, or of what it changes if that is more
+    conversions: Conversions | None = None  # of an update, where a webhook converts
     via: Store | None = None  # a store of its own to write to, as that of a controller, which only its leader changes
 
     @property
@@ -46,6 +49,11 @@ class Write:
     def resource(self) -> Resource:
         """What is written to."""
         return self.endpoint.resource
+
+    @property
+    def convert(self) -> Callable[[JsonObject, str], tuple[JsonObject, Type] | None] | None:
+        """Converts an object to a version in which a manager owns fields; None where there is one version only."""
+        return self.endpoint.convert if self.conversions is None else self.conversions
 
     @property
     def store(self) -> Store:
@@ -148,6 +156,12 @@ async def encoded(write: Write, obj: JsonObject) -> bytes:
     if not endpoint.resource.model.written_as_served:
         return await offloaded(write.size, lambda: endpoint.encode(obj))
     return await endpoint.as_stored(obj, lambda stored: offloaded(write.size, lambda: endpoint.encode(stored)))
+
+
+def read_back(write: Write, value: bytes) -> bytes:
+    """A stored value as it is read from storage."""
+    endpoint = write.endpoint
+    return endpoint.cache.spec.canonicalise(value) if endpoint.strategy.reread and not write.options.dry_run else value
 
 
 async def put(write: Write, value: bytes, finish: Finish | None) -> Put:

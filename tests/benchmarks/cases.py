@@ -1,4 +1,4 @@
-"""The cases that compare the gateway with a bare server, with grpcio alone, and custom objects with pods."""
+"""The cases that compare the gateway with a bare server, with its own etcd client, and custom objects with pods."""
 
 from __future__ import annotations
 

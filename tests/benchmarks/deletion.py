@@ -135,7 +135,7 @@ async def cascade(url: str, token: str, dependents: int) -> Gone:
         return not left["items"]
 
     gone = await _timed(url, token, lambda asking: asking.ask("DELETE", f"{path}/owner"), over)
-    await connection.ask("DELETE", f"/api/v1/namespaces/{space}")
+    await Connection(url, token).ask("DELETE", f"/api/v1/namespaces/{space}")
     return gone
 
 
@@ -163,7 +163,7 @@ async def collection(url: str, token: str, objects: int) -> Gone:
         return not (await asking.ask("GET", f"{path}?limit=1"))[1]["items"]
 
     gone = await _timed(url, token, lambda asking: asking.ask("DELETE", path), over)
-    await asking.ask("DELETE", f"/api/v1/namespaces/{space}")
+    await Connection(url, token).ask("DELETE", f"/api/v1/namespaces/{space}")
     return gone
 
 

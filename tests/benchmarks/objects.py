@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 TOKEN = "bench"
+READER = "reader-token"
 NAMESPACE = "bench"
 
 

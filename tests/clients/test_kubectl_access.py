@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from gateway.access.signing import new_request
 from gateway.testing import ApiServer, api_server
 from tests.clients.command import Kubectl
 from tests.clients.conftest import _program
@@ -55,6 +58,38 @@ def test_roles_are_reconciled(kubectl: Kubectl) -> None:
     role["rules"] = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "watch"]}]
     kubectl("auth", "reconcile", "-f", "-", given=role)
     assert "watch" in kubectl("get", "role", "reader", "-o", "yaml")
+
+
+def test_a_certificate_is_asked_for_approved_and_used(kubectl: Kubectl, server: ApiServer, home: Path) -> None:
+    pem, key = _asked_for(kubectl, "eve", "readers")
+    refused, _ = _asked_for(kubectl, "mallory", "readers")
+    assert kubectl.get("csr", pem)["status"] == {}
+    assert "Approved,Issued" not in kubectl("get", "csr", pem)
+    kubectl("certificate", "approve", pem)
+    kubectl("certificate", "deny", refused)
+    kubectl("wait", f"csr/{pem}", "--for=jsonpath={.status.certificate}", "--timeout=30s")
+    assert "Approved,Issued" in kubectl("get", "csr", pem)
+    assert "Denied" in kubectl("get", "csr", refused)
+    certificate = home / "eve.crt"
+    certificate.write_bytes(base64.b64decode(kubectl.get("csr", pem)["status"]["certificate"]))
+    (home / "eve.key").write_bytes(key)
+    eve = Kubectl(kubectl.program, home / "none", home, kubectl.namespace)
+    shown = [f"--server={server.url}", f"--certificate-authority={server.ca_file}"]
+    shown += [f"--client-certificate={certificate}", f"--client-key={home / 'eve.key'}"]
+    found = json.loads(eve("auth", "whoami", "-o", "json", *shown))["status"]["userInfo"]
+    assert (found["username"], found["groups"]) == ("eve", ["readers", "system:authenticated"])
+    kubectl("delete", "csr", pem, refused)
+
+
+def _asked_for(kubectl: Kubectl, user: str, group: str) -> tuple[str, bytes]:
+    """Makes a request of a client's certificate; its name, and the key."""
+    request, key = new_request(user, [group])
+    content = base64.b64encode(request.public_bytes(serialization.Encoding.PEM)).decode()
+    spec = {"request": content, "signerName": "kubernetes.io/kube-apiserver-client", "usages": ["client auth"]}
+    name = f"{user}-{kubectl.namespace}"
+    kind = {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest"}
+    kubectl("create", "-f", "-", given=kind | {"metadata": {"name": name}, "spec": spec})
+    return name, key
 
 
 @pytest.fixture(scope="module")

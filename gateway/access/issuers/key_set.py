@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import ssl
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from gateway.http.calling import Caller, CallError, Peer
+from gateway.http.trust import trusting
 from gateway.jsontypes import JsonObject, loads
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class KeySet:
         """`authority` is the CAs of the issuer's certificate, PEM; the host's where it is "". Raises ValueError."""
         self._issuer, self._authority = issuer, authority
         self._discovery = discovery_url or issuer.rstrip("/") + WELL_KNOWN
-        self._context = ssl.create_default_context(cadata=authority) if authority else None
+        self._context = trusting(authority) if authority else None
         self._place = ""
         self._keys: tuple[PyJWK, ...] = ()
         self._fetching: asyncio.Task[None] | None = None
@@ -101,7 +101,7 @@ class KeySet:
         parts = urlsplit(url)
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         if self._context is None:
-            self._context = await asyncio.to_thread(ssl.create_default_context)  # reads all CAs of the host
+            self._context = await asyncio.to_thread(trusting, "")  # reads all CAs of the host
         try:
             caller = Caller(Peer(parts.hostname or "", parts.port or 443, self._context))
             headers = {"Accept": "application/json", "Connection": "close"}

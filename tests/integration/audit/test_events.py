@@ -29,6 +29,7 @@ POLICY = {
     ],
 }
 MAPS = "/api/v1/namespaces/default/configmaps"
+LATENCY = "apiserver.latency.k8s.io/"
 
 
 @dataclass(slots=True)
@@ -45,9 +46,15 @@ class World:
         return ask(self.server, method, path, body, headers=headers, **more)
 
     def events(self, identity: str) -> list[Any]:
-        """What was recorded of it; all of it is there when the answer is."""
-        found = [json.loads(line) for line in self.log.read_text().splitlines()]
-        return [each for each in found if each["auditID"] == identity]
+        """What was recorded of it, but for how slow it was; all of it is there when the answer is."""
+        found = [each for each in self.all_events() if each["auditID"] == identity]
+        for each in found:
+            if "annotations" in each:
+                each["annotations"] = {key: value for key, value in each["annotations"].items() if LATENCY not in key}
+        return found
+
+    def all_events(self) -> list[Any]:
+        return [json.loads(line) for line in self.log.read_text().splitlines()]
 
 
 @pytest.fixture(scope="module")
@@ -198,3 +205,21 @@ def test_events_are_sent_in_lists(world: World) -> None:
     assert (lists[0]["kind"], lists[0]["apiVersion"]) == ("EventList", "audit.k8s.io/v1")
     expected = [{k: v for k, v in each.items() if k not in ("kind", "apiVersion")} for each in world.events("sent-1")]
     assert found == expected
+
+
+def test_a_watch_is_not_slow_however_long_it_lasts(world: World) -> None:
+    assert world.ask("GET", f"{MAPS}?watch=1&timeoutSeconds=1", "lasts").status == 200
+    annotations = next(each["annotations"] for each in reversed(world.all_events()) if each["auditID"] == "lasts")
+    assert not any(key.startswith(LATENCY) for key in annotations)
+
+
+def test_events_levels_and_rejections_are_counted(world: World) -> None:
+    def count(metric: str) -> int:
+        text = ask(world.server, "GET", "/metrics").body.decode()
+        return int(text.partition(f"\n{metric} ")[2].partition("\n")[0] or 0)
+
+    before = count("apiserver_audit_event_total"), count('apiserver_audit_level_total{level="RequestResponse"}')
+    world.ask("GET", MAPS, "counted")
+    assert count('apiserver_audit_level_total{level="RequestResponse"}') == before[1] + 1
+    assert count("apiserver_audit_event_total") >= before[0] + 2
+    assert "\napiserver_audit_requests_rejected_total 0\n" in ask(world.server, "GET", "/metrics").body.decode()

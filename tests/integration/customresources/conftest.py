@@ -8,6 +8,7 @@ import pytest
 
 from gateway.testing import ApiServer, api_server
 from storage.embedded import EmbeddedEtcd
+from tests.integration.customresources.hook import Hook, serving
 
 
 @pytest.fixture(scope="module")
@@ -23,3 +24,10 @@ def servers() -> Iterator[tuple[ApiServer, ApiServer]]:
 @pytest.fixture
 def server(servers: tuple[ApiServer, ApiServer]) -> ApiServer:
     return servers[0]
+
+
+@pytest.fixture(scope="module")
+def hook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hook]:
+    """A conversion webhook."""
+    with serving(tmp_path_factory.mktemp("hook")) as made:
+        yield made

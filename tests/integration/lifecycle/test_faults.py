@@ -2,10 +2,73 @@
 
 from __future__ import annotations
 
+import asyncio
+
+from gateway.jsontypes import dumps
 from gateway.testing import api_server
 from storage.embedded import EmbeddedEtcd
-from storage.etcd import EtcdClient, EtcdSettings
+from storage.etcd import EtcdClient
 from tests.integration.lifecycle.api import Api, until
+from tests.limits import at_most
+
+CONTENTS = 400
+HELD = {"a", "b"}  # secrets that finalizers hold, so that the namespace cannot be gone before something ends
+
+
+async def fill(client: EtcdClient, api: Api) -> Api:
+    """A namespace to be deleted, and one to stay, with the same in it."""
+    spared = Api(api.server, "spared").begin()
+    for each in (api, spared):
+        for name in HELD:
+            each.create(name, resource="secrets", finalizers=["example.com/f"])
+
+    async def put(each: Api, number: int) -> None:
+        meta = {"name": f"o-{number}", "namespace": each.namespace, "uid": f"{each.namespace}-{number}"}
+        value = dumps({"kind": "ConfigMap", "apiVersion": "v1", "metadata": meta})
+        await client.put(f"/registry/configmaps/{each.namespace}/o-{number}".encode(), value)
+
+    await asyncio.gather(*(put(each, number) for each in (api, spared) for number in range(CONTENTS)))
+    return spared
+
+
+def under_way(api: Api) -> bool:
+    """Whether some of a namespace has gone."""
+    return len(api.names()) < CONTENTS
+
+
+async def ends_well(client: EtcdClient, api: Api, spared: Api) -> None:
+    """Lets go what is held, waits for the end of the namespace and looks at what is left in etcd."""
+    until(lambda: all(api.patch(name, {"finalizers": None}, "secrets").status in (200, 404) for name in HELD))
+    until(lambda: api.ask("GET", f"/api/v1/namespaces/{api.namespace}").status == 404)
+    keys = [kv.key for kv in (await client.prefix(b"/registry/", keys_only=True)).kvs]
+    of_namespace = [key for key in keys if f"/{api.namespace}/".encode() in key]
+    assert [key for key in of_namespace if not key.startswith(b"/registry/events/")] == []
+    assert spared.names() == {f"o-{number}" for number in range(CONTENTS)}
+    assert spared.names("secrets") == HELD
+
+
+async def test_a_namespace_ends_though_the_leader_is_killed(own_etcd: EmbeddedEtcd, own_client: EtcdClient) -> None:
+    with api_server(etcd_servers=own_etcd.endpoint) as one, api_server(etcd_servers=own_etcd.endpoint) as other:
+        api = Api(other, "doomed").begin()
+        spared = await fill(own_client, api)
+        api.ask("DELETE", "/api/v1/namespaces/doomed")
+        until(lambda: under_way(api))
+        one.kill()
+        killed = asyncio.get_running_loop().time()
+        await ends_well(own_client, api, spared)
+        at_most(asyncio.get_running_loop().time() - killed, 15.0)
+
+
+async def test_a_namespace_ends_though_etcd_is_killed(own_etcd: EmbeddedEtcd, own_client: EtcdClient) -> None:
+    with api_server(etcd_servers=own_etcd.endpoint) as server:
+        api = Api(server, "doomed").begin()
+        spared = await fill(own_client, api)
+        api.ask("DELETE", "/api/v1/namespaces/doomed")
+        until(lambda: under_way(api))
+        own_etcd.kill()
+        own_etcd.start()
+        until(lambda: api.ask("GET", api.path()).status == 200)
+        await ends_well(own_client, api, spared)
 
 
 def test_a_cascade_goes_on_when_etcd_is_back(own_etcd: EmbeddedEtcd) -> None:
@@ -24,16 +87,17 @@ def test_a_cascade_goes_on_when_etcd_is_back(own_etcd: EmbeddedEtcd) -> None:
         until(lambda: api.names() == {"living", *kept})
 
 
-async def test_what_comes_late_into_a_namespace_that_is_gone_goes_too(own_etcd: EmbeddedEtcd) -> None:
+async def test_what_comes_late_into_a_namespace_that_is_gone_goes_too(
+    own_etcd: EmbeddedEtcd, own_client: EtcdClient
+) -> None:
     with api_server(etcd_servers=own_etcd.endpoint) as server:
         api = Api(server, "t").begin()
         api.create("a")
-        async with EtcdClient(EtcdSettings((own_etcd.endpoint,))) as client:
-            stored = await client.get(b"/registry/configmaps/t/a")
-            assert stored is not None
-            api.ask("DELETE", "/api/v1/namespaces/t")
-            until(lambda: api.ask("GET", "/api/v1/namespaces/t").status == 404)
-            await client.put(stored.key, stored.value)
-            await client.put(b"/registry/configmaps/never/a", stored.value)
-            until(lambda: not api.names(), 10)
-            assert await client.get(b"/registry/configmaps/never/a") is not None
+        stored = await own_client.get(b"/registry/configmaps/t/a")
+        assert stored is not None
+        api.ask("DELETE", "/api/v1/namespaces/t")
+        until(lambda: api.ask("GET", "/api/v1/namespaces/t").status == 404)
+        await own_client.put(stored.key, stored.value)
+        await own_client.put(b"/registry/configmaps/never/a", stored.value)
+        until(lambda: not api.names(), 10)
+        assert await own_client.get(b"/registry/configmaps/never/a") is not None

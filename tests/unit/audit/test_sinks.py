@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gateway.access.remote import Place
-from gateway.audit.event import Body, Event, readable, source_ips
+from gateway.audit.batching import Batching, Throttle
+from gateway.audit.counts import Counts
+from gateway.audit.event import TRUNCATED, Body, Event, readable, source_ips
+from gateway.audit.fitting import Bounds, TooLarge, batches, fitting
+from gateway.audit.latency import Latency, duration
 from gateway.audit.rotation import Keeping, RotatedFile
 from gateway.audit.sink import LogSink, Mode
-from gateway.audit.webhook import Batching, WebhookSink
+from gateway.audit.webhook import WebhookSink
 from gateway.http.calling import Answer, CallError, Peer
 
 META: dict[str, Any] = {
@@ -90,7 +96,7 @@ def test_requests_wait_until_their_events_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "audit.log"
 
     async def run() -> None:
-        sink = LogSink(str(path), Keeping(), Mode.BLOCKING, False, 10)
+        sink = LogSink(str(path), Keeping(), Mode.BLOCKING, False, Batching(10))
         for index in range(20):
             assert await sink.take(event(str(index)))
             assert len(path.read_bytes().splitlines()) == index + 1
@@ -104,7 +110,7 @@ def test_only_strictly_a_request_fails_with_its_event(
     tmp_path: Path, mode: Mode, goes_on: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def run() -> bool:
-        sink = LogSink(str(tmp_path), Keeping(), mode, False, 10)
+        sink = LogSink(str(tmp_path), Keeping(), mode, False, Batching(10))
         taken = await sink.take(event("hush-hush"))
         await sink.close()
         return taken
@@ -166,3 +172,93 @@ def test_a_blocking_webhook_takes_events_one_by_one() -> None:
     assert sent(service, 2, Batching(), Mode.BLOCKING) == [True, True]
     assert service.lists == [["0"], ["1"]]
     assert sent(Service(5), 1, Batching(pause=0.001), Mode.STRICT) == [False]
+
+
+def text(line: bytes) -> Any:
+    return json.loads(line)
+
+
+def test_a_large_event_loses_its_objects_and_a_larger_one_is_lost() -> None:
+    large, bounds = event(body=json.dumps({"x": "y" * 5000}).encode()), Bounds(1000)
+    with pytest.raises(TooLarge):
+        fitting(large, Event.line, bounds)  # only events with objects lose them, whatever they have
+    large.meta = {**META, "level": "Request"}
+    cut = text(fitting(large, Event.line, bounds))
+    assert cut == {**text(event().line()), "level": "Request", "annotations": {TRUNCATED: "true"}}
+    assert not large.annotations and large.request is not None, "another sink may have it whole"
+    assert text(fitting(large, Event.line, None))["requestObject"] == {"x": "y" * 5000}
+    large.meta["requestURI"] = "/" + "z" * 1000
+    with pytest.raises(TooLarge):
+        fitting(large, Event.line, bounds)
+
+
+def test_batches_are_cut_where_they_would_be_too_large() -> None:
+    items = [b"a" * 40, b"b" * 40, b"c" * 100, b"d"]
+    assert list(batches(items, Bounds(100, 90))) == [items[:2], items[2:3], items[3:]]
+    assert list(batches(items, None)) == [items]
+
+
+def test_an_event_that_is_too_large_is_counted_and_fails_no_request(tmp_path: Path) -> None:
+    path, counts = tmp_path / "audit.log", Counts()
+
+    async def run() -> bool:
+        sink = LogSink(str(path), Keeping(), Mode.STRICT, False, Batching(10), Bounds(10), counts)
+        taken = await sink.take(event())
+        await sink.close()
+        return taken
+
+    assert asyncio.run(run())
+    assert (path.read_bytes(), dict(counts.errors)) == (b"", {"truncate": 1})
+
+
+def test_lines_wait_for_others_until_there_are_enough(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+
+    async def run() -> None:
+        sink = LogSink(str(path), Keeping(), Mode.BATCH, False, Batching(10, 3, 60, rate=1000, burst=1))
+        for index in range(4):
+            await sink.take(event(str(index)))
+        await asyncio.to_thread(_until, lambda: path.exists() and path.read_bytes().count(b"\n") >= 3)
+        assert path.read_bytes().count(b"\n") == 3, "the fourth waits for two others"
+        await sink.close()
+
+    asyncio.run(run())
+    assert path.read_bytes().count(b"\n") == 4
+
+
+def _until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_batches_beyond_the_burst_wait_for_their_turn() -> None:
+    throttle = Throttle(10, 2, 0.0)
+    assert [throttle.delay(0.0) for _ in range(4)] == pytest.approx([0, 0, 0.1, 0.2])
+    assert throttle.delay(100.0) == 0.0
+    assert [Throttle(0, 0, 0.0).delay(0.0) for _ in range(3)] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "written"),
+    [
+        (0.000000042, "42ns"), (0.0000125, "12.5µs"), (0.5031, "503.1ms"), (1.0, "1s"), (1.25, "1.25s"),
+        (61.5, "1m1.5s"), (3600.0, "1h0m0s"),
+    ],
+)  # fmt: skip
+def test_times_are_written_as_go_writes_durations(seconds: float, written: str) -> None:
+    assert duration(seconds) == written
+
+
+def test_only_of_a_slow_request_it_is_told_where_the_time_went() -> None:
+    slow, quick = Latency(time.monotonic() - 60), Latency(time.monotonic())
+    for each in (slow, quick):
+        each.passed("authentication")
+        each.passed("")
+        each.took("response-write", 0.002)
+    assert quick.annotations() == {}
+    told = slow.annotations()
+    prefix = "apiserver.latency.k8s.io/"
+    assert told.keys() == {prefix + "authentication", prefix + "response-write", prefix + "total"}
+    assert told[prefix + "response-write"] == "2ms" and told[prefix + "total"].startswith("1m0.")

@@ -26,7 +26,7 @@ class Attributes:
 
 
 def rules_of(spec: dict[str, Any]) -> Rules:
-    return Rules(GVK, {"type": "object", "properties": {"spec": spec}}, {}, lambda obj: None, terminating=False)
+    return Rules(GVK, {"type": "object", "properties": {"spec": spec}}, {}, terminating=False)
 
 
 def thing(spec: Any) -> dict[str, Any]:

@@ -1,0 +1,43 @@
+"""What is said of a webhook that refused a call: client-go's words for what a server answers."""
+
+from __future__ import annotations
+
+from gateway.jsontypes import dumps, loads
+
+_WORDS = {
+    400: "the server rejected our request for an unknown reason",
+    401: "the server has asked for the client to provide credentials",
+    404: "the server could not find the requested resource",
+    405: "the server does not allow this method on the requested resource",
+    409: "the server reported a conflict",
+    422: "the server rejected our request due to an error in our request",
+    429: "the server has received too many requests and has asked us to try again later",
+    503: "the server is currently unable to handle the request",
+    504: "the server was unable to return a response in the time allotted, but may still be processing the request",
+}
+_SERVERS_OWN = (403, 406, 415)
+_MOST = 2048  # bytes of the answer that are looked at for a message
+
+
+def refusal(status: int, answer: bytes | bytearray) -> str:
+    """The message of an answer that is no success; a Status speaks for itself."""
+    if (said := _status_message(answer)) is not None:
+        return said
+    text = answer[:_MOST].decode("utf-8", "replace").strip() or "unknown"
+    if status in _WORDS:
+        return _WORDS[status]
+    if status in _SERVERS_OWN:
+        return text
+    if status >= 500:
+        return f"an error on the server ({dumps(text).decode()}) has prevented the request from succeeding"
+    return f"the server responded with the status code {status} but did not return more information"
+
+
+def _status_message(answer: bytes | bytearray) -> str | None:
+    try:
+        found = loads(bytes(answer))
+    except ValueError:
+        return None
+    if not isinstance(found, dict) or found.get("kind") != "Status" or found.get("status") == "Success":
+        return None
+    return str(found.get("message", ""))

@@ -1,0 +1,65 @@
+"""The objects of a write in the versions in which managers own their fields, where only a webhook can make them.
+
+What goes through these objects is a plain function; it stops at the first conversion that it lacks, is begun anew once
+that is there, and so finds each of them after the other.
+"""
+
+from __future__ import annotations
+
+from gateway.endpoints.endpoint import Endpoint
+from gateway.jsontypes import JsonObject, dumps
+from gateway.kinds.identity import GroupVersion
+from gateway.kinds.model import ConversionFailed
+from gateway.schema.types import Type
+
+
+class Unconverted(Exception):
+    """An object is to be converted by a webhook first."""
+
+    def __init__(self, obj: JsonObject, version: GroupVersion) -> None:
+        super().__init__(str(version))
+        self.obj, self.version = obj, version
+
+
+class Conversions:
+    """What a webhook made of the objects of one write."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._model = endpoint.resource.model
+        self._known: dict[tuple[bytes, GroupVersion], JsonObject | ConversionFailed] = {}
+
+    def __call__(self, obj: JsonObject, api_version: str) -> tuple[JsonObject, Type] | None:
+        """An object in another version, with that version's type; None where there is no such version any more.
+
+        Raises Unconverted, and ValueError where the webhook failed.
+        """
+        wanted = GroupVersion.parse(api_version)
+        version = self._model.versions.get(wanted)
+        if version is None:
+            return None
+        if obj["apiVersion"] == api_version:
+            return obj, version.type
+        bare = {**obj, "metadata": {key: part for key, part in obj["metadata"].items() if key != "managedFields"}}
+        found = self._known.get((dumps(bare), wanted))
+        if found is None:
+            raise Unconverted(bare, wanted)
+        if isinstance(found, ConversionFailed):
+            raise ValueError(str(found))
+        return found, version.type
+
+    async def supply(self, missing: Unconverted) -> None:
+        """Has the webhook make what is missing."""
+        assert self._model.convert_all is not None
+        sent = dumps(missing.obj)
+        try:
+            made = (await self._model.convert_all([missing.obj], missing.version))[0]
+        except ConversionFailed as error:
+            self._known[sent, missing.version] = error
+        else:
+            self._known[sent, missing.version] = made
+
+
+def conversions_of(endpoint: Endpoint) -> Conversions | None:
+    """For a kind whose objects a webhook converts. A Scale has one version, whatever those of its object."""
+    resource = endpoint.resource
+    return Conversions(endpoint) if resource.model.convert_all is not None and not resource.foreign_kind else None

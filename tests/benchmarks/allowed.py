@@ -1,0 +1,55 @@
+"""What authorization costs a GET: of a user with some roles, 5 000 bindings in place, beside a server without RBAC."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import ExitStack
+
+from tests.benchmarks import load
+from tests.benchmarks.bench import Bench, serve, wait_for
+from tests.benchmarks.decisions import BINDINGS, RULES
+from tests.benchmarks.objects import NAMESPACE, READER, TOKEN
+
+CASE = "GET rv=0 of a user, RBAC / AlwaysAllow"
+TARGET = 0.95
+ROLES = 20  # that the reader has
+GROUP = "rbac.authorization.k8s.io"
+
+
+def report(bench: Bench, stack: ExitStack) -> None:
+    """Fills the server with bindings, starts another one on its etcd that allows everything, and compares them."""
+    if bench.options.only and bench.options.only not in CASE:
+        return
+    codes = asyncio.run(load.send(bench.ours, TOKEN, [*_roles(), *_bindings()]))
+    assert set(codes) == {201}, f"creating roles and bindings answered {set(codes)}"
+    _, url = serve(bench, stack, "--authorization-mode=AlwaysAllow")
+    wait_for(bench, f"{url}/readyz")
+    seconds, path = bench.options.seconds, f"/api/v1/namespaces/{NAMESPACE}/pods/pod-000001?resourceVersion=0"
+    bench.record(
+        CASE,
+        lambda: load.wrk(f"{bench.ours}{path}", READER, seconds, 16),
+        lambda: load.wrk(f"{url}{path}", READER, seconds, 16),
+        TARGET,
+    )
+
+
+def _roles() -> list[tuple[str, str, bytes]]:
+    path = f"/apis/{GROUP}/v1/clusterroles"
+    return [
+        ("POST", path, json.dumps({"metadata": {"name": f"reads-{number}"}, "rules": RULES}).encode())
+        for number in range(ROLES)
+    ]
+
+
+def _bindings() -> list[tuple[str, str, bytes]]:
+    """One of the reader's roles each, in the namespace: the first ones are the reader's, the others somebody else's."""
+    path = f"/apis/{GROUP}/v1/namespaces/{NAMESPACE}/rolebindings"
+    made = []
+    for number in range(BINDINGS):
+        who = "reader" if number < ROLES else f"user-{number}"
+        ref = {"apiGroup": GROUP, "kind": "ClusterRole", "name": f"reads-{number % ROLES}"}
+        subjects = [{"apiGroup": GROUP, "kind": "User", "name": who}]
+        body = {"metadata": {"name": f"reads-{number}"}, "roleRef": ref, "subjects": subjects}
+        made.append(("POST", path, json.dumps(body).encode()))
+    return made

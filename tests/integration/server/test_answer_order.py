@@ -1,0 +1,52 @@
+"""What a write changed is told to who watches before it is answered.
+
+Caches of controllers that compare the version of their last write with what their watches have shown (client-go's
+consistency stores) so find that they are up to date.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+
+import pytest
+
+from gateway.testing import ApiServer
+from tests.integration.server.client import ask, connect
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+WATCHES, WRITES = 20, 20
+
+
+@pytest.fixture
+def watching(server: ApiServer) -> Iterator[list[socket.socket]]:
+    """Watches of config maps that have told everything so far."""
+    version = ask(server, "GET", MAPS).json["metadata"]["resourceVersion"]
+    headers = {"Authorization": f"Bearer {server.token}"}
+    with ExitStack() as stack:
+        connections = [stack.enter_context(closing(connect(server))) for _ in range(WATCHES)]
+        for each in connections:
+            each.request("GET", f"{MAPS}?watch=1&resourceVersion={version}", headers=headers)
+        assert {each.getresponse().status for each in connections} == {200}
+        yield [each.sock for each in connections]
+
+
+def test_watchers_are_told_of_a_write_before_it_is_answered(server: ApiServer, watching: list[socket.socket]) -> None:
+    told = 0
+    headers = {"Authorization": f"Bearer {server.token}", "Content-Type": "application/json"}
+    with closing(connect(server)) as writer:
+        for number in range(WRITES):
+            writer.request("POST", MAPS, f'{{"metadata":{{"name":"order-{number}"}}}}', headers)
+            select.select([writer.sock], [], [], 10)
+            if number:  # the first thing that a connection brings is of TLS
+                told += len(select.select(watching, [], [], 0)[0])
+            answer = writer.getresponse()
+            assert answer.status == 201, answer.read()
+            answer.read()
+            for each in watching:
+                seen = b""
+                while b"\n\r\n" not in seen:
+                    seen += each.recv(65536)
+    assert told > WATCHES * (WRITES - 1) * 0.9
