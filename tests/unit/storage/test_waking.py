@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from storage import waking
 from storage.cache import ResourceCache
 from storage.entry import ChangeType
-from storage.waking import CROWD, By, Interest
+from storage.waking import CROWD, By, Interest, Waiter
 from tests.unit.storage.canonical import PREFIX, canonical, key, pods
 
 INTERESTS = [
@@ -67,26 +68,44 @@ async def test_who_waits_no_more_leaves_nothing() -> None:
     assert not cache._waiters.selective and not cache._waiters._any.waiters
 
 
-@pytest.mark.parametrize("interest", [*INTERESTS, None])
-async def test_a_crowd_is_woken_at_intervals_and_misses_nothing(interest: Interest | None) -> None:
-    cache = pods()
-
-    def change(revision: int) -> None:
-        put(cache, "n", "a", revision, v="1")
-        cache.wake()
-
+def a_crowd_that_was_just_woken(cache: ResourceCache, interest: Interest | None) -> list[Waiter]:
+    """Who waits again after a change, which all of them were told of at once."""
     first = [cache.changes(interest) for _ in range(CROWD)]
-    change(1)
-    assert all(waiter.result() == (0 if interest else -1) for waiter in first), "the first change is told at once"
+    put(cache, "n", "a", 1, v="1")
+    cache.wake()
+    assert [waiter.result() for waiter in first] == [0 if interest else -1] * CROWD
+    crowd = []
     for waiter in first:  # one by one, as each goes on
         cache.forget(waiter, interest)
-        cache.changes(interest)
-    crowd = [cache.changes(interest) for _ in range(CROWD)]
-    change(2)
-    change(3)
+        crowd.append(cache.changes(interest))
+    return crowd
+
+
+@pytest.mark.parametrize("interest", [*INTERESTS, None])
+async def test_a_crowd_is_woken_once_for_several_changes_and_misses_none(
+    interest: Interest | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waking, "PAUSE_EACH", 3600.0)
+    monkeypatch.setattr(waking, "MAX_PAUSE", 3600.0)
+    cache = pods()
+    crowd = a_crowd_that_was_just_woken(cache, interest)
+    for revision in (2, 3):
+        put(cache, "n", "a", revision, v="1")
+        cache.wake()
     assert not any(waiter.done() for waiter in crowd)
     cache.expire(crowd[0], interest)
-    assert crowd[0].result() == (1 if interest else -1), "who has waited long enough was not told of what came"
+    told = 1 if interest else -1
+    assert crowd[0].result() == told, "who has waited long enough was not told of what came"
+    cache.wake_all()
+    assert [waiter.result() for waiter in crowd] == [told] * CROWD
+
+
+@pytest.mark.parametrize("interest", [*INTERESTS, None])
+async def test_a_crowd_is_woken_without_another_change(interest: Interest | None) -> None:
+    cache = pods()
+    crowd = a_crowd_that_was_just_woken(cache, interest)
+    put(cache, "n", "a", 2, v="1")
+    cache.wake()
     assert await asyncio.gather(*crowd) == [1 if interest else -1] * CROWD
 
 
