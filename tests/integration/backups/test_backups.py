@@ -222,7 +222,7 @@ sys.exit(main(sys.argv[1:]))
         ),
         (["backup", "pyproject.toml"], "there is pyproject.toml already; give --overwrite"),
         (["backup", "/no/such/file", "--etcd-servers=unix:///none"], "etcd at unix:///none: "),
-        (["backup", "x"], "no etcd to store in"),
+        (["backup", "x"], "name etcd's endpoints with --etcd-servers"),
         (["backup", "x", "--etcd-servers=ftp://a"], "--etcd-servers=ftp://a: give URLs"),
     ],
 )
@@ -247,7 +247,7 @@ def test_an_etcd_with_users(tmp_path: Path) -> None:
     with EmbeddedEtcd(loopback=True) as etcd:
         enable_users(etcd)
         (config := tmp_path / "serve.yaml").write_text(
-            f"etcd-servers: {etcd.endpoint}\netcd-username: root\netcd-password: root\nsecure-port: 1\n"
+            f"etcd-servers: {etcd.endpoint}\netcd-username: root\netcd-password: root\nsecure-port: 1\ndata-dir: /x\n"
         )
         assert run("backup", str(tmp_path / "backup"), f"--config={config}").returncode == 0
         assert run("restore", str(tmp_path / "backup"), f"--config={config}").returncode == 0
