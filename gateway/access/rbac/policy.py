@@ -44,9 +44,9 @@ class RoleRef:
     namespace: str
     name: str
 
-    def missing(self, plural: bool = False) -> str:
-        """What is said of a role that is not there; kube-apiserver's store names resources, its cache kinds."""
-        return status.not_found(GROUP, self.kind.lower() + "s" * plural, self.name).message
+    def missing(self) -> str:
+        """What is said of a role that is not there; kube-apiserver's cache names kinds."""
+        return status.not_found(GROUP, self.kind.lower(), self.name).message
 
 
 @dataclass(frozen=True, slots=True)
