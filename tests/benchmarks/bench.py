@@ -33,9 +33,9 @@ TARGETS = {
     "WATCH 200 watchers x 200 events / raw": 0.5,
     "CREATE gadget, 3 rules, 32 connections / direct": 0.2,
     "CREATE gadget, 3 rules, 32 connections / peer": 1.0,
-    "GET gadget / pod, bytes": 0.9,
-    "LIST gadgets / pods, bytes": 0.9,
-    "WATCH gadgets / pods, bytes": 0.9,
+    "GET gadget / pod, bytes": 0.95,
+    "LIST gadgets / pods, bytes": 0.95,
+    "WATCH gadgets / pods, bytes": 0.95,
 }
 
 
