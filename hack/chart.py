@@ -79,8 +79,10 @@ _README = """\
 The gateway, a Kubernetes API server in Python, and an etcd for it. It runs in any Kubernetes of 1.30 or later, and has
 nothing to do with that cluster's own API.
 
-    helm install api deploy/helm/apiserver-gateway --namespace control-plane --create-namespace
-    helm --namespace control-plane test api
+```sh
+helm install api deploy/helm/apiserver-gateway --namespace control-plane --create-namespace
+helm --namespace control-plane test api
+```
 
 What `helm install` prints says how to get the administrator's kubeconfig.
 

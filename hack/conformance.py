@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Compares a throw-away server with recordings of a real kube-apiserver; exit 1 if a scenario differs unexpectedly.
 
-    hack/conformance.py DIR [--topics lists,watches] [--expected FILE]
+    hack/conformance.py DIR [--topics lists,watches] [--expected FILE] [--report FILE]
 
 DIR holds conformance.py, scenarios/, golden/ and tokens.csv. FILE lists the scenarios that are known to differ, one a
-line, with the reason after a "#". A scenario that differs is run once more, alone, before it counts.
+line, with the reason after a "#". A scenario that differs is run once more, alone, before it counts. What was found is
+written to --report, of which hack/compatibility.py makes a page.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ def main() -> int:
     parser.add_argument("--topics", default=TOPICS)
     parser.add_argument("--expected", type=Path, default=EXPECTED)
     parser.add_argument("--jobs", type=int, default=6)
+    parser.add_argument("--report", type=Path)
     options = parser.parse_args()
     expected = read_expected(options.expected)
     topics = options.topics.split(",")
@@ -61,6 +63,8 @@ def main() -> int:
                 pattern = "|".join(f"^{re.escape(name)}$" for name in again)
                 print(f"once more: {', '.join(again)}", flush=True)
                 report |= check(options.directory, server.url, paths, pattern, 1)
+    if options.report:
+        options.report.write_text(json.dumps(report))
     return verdict(report, expected, set(topics))
 
 

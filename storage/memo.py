@@ -1,7 +1,7 @@
 """What was made of an object version at some cost, so that it is made once: converted, encoded, parsed.
 
-It hangs on the entry and is never asked for again once that has been replaced. All of it together is bounded by bytes:
-what was not asked for longest goes first, and is made again when somebody asks.
+It hangs on the entry, and goes with it. All of it together is bounded by bytes: what was not asked for longest goes
+first, and is made again when somebody asks.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
+from weakref import ref
 
 LIMIT = 64 << 20  # bytes, in a process
 OVERHEAD = 200  # bytes that remembering one thing takes
@@ -20,12 +21,13 @@ T = TypeVar("T")
 class Memo:
     """What is remembered of one object version."""
 
-    __slots__ = ("making", "size", "values")
+    __slots__ = ("__weakref__", "making", "size", "use", "values")
 
     def __init__(self) -> None:
         self.values: dict[object, object] = {}
         self.making: dict[object, asyncio.Future[Any]] = {}
         self.size = 0
+        self.use: ref[Memo] | None = None  # where the bounds know it, once something is remembered
 
 
 class Memos:
@@ -33,13 +35,13 @@ class Memos:
 
     def __init__(self, limit: int = LIMIT) -> None:
         self.limit, self.size = limit, 0
-        self._by_use: OrderedDict[Memo, None] = OrderedDict()
+        self._by_use: OrderedDict[ref[Memo], int] = OrderedDict()  # bytes
 
     def find(self, memo: Memo, key: object) -> object | None:
         """What is remembered under a key, None if nothing is."""
         found = memo.values.get(key)
-        if found is not None:
-            self._by_use.move_to_end(memo)
+        if found is not None and memo.use is not None:
+            self._by_use.move_to_end(memo.use)
         return found
 
     def keep(self, memo: Memo, key: object, value: object, size: int) -> None:
@@ -48,17 +50,22 @@ class Memos:
         if size * 10 > self.limit or key in memo.values:
             return
         memo.values[key] = value
+        if memo.use is None:
+            memo.use = ref(memo, self._gone)
         memo.size += size
+        self._by_use[memo.use] = memo.size
+        self._by_use.move_to_end(memo.use)
         self.size += size
-        self._by_use[memo] = None
-        self._by_use.move_to_end(memo)
         while self.size > self.limit:
-            self._drop(self._by_use.popitem(last=False)[0])
+            use, freed = self._by_use.popitem(last=False)
+            self.size -= freed
+            if (dropped := use()) is not None:
+                dropped.values.clear()
+                dropped.size = 0
 
-    def _drop(self, memo: Memo) -> None:
-        self.size -= memo.size
-        memo.values.clear()
-        memo.size = 0
+    def _gone(self, use: ref[Memo]) -> None:
+        """With its object version a memo has gone."""
+        self.size -= self._by_use.pop(use, 0)
 
 
 async def made_once(memo: Memo, key: object, make: Callable[[], Awaitable[T]]) -> T:

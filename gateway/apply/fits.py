@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gateway.apply.shapes import Shape, element_of, is_open, item_identity, member_of, shape_of
-from gateway.schema.types import Kind, Type, compiled
+from gateway.schema.types import FREE_OBJECT, Kind, Type, compiled
 
 Test = Callable[[Any], bool]
 
@@ -35,6 +35,8 @@ def fits(type_: Type) -> Test:
             return _map_test(type_)
         case Kind.LIST:
             return _list_test(type_)
+        case Kind.ANY if type_.name == FREE_OBJECT:
+            return lambda value: value is None or isinstance(value, dict)
         case Kind.ANY:
             return lambda value: True
         case Kind.INT_OR_STRING if type_.structural:

@@ -60,6 +60,8 @@ def update_managed(
     known = _starting_point(sent, live, bool(subresource))
     if old is not None and not known:
         return
+    if old is not None and type_.structural:  # whose definition may have changed since
+        known = _fitting(known, type_, api_version)
     try:
         differences = Differences(old, new, type_, api_version, reset, convert)
     except ValueError:  # it does not conform to its schema: who owns what can't be told any more
@@ -159,6 +161,16 @@ def _starting_point(sent: object, live: list[JsonObject], is_subresource: bool) 
         if entries:
             return entries
     return live
+
+
+def _fitting(known: list[JsonObject], type_: Type, api_version: str) -> list[JsonObject]:
+    """The entries with what is atomic by now owned as a whole; the same list where nothing changes."""
+    found = []
+    for entry in known:
+        fields: FieldSet = entry.get("fieldsV1") or {}
+        fitting = reconciled(fields, type_) if entry["apiVersion"] == api_version else fields
+        found.append(entry if fitting is fields else {**entry, "fieldsV1": fitting})
+    return known if all(one is other for one, other in zip(known, found, strict=True)) else found
 
 
 def _owned(value: JsonObject | None, type_: Type) -> JsonObject:

@@ -8,7 +8,7 @@ from gateway.apply.fits import fits
 from gateway.apply.path_element import shown
 from gateway.apply.shapes import Shape, element_of, is_open, item_key, shape_of
 from gateway.patches.go_text import go_print, go_type
-from gateway.schema.types import Kind, Type
+from gateway.schema.types import FREE_OBJECT, Kind, Type
 from gateway.validation.field import go_quote
 
 _Errors = list[tuple[str, str]]
@@ -47,7 +47,8 @@ def _check(value: Any, type_: Type, path: str, errors: _Errors) -> None:
             else:
                 errors.append((path, f"expected list, got {_pointer(value)}"))
         case Kind.ANY:
-            pass
+            if type_.name == FREE_OBJECT and not isinstance(value, dict):
+                errors.append((path, f"expected map, got {_pointer(value)}"))
         case Kind.INT_OR_STRING if type_.structural:
             pass
         case _:

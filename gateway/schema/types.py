@@ -43,6 +43,9 @@ class Omit(Enum):
     NIL = "nil"  # omitempty on a pointer: only an absent value is left out (0, false and "" stay)
 
 
+FREE_OBJECT = "free object"  # the name of a structural ANY whose values are objects of which nothing more is said
+
+
 @dataclass(slots=True, weakref_slot=True, eq=False, repr=False)
 class Type:
     """A node of the schema. Which attributes mean something depends on `kind`."""

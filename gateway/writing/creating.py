@@ -71,7 +71,9 @@ async def _as_if_stored(write: Write, key: bytes, value: bytes, obj: JsonObject)
     if present is not None:
         raise already_there(write, obj, present)
     meta = obj["metadata"]
-    return Written(value, 0, created=True, given=meta.get("resourceVersion", ""), link=meta.get("selfLink", ""))
+    return Written(
+        read_back(write, value), 0, created=True, given=meta.get("resourceVersion", ""), link=meta.get("selfLink", "")
+    )
 
 
 async def prepare_new(write: Write, obj: JsonObject) -> None:

@@ -161,7 +161,7 @@ async def encoded(write: Write, obj: JsonObject) -> bytes:
 def read_back(write: Write, value: bytes) -> bytes:
     """A stored value as it is read from storage."""
     endpoint = write.endpoint
-    return endpoint.cache.spec.canonicalise(value) if endpoint.strategy.reread and not write.options.dry_run else value
+    return endpoint.cache.spec.canonicalise(value) if endpoint.strategy.reread else value
 
 
 async def put(write: Write, value: bytes, finish: Finish | None) -> Put:

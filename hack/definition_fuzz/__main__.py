@@ -135,8 +135,14 @@ class Fuzz:
 
     def read(self) -> None:
         for number, objects in self.objects.items():
+            definition = self.installed[number]
+            if not any(each["name"] == "v1" and each.get("served") for each in definition["spec"]["versions"]):
+                self.objects[number] = {}
+                continue
+            for side in (self.peer, self.ours):
+                until_served(side, collection(definition))
             for name in objects:
-                path = f"{collection(self.installed[number])}/{name}"
+                path = f"{collection(definition)}/{name}"
                 objects[name] = self.peer.remember(path)
                 self.ours.remember(path)
 

@@ -1,14 +1,17 @@
 """make bench: the gateway beside a bare ASGI function and beside its own etcd client, as ratios within one run.
 
-    python -m tests.benchmarks [--objects 5000] [--seconds 4] [--rounds 3] [--only WORD]
+    python -m tests.benchmarks [--objects 5000] [--seconds 4] [--rounds 3] [--only WORD] [--json FILE]
 
 One worker, TLS, token authentication. "raw" returns the same bytes from a bare ASGI function under the same uvicorn
-settings; "direct" is the etcd client alone, doing the transaction that a create does with the same bytes.
+settings; "direct" is the etcd client alone, doing the transaction that a create does with the same bytes. Of what
+--json has written, tests.benchmarks.page makes docs/performance.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
@@ -29,12 +32,16 @@ def main() -> None:
         "--peer", default="", help="URL of a kube-apiserver with its controller-manager, to compare with"
     )
     parser.add_argument("--peer-token", default="tok")
+    parser.add_argument("--json", type=Path, help="write what was measured here, too")
     options = parser.parse_args()
+    times: list[dict[str, object]] = []
     if not options.only or options.only in "start, stop, snapshot, restore":
-        starting.report(options.rounds * 3)
+        times = starting.report(options.rounds * 3)
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         bench = Bench(options, directory)
+        if options.json:
+            stack.callback(lambda: _keep(options, times, bench))  # what there is, even when the rest fails
         gateway = prepare(bench, stack)
         size = len(bench.fetch(bench.pods("?resourceVersion=0"))) / (1 << 20)
         print(f"{options.objects} pods, {size:.1f} MB as a list; resident {custom.resident_megabytes(gateway):.0f} MB")
@@ -50,6 +57,11 @@ def main() -> None:
         deletion.report((bench.ours, TOKEN), (options.peer, options.peer_token), options.only)
         print(f"resident in the end: {custom.resident_megabytes(gateway):.0f} MB")
         definitions(bench, gateway, stack)
+
+
+def _keep(options: argparse.Namespace, times: list[dict[str, object]], bench: Bench) -> None:
+    measured = {"objects": options.objects, "load": os.getloadavg()[1], "times": times, "rates": bench.shown}
+    options.json.write_text(json.dumps(measured, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -33,9 +33,9 @@ TARGETS = {
     "WATCH 200 watchers x 200 events / raw": 0.5,
     "CREATE gadget, 3 rules, 32 connections / direct": 0.2,
     "CREATE gadget, 3 rules, 32 connections / peer": 1.0,
-    "GET gadget / pod, bytes": 0.9,
-    "LIST gadgets / pods, bytes": 0.9,
-    "WATCH gadgets / pods, bytes": 0.9,
+    "GET gadget / pod, bytes": 0.95,
+    "LIST gadgets / pods, bytes": 0.95,
+    "WATCH gadgets / pods, bytes": 0.95,
 }
 
 
@@ -57,6 +57,7 @@ class Bench:
     ours: str = ""
     raw: str = ""
     results: dict[str, list[float]] = field(default_factory=dict)
+    shown: list[dict[str, object]] = field(default_factory=list)
     pod_value: bytes = b""
     gadget_value: bytes = b""
 
@@ -87,6 +88,7 @@ class Bench:
         """Prints a line: a ratio beside its target, or a number by itself beside its own."""
         shown = "".join("" if each is None else f"{each:.1f}".rjust(12) for each in (ours, other))
         compared = ours if ratio is None else ratio
+        self.shown.append({"case": case, "ours": ours, "other": other, "ratio": ratio, "target": target})
         mark = "" if compared >= target else "   below"
         print(f"{case:54s}{shown:24s}{compared:8.2f}{target:8.2f}{mark}", flush=True)
 

@@ -31,7 +31,7 @@ LIMITS = {
     "milliseconds for the OpenAPI v3 index of 500 definitions": 100.0,
     "milliseconds for one OpenAPI v3 document": 50.0,
     "resident MB with 500 definitions": 200.0,
-    "MB that 100 more definitions leave behind": 8.0,
+    "MB that 100 more definitions leave behind": 4.0,
 }
 
 
@@ -61,10 +61,10 @@ def definition(group: str = GROUP, *, rules: bool = True) -> dict[str, Any]:
 
 
 def gadget(name: str) -> dict[str, Any]:
-    """A gadget of about the size of a pod."""
+    """A gadget of the size of the pods beside it, so that both are the same bytes a request."""
     spec: dict[str, Any] = {f"text{n}": f"{n} {'x' * 80}" for n in range(20)} | {f"number{n}": n for n in range(6)}
     spec |= {"replicas": 3, "limit": 10, "on": True, "names": [f"n{n}" for n in range(10)]}
-    metadata = {"name": name, "labels": {"app": "a1"}, "annotations": {"note": "x" * 600}}
+    metadata = {"name": name, "labels": {"app": "a1"}, "annotations": {"note": "x" * 1190}}
     return {"apiVersion": f"{GROUP}/v1", "kind": "Gadget", "metadata": metadata, "spec": spec}
 
 
@@ -156,7 +156,8 @@ def many(api: Api, start: Callable[[], tuple[float, float]], resident: Callable[
     seconds, megabytes = start()
     found["seconds until a server with 500 definitions is ready"] = seconds
     found["resident MB with 500 definitions"] = megabytes
-    _churn(api)
+    for _ in range(2):  # with the first ones comes what serves all
+        _churn(api)
     before = resident()
     _churn(api)
     found["MB that 100 more definitions leave behind"] = resident() - before

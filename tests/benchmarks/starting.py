@@ -62,16 +62,19 @@ def _fill(server: ApiServer, path: str) -> None:
         ask(server, "POST", path, {"metadata": {"name": f"a-{number}"}, "data": {"value": "x" * 500}})
 
 
-def report(rounds: int) -> None:
-    """Prints the medians, and what they should be."""
+def report(rounds: int) -> list[dict[str, object]]:
+    """Prints the medians, and what they should be; they come out, too."""
+    shown: list[dict[str, object]] = []
     print(f"{'seconds, median (least, most); load ' + format(os.getloadavg()[0], '.1f'):54s}{'target':>8s}", flush=True)
     for measure in (starts, states):
         for case, seconds in measure(rounds).items():
             target = TARGETS.get(case)
             median = statistics.median(seconds)
+            shown.append({"case": case, "seconds": median, "target": target})
             mark = "   above" if target is not None and median > target else ""
             numbers = f"{median:.3f} ({min(seconds):.3f}, {max(seconds):.3f})"
             print(f"{case:30s}{numbers:>24s}{target or '':>8}{mark}", flush=True)
+    return shown
 
 
 if __name__ == "__main__":

@@ -26,14 +26,24 @@ class Command:
             "HOME": str(home),
         }
 
-    def __call__(self, *arguments: str, given: Any = None, environment: Mapping[str, str] | None = None) -> str:
+    def __call__(
+        self,
+        *arguments: str,
+        given: Any = None,
+        environment: Mapping[str, str] | None = None,
+        patience: float = TIMEOUT,
+    ) -> str:
         """Standard output; `given` goes to standard input, as it is or as JSON."""
-        done = self.run(*arguments, given=given, environment=environment)
+        done = self.run(*arguments, given=given, environment=environment, patience=patience)
         assert done.returncode == 0, f"{' '.join(arguments)}: {done.stderr}{done.stdout}"
         return done.stdout
 
     def run(
-        self, *arguments: str, given: Any = None, environment: Mapping[str, str] | None = None
+        self,
+        *arguments: str,
+        given: Any = None,
+        environment: Mapping[str, str] | None = None,
+        patience: float = TIMEOUT,
     ) -> subprocess.CompletedProcess[str]:
         """The whole outcome, whether it worked or not."""
         return subprocess.run(
@@ -42,7 +52,7 @@ class Command:
             input=given if given is None or isinstance(given, str) else json.dumps(given),
             capture_output=True,
             text=True,
-            timeout=TIMEOUT,
+            timeout=patience,
         )
 
     def line(self, *arguments: str) -> list[str]:

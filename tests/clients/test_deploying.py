@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from gateway.config import Settings
 from tests.clients.command import Helm, Kubectl
 
 ROOT = Path(__file__).parents[2]
@@ -53,6 +54,8 @@ MATRIX: dict[str, dict[str, Any]] = {
         "podAnnotations": {"note": "x"},
     },
     "neither spread nor waiting": {"podAntiAffinity": "none", "topologySpread": False, "preStopSeconds": 0},
+    "a port of nodes": {"service": {"type": "NodePort", "nodePort": 30443}},
+    "an account of others": {"serviceAccount": {"create": False, "name": "default"}},
 }
 INVALID = {
     "an unknown value": {"replicas": 3},
@@ -91,10 +94,19 @@ def test_what_is_rendered_is_valid(helm: Helm, kubectl: Kubectl, values: dict[st
     helm("lint", "--strict", CHART, "-f", "-", given=values)
     objects = rendered(helm, values)
     built_in = [each for each in objects if each["apiVersion"].partition("/")[0] in GROUPS]
-    items = {"apiVersion": "v1", "kind": "List", "items": built_in}
-    kubectl("create", "--dry-run=server", "--validate=strict", "-f", "-", given=items)
+    accounts = [each for each in built_in if each["kind"] == "ServiceAccount"]
+    if accounts:  # without which no pod is let in
+        kubectl("create", "-f", "-", given=_list(accounts))
+    others = [each for each in built_in if each not in accounts]
+    kubectl("create", "--dry-run=server", "--validate=strict", "-f", "-", given=_list(others))
+    names = {each["metadata"]["name"] for each in accounts} or {"default"}
     for pod in pods(objects):
         assert_restricted(pod)
+        assert pod["serviceAccountName"] in names
+
+
+def _list(items: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "List", "items": items}
 
 
 def assert_restricted(pod: dict[str, Any]) -> None:
@@ -134,7 +146,20 @@ def test_a_release_keeps_its_identity(helm: Helm, kubectl: Kubectl) -> None:
     (release,) = json.loads(helm("list", "-o", "json"))
     assert (release["revision"], release["status"]) == ("3", "deployed")
     helm("uninstall", "api")
-    assert kubectl.names("deployments,statefulsets,services,secrets,configmaps,cronjobs,poddisruptionbudgets") == []
+    assert _left(kubectl) == []
+
+
+def test_a_gateway_has_the_time_that_it_needs_to_end(helm: Helm) -> None:
+    """It goes on while others take it off their lists, and then finishes what is under way."""
+    (deployment,) = [each for each in rendered(helm, {}) if each["kind"] == "Deployment"]
+    pod = deployment["spec"]["template"]["spec"]
+    waits = pod["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"]
+    assert waits + Settings().shutdown_timeout < pod["terminationGracePeriodSeconds"]
+
+
+def _left(kubectl: Kubectl) -> list[str]:
+    kinds = "deployments,statefulsets,services,secrets,configmaps,cronjobs,poddisruptionbudgets,serviceaccounts"
+    return [name for name in kubectl.names(kinds) if name != "serviceaccount/default"]
 
 
 def test_the_kubeconfig_trusts_the_ca(helm: Helm) -> None:

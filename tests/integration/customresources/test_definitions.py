@@ -47,12 +47,31 @@ def test_a_changed_schema_holds_for_what_is_stored_and_ends_watches(servers: Ser
     grown = {"spec": {"type": "object", "properties": {"color": {"type": "string", "default": "red"}}}}
     change = {"spec": {"versions": [version(properties=grown)]}}
     assert ask(one, "PATCH", f"{DEFINITIONS}/{name}", change, headers=MERGE).status == 200
+    began = time.monotonic()
     for server in (one, other):
         until(lambda server=server: ask(server, "GET", f"{path}/w").json.get("spec") == {"color": "red"})
+    at_most(time.monotonic() - began, 1.0)
     change = {"spec": {"versions": [version(properties=SIZE)]}}
     assert ask(other, "PATCH", f"{DEFINITIONS}/{name}", change, headers=MERGE).status == 200
     for server in (one, other):
         until(lambda server=server: ask(server, "GET", f"{path}/w").json.get("spec") == {"size": 1})
+
+
+def test_a_default_of_the_status_is_shown_and_not_stored(server: ApiServer) -> None:
+    group, status = "shown.example.com", {"type": "object", "properties": {"phase": {"type": "string"}}}
+
+    def versions(default: dict[str, str] | None) -> list[dict[str, object]]:
+        properties = {**SIZE, "status": status if default is None else {**status, "default": default}}
+        return [version(properties=properties, subresources={"status": {}})]
+
+    name = establish(server, definition(group, *versions({"phase": "new"})))
+    path = f"/apis/{group}/v1/namespaces/default/widgets"
+    body = {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": "w"}, "status": {"phase": "x"}}
+    for query in ("?dryRun=All", ""):
+        assert ask(server, "POST", path + query, body).json["status"] == {"phase": "new"}
+    assert ask(server, "GET", f"{path}/w").json["status"] == {"phase": "new"}
+    assert ask(server, "PATCH", f"{DEFINITIONS}/{name}", {"spec": {"versions": versions(None)}}, headers=MERGE)
+    until(lambda: "status" not in ask(server, "GET", f"{path}/w").json)
 
 
 def test_a_name_is_given_to_one_definition_and_becomes_free_with_it(server: ApiServer) -> None:

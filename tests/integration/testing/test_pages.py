@@ -1,58 +1,85 @@
-"""What the pages about tests say is what happens: their code is read out of them and run."""
+"""What README and the pages of docs/ say is what happens: their commands and code are read out of them and run."""
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
+import shlex
+import tempfile
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
-from tests.integration.testing.test_frameworks import run_pytest
+from tests.integration.testing.pages import ELSEWHERE, ROOT, Reader, blocks, elsewhere
 
-ROOT = Path(__file__).parents[3]
-
-
-def blocks(page: str) -> list[str]:
-    return re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
-
-
-def commands(page: str) -> list[str]:
-    return re.findall(r"^    (\S.*)$", (ROOT / "docs" / page).read_text(), re.MULTILINE)
-
-
-def test_the_first_example_runs() -> None:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    code = blocks("testing.md")[0]
-    outcome = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
-    assert outcome.returncode == 0, outcome.stderr
+PAGES = {
+    str(path.relative_to(ROOT)): path.read_text()
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *(ROOT / "deploy" / "helm").rglob("*.md"))
+}
+PICTURES = ("docs/architecture.md", "docs/cel.md")
+COMMANDS = [
+    (page, command)
+    for page, text in PAGES.items()
+    for block in blocks(text)
+    if block.language == "sh"
+    for command in block.commands
+]
 
 
-@pytest.mark.parametrize(("page", "number"), [("testing.md", 1), ("kopf.md", 0)])
-def test_tests_of_the_pages_pass(tmp_path: Path, page: str, number: int) -> None:
-    outcome = run_pytest(tmp_path, blocks(page)[number])
-    assert outcome.returncode == 0 and "1 passed" in outcome.stdout, outcome.stdout
+def commands_of(page: str) -> list[str]:
+    """The commands of a page, in order."""
+    return [command for of, command in COMMANDS if of == page]
 
 
-def test_commands_of_the_pages(tmp_path: Path) -> None:
-    """With the program as a script on PATH. There is no `cargo` to be had; what runs it is tested."""
-    (script := tmp_path / "bin" / "apiserver-gateway").parent.mkdir()
-    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I "{ROOT}/apiserver_gateway/__main__.py" "$@"\n')
-    script.chmod(0o755)
-    path = f"{script.parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    for page, line in (
-        (
-            "envtest.md",
-            'export KUBEBUILDER_ASSETS=$(apiserver-gateway envtest-assets); test -x "$KUBEBUILDER_ASSETS/etcd"',
-        ),
-        ("jenvtest.md", "apiserver-gateway envtest-assets ~/.kubeapitest/k8s/1.36.3-linux-amd64"),
-        ("kube-rs.md", "apiserver-gateway up -- true"),
-    ):
-        said = line.partition(";")[0].removesuffix("true")
-        assert any(command.startswith(said) for command in commands(page)), (page, said)
-        outcome = subprocess.run(["sh", "-ec", line], env=environment, capture_output=True, text=True, timeout=60)
-        assert outcome.returncode == 0, outcome.stderr
-    assert (tmp_path / ".kubeapitest/k8s/1.36.3-linux-amd64/kube-apiserver").exists()
+def is_repeated(page: str) -> bool:
+    """Whether an earlier page has all that this one has, in this order."""
+    code = [block for block in blocks(PAGES[page]) if block.language not in ("sh", "text")]
+    earlier = list(PAGES)[: list(PAGES).index(page)]
+    return not code and any(set(commands_of(page)) <= set(commands_of(other)) for other in earlier)
+
+
+SERVICES: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if not is_repeated(page)])
+def test_a_stranger_can_follow(page: str) -> None:
+    text = PAGES[page]
+    with tempfile.TemporaryDirectory(prefix="page-") as directory, ExitStack() as stack:
+        reader = Reader(Path(directory), stack)
+        commands = "\n".join(commands_of(page))
+        if (".run/" in text or "helm install" in text) and "make run" not in commands:
+            reader.has_a_server()
+        if "127.0.0.1:2379" in commands and "etcd --data-dir" not in commands:
+            reader.has_an_etcd()
+        for block in blocks(text):
+            reader.follow(block)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_all_code_is_in_fences(page: str) -> None:
+    """An indented block would be code that nobody runs; those of PICTURES are drawings."""
+    prose = re.sub(r"^( *)```.*?^\1```$", "", PAGES[page], flags=re.DOTALL | re.MULTILINE)
+    assert page in PICTURES or not re.findall(r"(?:^|\n)\n {4,}(?![-*\d ]).*", prose)
+
+
+def test_commands_that_are_not_run_are_few() -> None:
+    for pattern in ELSEWHERE:
+        assert any(re.match(rf"\s*({pattern})", command) for _, command in COMMANDS), pattern
+    left_out = sum(bool(elsewhere(command)) for _, command in COMMANDS)
+    assert left_out < len(COMMANDS) / 2
+
+
+@pytest.mark.parametrize(("page", "command"), [(page, each) for page, each in COMMANDS if "docker compose" in each])
+def test_compose_commands_name_services_that_exist(page: str, command: str) -> None:
+    words = shlex.split(command.partition("docker compose")[2], comments=True)
+    profiles = {words[i + 1] for i, word in enumerate(words) if word == "--profile"}
+    rest = [word for i, word in enumerate(words) if not word.startswith("-") and words[i - 1] != "--profile"]
+    action, arguments = rest[0], rest[1:]
+    assert action in ("up", "cp", "run", "stop", "down", "ps", "logs", "build", "restart"), command
+    for word in arguments[:1] if action in ("cp", "run") else arguments:
+        name = word.partition(":")[0]
+        assert name in SERVICES, f"{page}: {command}"
+        wanted = set(SERVICES[name].get("profiles", ()))
+        assert action != "up" or not wanted or wanted & profiles, f"{page}: {command}"

@@ -6,8 +6,10 @@ import copy
 from typing import Any
 
 from gateway.apply import keep_timestamps, update_managed
+from gateway.customresources.schema_type import object_type
 from gateway.jsontypes import JsonObject
 from gateway.schema.catalog import type_for
+from gateway.schema.types import Type
 
 CONFIG_MAP = type_for("", "v1", "ConfigMap")
 DEPLOYMENT = type_for("apps", "v1", "Deployment")
@@ -103,6 +105,17 @@ def test_who_changes_a_field_takes_it_and_only_changed_entries_get_a_time() -> N
 def test_write_without_a_change_leaves_all_as_it_is() -> None:
     first = write(config_map(a="1"), None)
     assert entries(write(config_map(a="1"), first, "other", "t2")) == entries(first)
+
+
+def test_what_a_definition_made_atomic_is_owned_as_a_whole_by_the_next_write() -> None:
+    def type_(map_type: str) -> Type:
+        spec = {"type": "object", "properties": {"a": {"type": "string"}}, "x-kubernetes-map-type": map_type}
+        return object_type({"type": "object", "properties": {"spec": spec}}, "Pond")
+
+    obj: JsonObject = {"apiVersion": "v1", "kind": "Pond", "metadata": {"name": "p"}, "spec": {"a": "x"}}
+    first = write(obj, None, type_=type_("granular"))
+    assert entries(first)[0][3] == {"f:spec": {".": {}, "f:a": {}}}
+    assert entries(write(obj, first, type_=type_("atomic"))) == [("m", "Update", "t1", {"f:spec": {}})]
 
 
 def test_removed_fields_have_no_owner_and_managers_without_fields_go() -> None:

@@ -9,6 +9,8 @@ import pytest
 
 from gateway.apply import server_side_apply, update_managed
 from gateway.apply.last_applied import ANNOTATION
+from gateway.apply.nonconformity import nonconformity
+from gateway.customresources.schema_type import schema_type
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, dumps
 from gateway.schema.catalog import type_for
@@ -223,3 +225,10 @@ def test_kubectl_takes_over_what_its_client_side_apply_set() -> None:
 def test_reset_fields_are_merged_but_not_claimed() -> None:
     config = configuration(replicas=1) | {"status": {"replicas": 3}}
     assert fields(apply(None, config, reset=(("status",),))) == {"m": {"f:spec": {"f:replicas": {}}}}
+
+
+@pytest.mark.parametrize(("value", "problem"), [({"b": [1]}, None), (None, None), (1, ".a: expected map, got &{1}")])
+def test_an_object_of_which_nothing_is_said_is_one_all_the_same(value: Any, problem: str | None) -> None:
+    free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    type_ = schema_type({"type": "object", "properties": {"a": free}})
+    assert nonconformity({"a": value}, type_) == problem

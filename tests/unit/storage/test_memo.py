@@ -36,6 +36,15 @@ def test_what_was_not_asked_for_longest_goes_first() -> None:
     assert [memos.find(memo, "k") for memo in each] == ["value", None] + ["value"] * (room - 1)
 
 
+def test_what_is_remembered_of_an_object_version_goes_with_it() -> None:
+    memos, stays, goes = Memos(10_000), Memo(), Memo()
+    for memo in (stays, goes):
+        memos.keep(memo, "k", "value", 50)
+        memos.keep(memo, "l", "value", 10)
+    del memo, goes
+    assert memos.size == stays.size == 60 + 2 * OVERHEAD
+
+
 def test_what_is_too_big_is_not_remembered() -> None:
     memos, memo = Memos(1000), Memo()
     memos.keep(memo, "k", 1, 101)

@@ -36,8 +36,13 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{ .Values.etcd.image.repository }}:{{ .Values.etcd.image.tag }}
 {{- end -}}
 
+{{- define "gateway.serviceAccount" -}}
+{{- default (.Values.serviceAccount.create | ternary (include "gateway.fullname" .) "default") .Values.serviceAccount.name -}}
+{{- end -}}
+
 {{/* All that the restricted Pod Security level asks of a pod, and of a container */}}
 {{- define "gateway.podSecurity" -}}
+serviceAccountName: {{ include "gateway.serviceAccount" . }}
 automountServiceAccountToken: false
 securityContext:
   runAsNonRoot: true

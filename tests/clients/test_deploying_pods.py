@@ -1,0 +1,83 @@
+"""The chart where kube-controller-manager and kube-scheduler work: its pods are made, bound and ready, and go again.
+
+The programs are those on PATH, in APISERVER_GATEWAY_KUBERNETES, or which hack/control_plane.py has built.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.clients.binaries import binary
+from tests.clients.command import Helm, Kubectl
+from tests.clients.test_deploying import CHART, NAME, ROOT
+
+PROGRAMS = ("kube-controller-manager", "kube-scheduler")
+PATIENCE = "90s"
+
+
+@pytest.fixture
+def programs() -> dict[str, str]:
+    """The paths of both programs."""
+    cache = Path(os.environ.get("APISERVER_GATEWAY_CACHE") or Path.home() / ".cache" / "apiserver-gateway")
+    built = sorted(cache.glob("kubernetes-*"))
+    places = [os.environ.get("APISERVER_GATEWAY_KUBERNETES", ""), os.environ.get("PATH", ""), *map(str, built)]
+    found = {name: shutil.which(name, path=os.pathsep.join(places)) for name in PROGRAMS}
+    if not all(found.values()):
+        pytest.skip(f"{' and '.join(PROGRAMS)} are not at hand")
+    return {name: path for name, path in found.items() if path}
+
+
+@pytest.fixture
+def kubeconfig(programs: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """That of a server beside which the programs run, and two nodes that run pods by saying so."""
+    monkeypatch.syspath_prepend(str(ROOT / "hack"))
+    from controlplane.kubelet import Kubelet
+    from controlplane.server import gateway
+
+    with ExitStack() as stack:
+        server = stack.enter_context(gateway(tmp_path))
+        for name, path in programs.items():
+            log = stack.enter_context((tmp_path / f"{name}.log").open("wb"))
+            process = subprocess.Popen([path, *server.flags[name]], stdout=log, stderr=log)
+            stack.callback(process.wait)
+            stack.callback(process.terminate)
+        stopping = threading.Event()
+        kubelet = threading.Thread(target=Kubelet(server).run, args=(stopping,))
+        kubelet.start()
+        stack.callback(kubelet.join)
+        stack.callback(stopping.set)
+        yield tmp_path / "kubeconfig"
+
+
+def volume(number: int) -> dict[str, object]:
+    """A volume of a machine, for a member of etcd."""
+    spec = {"capacity": {"storage": "8Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": f"/mnt/{number}"}}
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": f"disk-{number}"}, "spec": spec}
+
+
+def test_pods_are_bound_and_ready(kubeconfig: Path, tmp_path: Path) -> None:
+    kubectl = Kubectl(binary("kubectl"), kubeconfig, tmp_path, "default")
+    helm = Helm(binary("helm"), kubeconfig, tmp_path, "default")
+    kubectl("create", "-f", "-", given={"apiVersion": "v1", "kind": "List", "items": [volume(i) for i in range(3)]})
+    helm("install", "api", CHART, "--wait", "--timeout", PATIENCE, patience=120)
+    pods = kubectl.get("pods", "-l", f"app.kubernetes.io/instance=api,app.kubernetes.io/name={NAME[4:]}")["items"]
+    nodes = [(pod["metadata"]["labels"]["app.kubernetes.io/component"], pod["spec"]["nodeName"]) for pod in pods]
+    assert sorted(component for component, _ in nodes) == ["etcd"] * 3 + ["gateway"] * 2
+    assert len({node for component, node in nodes if component == "gateway"}) == 2  # each on a node of its own
+    claims = kubectl.get("persistentvolumeclaims")["items"]
+    assert [claim["status"]["phase"] for claim in claims] == ["Bound"] * 3
+    (budget,) = [each for each in kubectl.get("poddisruptionbudgets")["items"] if each["metadata"]["name"] == NAME]
+    assert budget["status"]["disruptionsAllowed"] == 1
+    assert json.loads(helm("list", "-o", "json"))[0]["status"] == "deployed"
+    assert "Phase:          Succeeded" in helm("test", "api", "--timeout", PATIENCE, patience=120)
+    helm("uninstall", "api", "--wait", "--timeout", PATIENCE, patience=120)
+    assert kubectl.names("deployments,statefulsets,poddisruptionbudgets") == []

@@ -1,0 +1,115 @@
+"""Definitions that come and go: nothing of one stays in memory once it is gone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gateway.testing import ApiServer
+from tests.integration.customresources.definitions import DEFINITIONS, MERGE, definition, establish, until, version
+from tests.integration.server.client import ask
+
+COUNTING = """
+import gc, json, sys
+from collections import Counter
+from pathlib import Path
+from gateway.discovery.serving import Discovery
+from gateway.cli import main
+
+respond, counts = Discovery.respond, Path(sys.argv.pop(1))
+
+def count():
+    gc.collect()
+    found = Counter(f"{type(each).__module__}.{type(each).__qualname__}" for each in gc.get_objects())
+    counts.write_text(json.dumps(found))
+
+def counted(*given):
+    if given[1].path == "/version":
+        count()
+    return respond(*given)
+
+Discovery.respond = counted
+sys.exit(main(sys.argv[1:]))
+"""
+TOGETHER, WARM_UP = 3, 2
+LASTING = ("gateway.", "builtins.function", "builtins.cell")
+BOUNDED = ("gateway.flowcontrol.configuration.Flow",)  # remembered by request, up to a bound of its own
+APPLY = {"Content-Type": "application/apply-patch+yaml"}
+TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+RULES = [{"rule": "self.all(name, name.startsWith('n'))"}]
+SPEC = {
+    "type": "object",
+    "properties": {
+        "names": {"type": "array", "maxItems": 5, "items": {"type": "string"}, "x-kubernetes-validations": RULES},
+        "size": {"type": "integer", "default": 1, "minimum": 0},
+        "text": {"type": "string", "pattern": "^a+$", "format": "hostname"},
+    },
+}
+
+
+class CountingServer(ApiServer):
+    """A server that counts its objects when it is asked for its version."""
+
+    @property
+    def counts(self) -> Path:
+        return self.kubeconfig.with_name("counts")
+
+    def _command(self, control: int) -> list[str]:
+        python, _, _, *arguments = super()._command(control)
+        return [python, "-c", COUNTING, str(self.counts), *arguments]
+
+
+@pytest.fixture
+def counting(tmp_path: Path) -> Iterator[CountingServer]:
+    server = CountingServer(tmp_path)
+    server.start()
+    yield server
+    server.stop()
+
+
+def use(server: ApiServer, group: str) -> None:
+    """Defines a kind in two versions, and does with an object of it what clients do."""
+    of_both = {"spec": SPEC, "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    versions = [version(name, of_both, subresources={"status": {}}, storage=name == "v1") for name in ("v1", "v2")]
+    establish(server, definition(group, *versions))
+    path = f"/apis/{group}/v2/namespaces/default/widgets"
+    body = {"apiVersion": f"{group}/v2", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"names": ["n"]}}
+    assert ask(server, "POST", path, body).status == 201
+    assert ask(server, "PATCH", f"{path}/w?fieldManager=a&force=true", body, headers=APPLY).status == 200
+    assert ask(server, "PATCH", f"{path}/w/status", {"status": {"ready": True}}, headers=MERGE).status == 200
+    assert ask(server, "PATCH", f"{path}/w", {"spec": {"text": "b"}}, headers=MERGE).status == 422
+    assert ask(server, "GET", path, headers=TABLE).status == 200
+    assert ask(server, "GET", f"/openapi/v3/apis/{group}/v2").status == 200
+    assert ask(server, "GET", f"{path}?watch=1&timeoutSeconds=1").status == 200
+
+
+def end(server: ApiServer, group: str) -> None:
+    name = f"widgets.{group}"
+    assert ask(server, "DELETE", f"{DEFINITIONS}/{name}").status == 200
+    until(lambda: ask(server, "GET", f"{DEFINITIONS}/{name}").status == 404)
+    until(lambda: ask(server, "GET", f"/apis/{group}").status == 404)
+
+
+def count(server: CountingServer) -> dict[str, int]:
+    """How many objects of each lasting type there are."""
+    for path in ("/openapi/v2", "/openapi/v3", "/apis", "/version"):
+        assert ask(server, "GET", path).status == 200
+    found: dict[str, int] = json.loads(server.counts.read_text())
+    return {name: number for name, number in found.items() if name.startswith(LASTING) and name not in BOUNDED}
+
+
+def test_definitions_leave_nothing_behind(counting: CountingServer) -> None:
+    counts = []
+    for turn in range(WARM_UP + 1):
+        groups = [f"g{turn}-{number}.example.com" for number in range(TOGETHER)]
+        for group in groups:
+            use(counting, group)
+        for group in groups:
+            end(counting, group)
+        counts.append(count(counting))
+    before, after = counts[-2:]
+    more = {name: number - before.get(name, 0) for name, number in after.items() if number > before.get(name, 0)}
+    assert not more
