@@ -1,4 +1,4 @@
-"""The application: a FastAPI app that owns the lifespan and the routes of operation, with the API mounted in front."""
+"""The application: the lifespan of a server, and the way of its requests to the API or to the routes of operation."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ import logging
 import os
 import signal
 import time
+import traceback
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from starlette.types import Message, Receive, Scope, Send
-
 from gateway.config import Settings
 from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS, bootstrap, bootstrap_roles, keep_bootstrapped
 from gateway.customresources.definitions import Definitions
 from gateway.discovery.serving import Discovery
-from gateway.framework import FastAPI
-from gateway.handler import Handler
+from gateway.handler import Handler, Receive, Scope
+from gateway.http.sending import Send
 from gateway.jsontypes import JsonObject
-from gateway.openapi.routes import openapi
-from gateway.operations import answer_strays, operations
+from gateway.operational import Operational
+from gateway.patient import PATIENCE, said
 from gateway.server import Gateway, build_gateway
 from gateway.waiting import hopeless, tls_trouble
 from storage.backups.marker import RestoreUnfinished, check_restored
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PATIENCE = 5.0  # seconds of waiting for etcd between log lines
 LEAVING = ("replica", "controllers", "identity")  # tasks that have something to take back when the server stops
 LEAVE = 2.0  # seconds that they have for it
 LOOK = 0.1  # seconds between looks at what it waits for
@@ -49,34 +47,35 @@ class CannotServe(Exception):
         self.passing = passing
 
 
-class App(FastAPI):
-    """FastAPI, but for HTTP requests: those go to the API's endpoint first, past all routing by table."""
+class App:
+    """The ASGI application of a server process: HTTP requests, and the lifespan."""
 
     def __init__(self, settings: Settings) -> None:
-        super().__init__(
-            title="apiserver-gateway", openapi_url=None, docs_url=None, redoc_url=None, lifespan=self._lifespan
-        )
         self.settings = settings
         self.gateway: Gateway | None = None  # from start-up on
         self.failure: CannotServe | None = None  # why it never served, or ended by itself
         self._started = asyncio.Event()
         self._handler: Handler
-        self._super_call = super().__call__
-        answer_strays(self)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             await self._handler(scope, receive, send)
             return
-
-        async def say(message: Message) -> None:
-            # a failure that has its words needs no traceback
-            await send({"type": message["type"]} if self.failure is not None else message)
-
+        await receive()  # lifespan.startup
+        phase = "startup"
         try:
-            await self._super_call(scope, receive, say)
-        except CannotServe:
-            return
+            async with self._lifespan():
+                await send({"type": "lifespan.startup.complete"})
+                phase = "shutdown"
+                await receive()  # lifespan.shutdown
+        except BaseException as error:
+            # a failure that has its words needs no traceback
+            said = {} if self.failure is not None else {"message": "".join(traceback.format_exception(error))}
+            await send({"type": f"lifespan.{phase}.failed", **said})
+            if not isinstance(error, CannotServe):
+                raise
+        else:
+            await send({"type": "lifespan.shutdown.complete"})
 
     def started(self) -> None:
         """Requests are answered: what they need not wait for may begin."""
@@ -88,16 +87,17 @@ class App(FastAPI):
             self.gateway.stop()
 
     @asynccontextmanager
-    async def _lifespan(self, _app: FastAPI) -> AsyncIterator[None]:
+    async def _lifespan(self) -> AsyncIterator[None]:
         """Connects, loads the cache, puts the objects in place that every cluster has, and undoes it at the end."""
         gateway = self.gateway = build_gateway(self.settings)
         tasks = [asyncio.create_task(gateway.feed.run(), name="feed")]
         try:
             tasks[0].add_done_callback(self._ended)
             await _loaded(gateway)
-            await _check_etcd(gateway)
             _warn_of_plugins(self.settings)
-            await bootstrap(gateway.endpoints)
+            async with said("what every cluster has to be in etcd"):
+                await _check_etcd(gateway)
+                await bootstrap(gateway.endpoints)
             gateway.services.policy.complete.clear()
             tasks += _controllers(gateway)
             tasks.append(asyncio.create_task(_make_roles(gateway, self._started), name="bootstrap-roles"))
@@ -108,21 +108,16 @@ class App(FastAPI):
             tasks.append(asyncio.create_task(definitions.run(), name="definitions"))
             for task in tasks[1:]:
                 task.add_done_callback(self._ended)
-            await definitions.ready.wait()
+            async with said("the definitions of custom resources to be read"):
+                await definitions.ready.wait()
             address = f"{self.settings.advertise_address or '127.0.0.1'}:{self.settings.secure_port}"
             discovery = Discovery(gateway.registry, address, gateway.services.media)
             gateway.endpoints.on_change(discovery.refresh)
-            self.include_router(operations(gateway, discovery.paths, list(BOOTSTRAP_HOOKS)))
-            self.include_router(openapi(gateway.registry, gateway.endpoints.on_change))
             if self.settings.audit_policy_file is not None:
                 from gateway.audit.auditing import audit_of
 
                 gateway.services.audit = audit_of(self.settings)
-            if self.settings.testing_api:
-                from gateway.testing_api import testing_api
-
-                self.include_router(testing_api(gateway))
-            self._handler = Handler(gateway, discovery, self._super_call)
+            self._handler = Handler(gateway, discovery, Operational(gateway, discovery.paths, BOOTSTRAP_HOOKS))
             yield
         except RestoreUnfinished as error:
             self.failure = CannotServe(str(error), passing=False)

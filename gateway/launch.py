@@ -1,6 +1,6 @@
 """From settings to a running server: etcd where one is wanted, certificates, the socket, a kubeconfig, the processes.
 
-What takes longest goes side by side: etcd starts, and keys are made, while the application is imported.
+What takes longest goes side by side: etcd starts, and a process makes keys, while the application is imported.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import signal
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
@@ -23,8 +24,10 @@ from gateway.certificates import Certificates, authorities_of, ensure_certificat
 from gateway.config import Settings
 from gateway.descriptors import raise_descriptor_limit
 from gateway.files import words
+from gateway.forked import Forked
 from gateway.kubeconfig import write_kubeconfig
 from gateway.observability import logs
+from gateway.patient import PATIENCE, still_waiting
 from gateway.preflight import check_files, identity_secret, resolved
 from gateway.stopping import StopGuard
 
@@ -69,13 +72,17 @@ def launch(settings: Settings, control: int | None = None, throw_away: str | Non
     raise_descriptor_limit()
     guard = StopGuard(settings.shutdown_timeout) if settings.workers == 1 else None
     ending = Ending()
+    check_files(settings)
+    advertised = settings.advertise_address
+    settings = replace(settings, advertise_address=resolved(advertised))
+    identity = Forked(lambda: _identity(settings, advertised), () if control is None else (control,))
     if control is not None:
         threading.Thread(target=_stop_with, args=(control, ending), name="control", daemon=True).start()
     try:
-        with ExitStack() as stack:
-            settings, listening, context, ca = _prepared(settings, stack, ending)
-            ready = _announcement(settings, ca, control, ending)
-            status = _run(settings, listening, context, ready, guard)
+        with ExitStack() as stack, identity:
+            prepared, listening, context, ca = _prepared(settings, identity, stack, ending)
+            ready = _announcement(prepared, ca, control, ending)
+            status = _run(prepared, listening, context, ready, guard)
     finally:
         if ending.orphaned and throw_away:
             shutil.rmtree(throw_away, ignore_errors=True)
@@ -119,15 +126,11 @@ def _run(
 
 
 def _prepared(
-    settings: Settings, stack: ExitStack, ending: Ending
+    settings: Settings, identity: Forked[tuple[Certificates, str]], stack: ExitStack, ending: Ending
 ) -> tuple[Settings, Listening, ssl.SSLContext, bytes]:
     """Does all that comes before serving; the settings then name the real port, etcd's endpoint and the token."""
-    check_files(settings)
-    advertised = settings.advertise_address
-    settings = replace(settings, advertise_address=resolved(advertised))
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(1) as pool:
         etcd = _started_etcd(settings, stack, pool, ending) if settings.embedded_etcd else None
-        identity = pool.submit(_identity, settings, advertised)
         from gateway import process  # noqa: F401  # imports the application
         from gateway.ports import listen
 
@@ -172,9 +175,16 @@ def _started_etcd(settings: Settings, stack: ExitStack, pool: ThreadPoolExecutor
     return pool.submit(start)
 
 
-def _result(future: Future[Made], what: str) -> Made:
+BESIDE = {"etcd": "the embedded etcd to start", "--cert-dir": "keys and certificates"}
+
+
+def _result(begun: Future[Made] | Forked[Made], what: str) -> Made:
+    """What was begun beside; says in the log what that is while it takes long."""
+    since = time.monotonic()
+    while not (begun.wait(PATIENCE) if isinstance(begun, Forked) else wait([begun], PATIENCE).done):
+        still_waiting(BESIDE[what], time.monotonic() - since)
     try:
-        return future.result()
+        return begun.result()
     except OSError as error:
         raise LaunchError(f"{what}: cannot use {words(error)}") from None
     except ValueError as error:
@@ -201,7 +211,19 @@ def _identity(settings: Settings, advertised: str) -> tuple[Certificates, str]:
         from gateway.identity import kept_token
 
         token = kept_token(settings.cert_dir)
+    if settings.service_account_signing_key_file is None:
+        _check_own_key(settings)
     return made, token
+
+
+def _check_own_key(settings: Settings) -> None:
+    """Has the key that signs tokens be there, so that nobody waits for it later. Raises OSError, ValueError."""
+    from gateway.access.keys import KEY_FILE, signing_key
+
+    try:
+        signing_key(settings)
+    except (TypeError, ValueError) as error:  # TypeError is of a key with a password
+        raise ValueError(f"{settings.cert_dir / KEY_FILE}: {error}") from None
 
 
 def _service_address(settings: Settings) -> str:

@@ -16,12 +16,11 @@ from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
-import uvicorn
-
 from gateway.access.following import Followed
 from gateway.app import App, CannotServe
 from gateway.certificates import authorities_of, server_context
 from gateway.config import Settings
+from gateway.http import engine
 from gateway.http.accepting import Acceptor, Quota
 from gateway.http.limits import Heads, Limits, limits_of
 from gateway.http.protocol import Protocol
@@ -39,13 +38,13 @@ GRACE = 10  # seconds for requests under way when the server stops
 RECURSION = 3000  # enough to walk what is `gateway.jsontypes.MAX_DEPTH` deep; 8 MB of stack bear several times as much
 
 
-class Server(uvicorn.Server):
+class Server(engine.Server):
     """uvicorn's server, which accepts connections itself; says when it is ready, and ends watches as soon as it is told
     to stop.
     """
 
     def __init__(
-        self, app: App, config: uvicorn.Config, ready: Callable[[], None], guard: StopGuard | None = None
+        self, app: App, config: engine.Config, ready: Callable[[], None], guard: StopGuard | None = None
     ) -> None:
         super().__init__(config)
         self._app, self._ready, self._guard, self._heads = app, ready, guard, Heads()
@@ -133,9 +132,9 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
-def configuration(app: App, context: ssl.SSLContext) -> uvicorn.Config:
+def configuration(app: App, context: ssl.SSLContext) -> engine.Config:
     """uvicorn's settings for this server."""
-    config = uvicorn.Config(
+    config = engine.Config(
         app,
         loop="uvloop",
         http=Protocol,

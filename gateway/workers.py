@@ -14,6 +14,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from gateway.patient import PATIENCE, still_waiting
+
 logger = logging.getLogger(__name__)
 
 RESTART_PAUSE = 1.0  # seconds before a worker is replaced that lived for less than that
@@ -42,9 +44,12 @@ class Supervisor:
             signal.signal(sig, lambda *_: None)
         for _ in range(self._workers):
             self._start()
-        waiting = self._workers
+        waiting, began = self._workers, time.monotonic()
         while True:
-            readable, _, _ = select.select([self._ready, self._woken], [], [])
+            patience = PATIENCE if waiting else None
+            readable, _, _ = select.select([self._ready, self._woken], [], [], patience)
+            if not readable:
+                still_waiting(f"{waiting} of {self._workers} workers", time.monotonic() - began)
             if self._ready in readable:
                 told = len(os.read(self._ready, 256))
                 if waiting and waiting - told <= 0:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -63,16 +63,20 @@ class ServiceAccountTokens:
     def __init__(
         self,
         issuers: Sequence[str],
-        keys: Sequence[VerificationKey],
+        keys: Callable[[], Sequence[VerificationKey]],
         audiences: Sequence[str],
         objects: Objects,
         *,
         lookup: bool = True,
         uses: LegacyUses | None = None,
     ) -> None:
-        """`lookup` is whether legacy tokens go with their secrets (--service-account-lookup)."""
+        """`keys` are asked for with the first token.
+
+        `lookup` is whether legacy tokens go with their secrets (--service-account-lookup).
+        """
         self._uses = uses or LegacyUses()
-        self._issuers, self._keys = frozenset(issuers), tuple(keys)
+        self._issuers, self._load = frozenset(issuers), keys
+        self._keys: Sequence[VerificationKey] = ()
         self._audiences, self._objects, self._lookup = tuple(audiences), objects, lookup
         self._verified: OrderedDict[bytes, JsonObject] = OrderedDict()
 
@@ -124,6 +128,7 @@ class ServiceAccountTokens:
     def _verify(self, token: str, identity: str) -> JsonObject:
         import jwt
 
+        self._keys = self._keys or self._load()
         keys = [key for key in self._keys if not identity or key.identity == identity]
         if not keys:
             raise InvalidCredentials("invalid signature, no keys found")

@@ -73,7 +73,7 @@ def _accounts(
 ) -> ServiceAccountTokens:
     accounts = ServiceAccountTokens(
         settings.service_account_issuer,
-        verification_keys(settings),
+        lambda: verification_keys(settings),
         audiences,
         objects,
         lookup=settings.service_account_lookup,

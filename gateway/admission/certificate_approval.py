@@ -6,18 +6,14 @@ from functools import partial
 
 from gateway.access.authorization import Authorizer
 from gateway.admission.chain import Parts, Plugin, Reviews, on
-from gateway.admission.refusal import refused
-from gateway.admission.signers import may_for_signer
+from gateway.admission.signers import require_for_signer
 from gateway.kinds.attributes import Attributes, Operation
-from gateway.validation.field import go_quote
 
 
 async def _validate(authorizer: Authorizer, attributes: Attributes) -> None:
     old = attributes.old
     assert old is not None
-    signer = (old.get("spec") or {}).get("signerName", "")
-    if not await may_for_signer(authorizer, attributes.user, "approve", signer):
-        raise refused(attributes, old, f"user not permitted to approve requests with signerName {go_quote(signer)}")
+    await require_for_signer(authorizer, attributes, old, "approve")
 
 
 def _make(parts: Parts) -> Reviews:

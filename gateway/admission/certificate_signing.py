@@ -6,10 +6,8 @@ from functools import partial
 
 from gateway.access.authorization import Authorizer
 from gateway.admission.chain import Parts, Plugin, Reviews, on
-from gateway.admission.refusal import refused
-from gateway.admission.signers import may_for_signer
+from gateway.admission.signers import require_for_signer
 from gateway.kinds.attributes import Attributes, Operation
-from gateway.validation.field import go_quote
 
 
 async def _validate(authorizer: Authorizer, attributes: Attributes) -> None:
@@ -19,9 +17,7 @@ async def _validate(authorizer: Authorizer, attributes: Attributes) -> None:
     status, before = obj.get("status") or {}, old.get("status") or {}
     if all(status.get(key) == before.get(key) for key in ("certificate", "conditions")):
         return
-    signer = (old.get("spec") or {}).get("signerName", "")
-    if not await may_for_signer(authorizer, attributes.user, "sign", signer):
-        raise refused(attributes, old, f"user not permitted to sign requests with signerName {go_quote(signer)}")
+    await require_for_signer(authorizer, attributes, old, "sign")
 
 
 def _make(parts: Parts) -> Reviews:

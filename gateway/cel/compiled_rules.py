@@ -54,13 +54,9 @@ def compile_rules(rules: list[JsonObject], schema: JsonObject, declared: Declare
 def _compile(one: CompiledRule, schema: JsonObject, declared: Declared, types: SchemaTypes) -> None:
     old = optional_of(types.type) if one.optional_old_self else types.type
     environment = Environment({"self": types.type, "oldSelf": old}, types)
-    try:
-        program = compile_expression(one.rule["rule"], environment)
-    except CompilationError as error:
-        one.error = f"compilation failed: {error}"
-        return
-    except InstantiationError as error:
-        one.error = f"program instantiation failed: {error}"
+    program = _program(one.rule["rule"], environment, "compilation failed", "program instantiation failed")
+    if isinstance(program, str):
+        one.error = program
         return
     if program.type.kind is not BOOL.kind:
         one.error = "cel expression must evaluate to a bool"
@@ -74,18 +70,29 @@ def _compile(one: CompiledRule, schema: JsonObject, declared: Declared, types: S
 
 
 def _compile_message(one: CompiledRule, environment: Environment, declared: Declared) -> None:
-    try:
-        program = compile_expression(one.rule["messageExpression"], environment)
-    except CompilationError as error:
-        one.message_error = f"messageExpression compilation failed: {error}"
-        return
-    except InstantiationError as error:
-        one.message_error = f"messageExpression instantiation failed: {error}"
+    program = _program(
+        one.rule["messageExpression"],
+        environment,
+        "messageExpression compilation failed",
+        "messageExpression instantiation failed",
+    )
+    if isinstance(program, str):
+        one.message_error = program
         return
     if program.type.kind is not STRING.kind:
         one.message_error = "messageExpression must evaluate to a string"
         return
     one.message, one.message_most = program, estimate(program.tree, declared).most
+
+
+def _program(text: str, environment: Environment, not_compiled: str, not_instantiated: str) -> Program | str:
+    """The program of an expression, or why there is none, after what that begins with."""
+    try:
+        return compile_expression(text, environment)
+    except CompilationError as error:
+        return f"{not_compiled}: {error}"
+    except InstantiationError as error:
+        return f"{not_instantiated}: {error}"
 
 
 def _mentions(node: Node, name: str) -> bool:

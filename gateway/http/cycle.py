@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
-
 from gateway.http.corked import Corked
+from gateway.http.engine import STATUS_LINE, RequestResponseCycle
 from gateway.http.exchange import Header
 
 WHOLE = "http.response.whole"

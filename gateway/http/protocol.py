@@ -14,12 +14,10 @@ from http import HTTPStatus
 from typing import Any, cast
 
 import httptools
-from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from uvicorn.server import ServerState
 
 from gateway.http.corked import Corked
 from gateway.http.cycle import EXTENSIONS, Cycle
+from gateway.http.engine import Config, HttpToolsProtocol, ServerState
 from gateway.http.escapes import unescaped, valid_escapes
 from gateway.http.limits import Heads, Limits
 from gateway.http.pipelining import end_of_messages

@@ -39,7 +39,7 @@ class Everything:
 
 
 AUTHENTICATORS = (
-    ServiceAccountTokens([ISSUER], [KEY.public], ["api"], Everything()),
+    ServiceAccountTokens([ISSUER], lambda: [KEY.public], ["api"], Everything()),
     BootstrapTokens(Everything()),
 )
 LEGACY = "kubernetes.io/serviceaccount/"

@@ -15,6 +15,11 @@ LATER = (
     "gateway.kinds.strategies.customresourcedefinitions",
     "gateway.controllers.running",  # once requests are answered
     "gateway.snapshots",  # where they are asked for
+    "fastapi",  # with the first request for health, version, metrics or documents
+    "pydantic",
+    "click",  # for people
+    "multiprocessing",
+    "cryptography",  # in the process that makes keys
 )
 
 
@@ -24,6 +29,11 @@ def said(code: str) -> str:
 
 def test_what_nobody_has_asked_for_is_not_imported() -> None:
     assert said(f"import sys, gateway.process; print([each for each in {LATER!r} if each in sys.modules])") == "[]\n"
+
+
+def test_uvicorn_is_whole_to_whoever_asks_for_more() -> None:
+    code = "import gateway.http.engine as ours, uvicorn; print(uvicorn.run.__module__, uvicorn.Server is ours.Server)"
+    assert said(code) == "uvicorn.main True\n"
 
 
 def test_models_of_documents_are_built_when_they_are_used() -> None:

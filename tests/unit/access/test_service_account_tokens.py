@@ -48,7 +48,7 @@ def claims(**private: Any) -> JsonObject:
 
 
 def authenticator(objects: Objects, *keys: SigningKey) -> ServiceAccountTokens:
-    return ServiceAccountTokens([ISSUER], [each.public for each in keys or (KEY,)], API, objects)
+    return ServiceAccountTokens([ISSUER], lambda: [each.public for each in keys or (KEY,)], API, objects)
 
 
 async def refused(claims: JsonObject, objects: Objects | None = None, audiences: list[str] = API) -> str:

@@ -1,0 +1,72 @@
+"""A call made in a process of its own, beside what this one does meanwhile: two threads would share one interpreter."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import select
+import signal
+from collections.abc import Callable, Iterable
+from typing import Generic, Self, TypeVar
+
+Made = TypeVar("Made")
+
+
+class Forked(Generic[Made]):
+    """Begins the call in a child process, which is to be made before there are threads; `result` waits for its end.
+
+    What comes out, or is raised, is pickled. The child closes the descriptors `without`, so as not to hold them. A
+    context manager: the child does not outlive the block.
+    """
+
+    def __init__(self, call: Callable[[], Made], without: Iterable[int] = ()) -> None:
+        self._end, ours = os.pipe()
+        self._pid = os.fork()
+        if self._pid:
+            os.close(ours)
+            return
+        status = 1
+        try:
+            for descriptor in (*without, self._end):
+                os.close(descriptor)
+            with open(ours, "wb") as answer:  # noqa: PTH123  # a descriptor
+                answer.write(pickle.dumps(_outcome(call)))
+            status = 0
+        finally:
+            os._exit(status)
+
+    def wait(self, seconds: float) -> bool:
+        """Whether the call is over, after so many seconds at most."""
+        return bool(select.select([self._end], [], [], seconds)[0])
+
+    def result(self) -> Made:
+        """What the call returned; raises what it raised. To be called once."""
+        with open(self._end, "rb") as answer:  # noqa: PTH123  # a descriptor
+            said = answer.read()
+        status = self._ended()
+        if not said:
+            raise ChildProcessError(f"a process ended with status {os.waitstatus_to_exitcode(status)}")
+        made, error = pickle.loads(said)
+        if error is not None:
+            raise error
+        return made  # type: ignore[no-any-return]  # our own child's
+
+    def _ended(self) -> int:
+        pid, self._pid = self._pid, 0
+        return os.waitpid(pid, 0)[1]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pid:
+            os.kill(self._pid, signal.SIGKILL)
+            self._ended()
+            os.close(self._end)
+
+
+def _outcome(call: Callable[[], Made]) -> tuple[Made | None, Exception | None]:
+    try:
+        return call(), None
+    except Exception as error:
+        return None, error

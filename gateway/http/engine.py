@@ -1,0 +1,39 @@
+"""uvicorn, imported without its command line: the package itself imports that first, with click and multiprocessing.
+
+So its parts are imported beneath a package that is only begun; whoever asks that for something else has it finished.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from typing import Any
+
+
+def _begin() -> None:
+    """Puts the package in its place without running it."""
+    spec = importlib.util.find_spec("uvicorn")
+    if "uvicorn" in sys.modules or spec is None or spec.loader is None:
+        return
+    package, loader = importlib.util.module_from_spec(spec), spec.loader
+    sys.modules["uvicorn"] = package
+
+    def finished(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        del vars(package)["__getattr__"]
+        loader.exec_module(package)
+        return getattr(package, name)
+
+    vars(package)["__getattr__"] = finished
+    vars(package)["Config"] = importlib.import_module("uvicorn.config").Config  # its lifespan asks for it
+
+
+_begin()
+
+from uvicorn.config import Config  # noqa: E402
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle  # noqa: E402
+from uvicorn.server import Server, ServerState  # noqa: E402
+
+__all__ = ["STATUS_LINE", "Config", "HttpToolsProtocol", "RequestResponseCycle", "Server", "ServerState"]

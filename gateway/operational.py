@@ -1,0 +1,60 @@
+"""FastAPI's application of the routes of operation, imported and made when the first of them is asked for.
+
+To import FastAPI, with pydantic and what else it takes, is two fifths of a start, and whoever asks for objects alone
+needs none of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gateway.http.sending import Send
+from gateway.server import Gateway
+
+if TYPE_CHECKING:
+    from gateway.framework import FastAPI
+
+
+class Operational:
+    """Answers health, version, metrics, OpenAPI and the rest that is not under /api and /apis; an ASGI application."""
+
+    def __init__(self, gateway: Gateway, api_paths: Callable[[], list[str]], hooks: Sequence[str]) -> None:
+        """`api_paths` lists the paths of discovery, `hooks` the start-up work that is done."""
+        self._gateway, self._api_paths, self._hooks = gateway, api_paths, list(hooks)
+        self._app: FastAPI | None = None
+        self._making: asyncio.Task[FastAPI] | None = None
+
+    async def __call__(self, scope: Any, receive: Any, send: Send) -> None:
+        app = self._app
+        if app is None:
+            if self._making is None or self._making.done():
+                self._making = asyncio.create_task(self._made(), name="routes of operation")
+            app = self._app = await asyncio.shield(self._making)  # whoever else asks meanwhile waits for the same
+        await app(scope, receive, send)
+
+    async def _made(self) -> FastAPI:
+        await asyncio.to_thread(_import_all, self._gateway.settings.testing_api)  # which holds up nobody
+        from gateway.framework import FastAPI
+        from gateway.openapi.routes import openapi
+        from gateway.operations import answer_strays, operations
+
+        gateway = self._gateway
+        app = FastAPI(title="apiserver-gateway", openapi_url=None, docs_url=None, redoc_url=None)
+        answer_strays(app)
+        app.include_router(operations(gateway, self._api_paths, self._hooks))
+        app.include_router(openapi(gateway.registry, gateway.endpoints.on_change))
+        if gateway.settings.testing_api:
+            from gateway.testing_api import testing_api
+
+            app.include_router(testing_api(gateway))
+        return app
+
+
+def _import_all(testing: bool) -> None:
+    import gateway.openapi.routes
+    import gateway.operations
+
+    if testing:
+        import gateway.testing_api  # noqa: F401

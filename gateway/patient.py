@@ -1,0 +1,54 @@
+"""What a start waits for is said in the log when it takes long: nobody is to guess why a server is not ready."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from types import CoroutineType
+from typing import Any
+
+logger = logging.getLogger("gateway")
+
+PATIENCE = 5.0  # seconds of waiting between log lines
+_MOST = 20  # tasks that a line names
+
+
+def still_waiting(what: str, seconds: float, **more: object) -> None:
+    """A line of the log."""
+    logger.warning("not ready yet, waiting for %s", what, extra={"seconds": round(seconds), **more})
+
+
+@asynccontextmanager
+async def said(what: str) -> AsyncIterator[None]:
+    """Says every few seconds that the block is not over, and in which functions the tasks of this process wait."""
+
+    async def say() -> None:
+        began = time.monotonic()
+        while True:
+            await asyncio.sleep(PATIENCE)
+            still_waiting(what, time.monotonic() - began, awaits=", ".join(_places()))
+
+    saying = asyncio.create_task(say(), name="patience")
+    try:
+        yield
+    finally:
+        saying.cancel()
+        with suppress(asyncio.CancelledError):
+            await saying
+
+
+def _places() -> list[str]:
+    """Task by task, the innermost function of ours or others' that it waits in."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    return sorted(f"{task.get_name()}: {_innermost(task.get_coro())}" for task in others)[:_MOST]
+
+
+def _innermost(awaited: Any) -> str:
+    place = "?"
+    while isinstance(awaited, CoroutineType):
+        place = awaited.cr_code.co_qualname
+        awaited = awaited.cr_await
+    return place
