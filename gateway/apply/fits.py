@@ -13,9 +13,9 @@ Test = Callable[[Any], bool]
 _MAX_PLANS = 1024
 
 _CONTAINERS = frozenset({Kind.STRUCT, Kind.MAP, Kind.LIST, Kind.ANY})
-_NUMBER = frozenset({int, float, type(None)})
-_SCALAR = frozenset({str, int, float, bool, type(None)})
-_PLAIN = {
+_NUMBER: frozenset[type] = frozenset({int, float, type(None)})
+_SCALAR: frozenset[type] = frozenset({str, int, float, bool, type(None)})
+_PLAIN: dict[Kind, frozenset[type]] = {
     Kind.STRING: frozenset({str, type(None)}),
     Kind.BYTES: frozenset({str, type(None)}),
     Kind.BOOL: frozenset({bool, type(None)}),

@@ -86,7 +86,7 @@ def test_a_value_that_only_looks_canonical_does_no_harm(rest: bytes) -> None:
         assert entry.stored().corrupt
 
 
-def test_who_still_reads_a_cache_that_was_replaced_sees_what_is_in_the_new_one() -> None:
+async def test_who_still_reads_a_cache_that_was_replaced_sees_what_is_in_the_new_one() -> None:
     caches = WatchCache(ROOT)
     old = caches.register(SPEC)
     old.put(key("n", "a"), canonical("a"), 5)
