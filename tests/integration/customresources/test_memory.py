@@ -10,7 +10,7 @@ import pytest
 
 from gateway.testing import ApiServer
 from tests.integration.customresources.definitions import DEFINITIONS, MERGE, definition, establish, until, version
-from tests.integration.server.client import ask
+from tests.integration.server.client import ask, connect
 
 COUNTING = """
 import gc, json, sys
@@ -34,7 +34,7 @@ def counted(*given):
 Discovery.respond = counted
 sys.exit(main(sys.argv[1:]))
 """
-TOGETHER, WARM_UP = 3, 2
+TOGETHER, WARM_UP = 2, 2
 LASTING = ("gateway.", "builtins.function", "builtins.cell")
 BOUNDED = ("gateway.flowcontrol.configuration.Flow",)  # remembered by request, up to a bound of its own
 APPLY = {"Content-Type": "application/apply-patch+yaml"}
@@ -83,7 +83,10 @@ def use(server: ApiServer, group: str) -> None:
     assert ask(server, "PATCH", f"{path}/w", {"spec": {"text": "b"}}, headers=MERGE).status == 422
     assert ask(server, "GET", path, headers=TABLE).status == 200
     assert ask(server, "GET", f"/openapi/v3/apis/{group}/v2").status == 200
-    assert ask(server, "GET", f"{path}?watch=1&timeoutSeconds=1").status == 200
+    connection = connect(server)
+    connection.request("GET", f"{path}?watch=1", headers={"Authorization": f"Bearer {server.token}"})
+    assert b"ADDED" in connection.getresponse().readline()
+    connection.close()
 
 
 def end(server: ApiServer, group: str) -> None:
