@@ -98,7 +98,7 @@ def end(server: ApiServer, group: str) -> None:
 
 def count(server: CountingServer) -> dict[str, int]:
     """How many objects of each lasting type there are."""
-    for path in ("/openapi/v2", "/openapi/v3", "/apis", "/version"):
+    for path in ("/openapi/v3", "/apis", "/version"):
         assert ask(server, "GET", path).status == 200
     found: dict[str, int] = json.loads(server.counts.read_text())
     return {name: number for name, number in found.items() if name.startswith(LASTING) and name not in BOUNDED}
