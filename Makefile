@@ -6,8 +6,8 @@ BIN := .venv/bin
 
 .venv/server: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python >= 3.11 is needed; name one with PYTHON=python3.12"; exit 1; }
-	@$(PYTHON) -m venv .venv || { echo "Python's venv module is missing: on Debian, apt-get install python3-venv"; exit 1; }
 	@echo "installing what the server needs into .venv, once; this takes a minute ..."
+	@$(PYTHON) -m venv .venv || { echo "Python's venv module is missing: on Debian, apt-get install python3-venv"; exit 1; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded]'
 	@touch $@
 

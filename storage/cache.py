@@ -195,6 +195,10 @@ class ResourceCache:
         """Takes back a future of `changes`."""
         self._waiters.remove(waiter, interest)
 
+    def expire(self, waiter: Waiter, interest: Interest | None = None) -> None:
+        """Makes a future of `changes` done, unless it is: nothing is to be waited for any longer."""
+        self._waiters.expire(waiter, interest, self.history.end)
+
     def wake(self) -> None:
         """Wakes those who wait for changes; the feed calls it once a batch."""
         history = self.history

@@ -116,16 +116,24 @@ def read_place(path: Path) -> Place:
     config = load_yaml(path.read_bytes())
     if not isinstance(config, dict):
         raise InvalidConfiguration("it is no kubeconfig")
-    context = _named(config, "contexts", "context", config.get("current-context") or "")
-    cluster = _named(config, "clusters", "cluster", context.get("cluster") or "")
-    user = _named(config, "users", "user", context["user"]) if context.get("user") else {}
+    context = named(config, "contexts", "context", config.get("current-context") or "")
+    cluster = named(config, "clusters", "cluster", context.get("cluster") or "")
+    user = named(config, "users", "user", context["user"]) if context.get("user") else {}
+    return place_of(path.parent, cluster, user)
+
+
+def place_of(directory: Path, cluster: JsonObject, user: JsonObject) -> Place:
+    """Where a kubeconfig's cluster is, and how its user shows who asks; files are named from the directory.
+
+    Raises OSError, InvalidConfiguration.
+    """
     server = str(cluster.get("server") or "")
     parts = urlsplit(server)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise InvalidConfiguration(f"it names no server that can be reached, such as https://host/path: {server!r}")
     try:
         port = parts.port or (443 if parts.scheme == "https" else 80)
-        secured = _context(path.parent, cluster, user) if parts.scheme == "https" else None
+        secured = _context(directory, cluster, user) if parts.scheme == "https" else None
     except (ssl.SSLError, ValueError) as error:
         raise InvalidConfiguration(f"its certificates or keys cannot be used: {error}") from None
     token, token_file = str(user.get("token") or ""), user.get("tokenFile")
@@ -137,11 +145,12 @@ def read_place(path: Path) -> Place:
         Peer(parts.hostname, port, secured, str(cluster.get("tls-server-name") or "")),
         (parts.path or "/") + (f"?{parts.query}" if parts.query else ""),
         authorization,
-        path.parent / str(token_file) if token_file else None,
+        directory / str(token_file) if token_file else None,
     )
 
 
-def _named(config: JsonObject, kind: str, member: str, name: str) -> JsonObject:
+def named(config: JsonObject, kind: str, member: str, name: str) -> JsonObject:
+    """What a kubeconfig has under a name. Raises InvalidConfiguration."""
     for each in config.get(kind) or ():
         if isinstance(each, dict) and each.get("name") == name:
             found = each.get(member)

@@ -22,6 +22,8 @@ COMMANDS = {
     "kubeconfig": "kubeconfig:command",
     "backup": "backup:backup",
     "restore": "backup:restore",
+    "export": "transfer:export",
+    "import": "transfer:import_files",
     "doctor": "doctor:command",
     "etcd": "etcd:command",
     "envtest-assets": "envtest_assets:command",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-PATIENCE = 40.0
+PATIENCE = 90.0
 
 
 def free_ports(count: int) -> list[int]:

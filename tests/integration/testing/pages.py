@@ -183,7 +183,7 @@ class Reader:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=60,
+            timeout=120,
         )
         self.said = done.stdout
         assert done.returncode == 0, f"{shlex.join(words)}\nended with {done.returncode}:\n{done.stdout}"

@@ -1,0 +1,52 @@
+"""The flags by which commands reach a Kubernetes API, as kubectl's."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from gateway.commands.failing import CommandFailed
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Made = TypeVar("Made")
+
+
+def api_flags(command: Command) -> Command:
+    """Adds them to a command: `kubeconfig` and `context`."""
+    path = click.Path(dir_okay=False, path_type=Path)
+    help = "the kubeconfig; that of KUBECONFIG or ~/.kube/config if not given"
+    command = click.option("--context", "of", default="", metavar="NAME", help="its context; the current one")(command)
+    return click.option("--kubeconfig", type=path, metavar="FILE", help=help)(command)
+
+
+def run_on_api(kubeconfig: Path | None, context: str, work: Callable[[Any], Awaitable[Made]]) -> Made:
+    """What `work` of a Cluster comes to. Raises CommandFailed."""
+    from gateway.transfer.cluster import ApiError, Cluster, Unreachable
+    from gateway.transfer.kubeconfig import NoCluster, find_place
+
+    try:
+        cluster = Cluster(find_place(kubeconfig, context, os.environ))
+    except NoCluster as error:
+        raise CommandFailed(str(error)) from None
+
+    async def go() -> Made:
+        try:
+            return await work(cluster)
+        finally:
+            cluster.close()
+
+    try:
+        return asyncio.run(go())
+    except (ApiError, Unreachable) as error:
+        raise CommandFailed(str(error)) from None
+    except BaseExceptionGroup as group:
+        if (lost := group.subgroup(Unreachable)) is not None:
+            raise CommandFailed(str(lost.exceptions[0])) from None
+        raise
+    except KeyboardInterrupt:
+        raise click.Abort from None

@@ -1,0 +1,128 @@
+"""`apiserver-gateway export` and `import`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gateway.commands.api_flags import api_flags, run_on_api
+from gateway.commands.failing import CommandFailed
+from gateway.commands.progress import progress
+
+if TYPE_CHECKING:
+    from gateway.transfer.exporting import Sink
+
+
+@click.command("export", short_help="write a Kubernetes API's objects to files")
+@click.argument("resources", nargs=-1, metavar="[RESOURCE]...")
+@click.option("-n", "--namespace", "namespaces", multiple=True, metavar="NAME", help="only of this namespace")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    default=Path("-"),
+    metavar="PLACE",
+    help="a file (*.yaml, *.json), or a directory that gets a file each; standard output if not given",
+)
+@click.option("--format", type=click.Choice(["yaml", "json"]), help="yaml, unless the file's name ends in .json")
+@click.option("--status", is_flag=True, help="with their status")
+@click.option("--everything", is_flag=True, help="also what comes by itself, and what has a controller")
+@api_flags
+def export(
+    resources: Sequence[str],
+    namespaces: Sequence[str],
+    output: Path,
+    format: str | None,
+    status: bool,
+    everything: bool,
+    kubeconfig: Path | None,
+    of: str,
+) -> None:
+    """Writes objects of any Kubernetes API to files that `import` and kubectl take, in the order of their making.
+
+    All resources, or those that are named as kubectl names them: deployments, deploy, deployments.apps. What a server
+    gives an object is left out: uid, resourceVersion, managedFields and the like.
+    """
+    from gateway.transfer.exporting import UnknownResource, Wanted
+    from gateway.transfer.exporting import export as write
+
+    wanted = Wanted(resources, namespaces, status, everything)
+    with ExitStack() as stack:
+        sink = _sink(output, format, stack)
+        told = stack.enter_context(progress())
+        try:
+            exported = run_on_api(kubeconfig, of, partial(write, wanted=wanted, sink=sink, told=told))
+        except UnknownResource as error:
+            raise CommandFailed(str(error)) from None
+        except OSError as error:
+            raise CommandFailed(f"cannot write {output}: {error.strerror or error}") from None
+    place = "standard output" if str(output) == "-" else output
+    _say(exported.problems, f"{exported.count} objects written to {place}")
+
+
+def _sink(output: Path, format: str | None, stack: ExitStack) -> Sink:
+    from gateway.transfer.documents import DirectorySink, StreamSink
+
+    chosen = format or ("json" if output.suffix == ".json" else "yaml")
+    if str(output) == "-":
+        return StreamSink(sys.stdout.buffer, chosen)
+    if output.is_dir() or not output.suffix:
+        return DirectorySink(output, chosen)
+    try:
+        descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)  # secrets are among them
+    except OSError as error:
+        raise CommandFailed(f"cannot write {output}: {error.strerror}") from None
+    return StreamSink(stack.enter_context(os.fdopen(descriptor, "wb")), chosen)
+
+
+@click.command("import", short_help="make the objects of files in a Kubernetes API")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--create", is_flag=True, help="make new objects only, instead of applying (server-side)")
+@click.option("--force-conflicts", is_flag=True, help="take fields over from other field managers")
+@click.option("--status", is_flag=True, help="write their status too, where the files have one")
+@click.option("--dry-run", is_flag=True, help="have the server say what it would, and write nothing")
+@api_flags
+def import_files(
+    files: Sequence[Path],
+    create: bool,
+    force_conflicts: bool,
+    status: bool,
+    dry_run: bool,
+    kubeconfig: Path | None,
+    of: str,
+) -> None:
+    """Makes the objects of files and directories (YAML or JSON; - is standard input) in any Kubernetes API.
+
+    Namespaces come first, then definitions, which are waited for until they are established, then what others need.
+    What could not be made is said at the end, a line each, and the exit status is 1 then.
+    """
+    from gateway.transfer.documents import InvalidDocument, read_all
+    from gateway.transfer.importing import How, import_all
+
+    try:
+        objects = list(read_all(list(files)))
+    except InvalidDocument as error:
+        raise CommandFailed(str(error)) from None
+    except OSError as error:
+        raise CommandFailed(f"cannot read {error.filename}: {error.strerror or error}") from None
+    how = How(create, force_conflicts, status, dry_run)
+    with progress() as told:
+        imported = run_on_api(kubeconfig, of, partial(import_all, objects=objects, how=how, told=told))
+    done = f"{'would be ' if dry_run else ''}{'created' if create else 'applied'}"
+    _say(imported.problems, f"{imported.count} objects {done}")
+
+
+def _say(problems: Sequence[str], done: str) -> None:
+    """What was done and what was not, for people; raises SystemExit when something was not."""
+    for problem in problems:
+        click.echo(f"apiserver-gateway: {problem}", err=True)
+    click.echo(done, err=True)
+    if problems:
+        raise click.exceptions.Exit(1)

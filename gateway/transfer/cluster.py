@@ -1,0 +1,78 @@
+"""Requests of a Kubernetes API."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from gateway.access.remote import Place
+from gateway.http.calling import Answer, Caller, CallError
+from gateway.jsontypes import JsonObject, dumps, loads
+
+TIMEOUT = 120.0
+LARGEST = 1 << 30  # bytes of an answer
+ATTEMPTS, PAUSE, LONGEST = 5, 0.5, 10.0
+_PASSING = frozenset({429, 503, 504})
+
+
+class ApiError(Exception):
+    """The server refused; the message is its own."""
+
+    def __init__(self, status: int, reason: str, message: str, body: JsonObject) -> None:
+        super().__init__(f"{status} {reason}: {message}" if reason else f"{status}: {message}")
+        self.status, self.body = status, body
+
+
+class Unreachable(Exception):
+    """The server could not be asked; the message says why."""
+
+
+class Cluster:
+    """One server, by a user's credentials. To be used on one event loop."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self._caller = Caller(place.peer)
+        self._below = place.path.rstrip("/")
+
+    async def ask(
+        self, method: str, path: str, body: JsonObject | None = None, content_type: str = "application/json"
+    ) -> JsonObject:
+        """The answer, an object; tried again while the server is busy. Raises ApiError and Unreachable."""
+        pause = PAUSE
+        for left in reversed(range(ATTEMPTS)):
+            answer = await self._call(method, path, b"" if body is None else dumps(body), content_type)
+            if answer.status not in _PASSING or not left:
+                break
+            await asyncio.sleep(_wait(answer, pause))
+            pause *= 2
+        found = _object(answer.body)
+        if answer.status >= 300:
+            message = found.get("message") or answer.body[:300].decode("utf-8", "replace").strip()
+            raise ApiError(answer.status, str(found.get("reason") or ""), str(message), found)
+        return found
+
+    def close(self) -> None:
+        self._caller.close()
+
+    async def _call(self, method: str, path: str, body: bytes, content_type: str) -> Answer:
+        try:
+            headers = {**self.place.headers(), "Content-Type": content_type, "User-Agent": "apiserver-gateway"}
+            return await self._caller.call(
+                method, f"{self._below}{path}", headers, body, timeout=TIMEOUT, largest=LARGEST
+            )
+        except (CallError, OSError) as error:
+            raise Unreachable(f"{self.place.url}: {error}") from None
+
+
+def _wait(answer: Answer, pause: float) -> float:
+    told = answer.headers.get("retry-after", "")
+    return min(LONGEST, float(told) if told.isdecimal() else pause)
+
+
+def _object(body: bytes) -> JsonObject:
+    try:
+        found: Any = loads(body)
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,112 @@
+"""From a Kubernetes API to files: chosen resources and namespaces, page by page."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+from urllib.parse import quote
+
+from gateway.jsontypes import JsonObject
+from gateway.transfer.belongings import RESOURCES, comes_by_itself, stripped
+from gateway.transfer.cluster import ApiError, Cluster
+from gateway.transfer.order import rank
+from gateway.transfer.resources import ApiResource, Discovered, discover
+
+PAGE = 500
+
+Told = Callable[[str, int, int], None]
+
+
+class UnknownResource(Exception):
+    """The server has no resource of that name."""
+
+
+class Sink(Protocol):
+    """Where objects go."""
+
+    def put(self, resource: str, obj: JsonObject) -> None:
+        """Takes one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be exported: all where nothing is named."""
+
+    resources: Sequence[str] = ()
+    namespaces: Sequence[str] = ()
+    status: bool = False
+    everything: bool = False  # also what comes by itself
+
+
+@dataclass(slots=True)
+class Exported:
+    """How many objects, and what could not be read, a line each."""
+
+    count: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+async def export(cluster: Cluster, wanted: Wanted, sink: Sink, told: Told) -> Exported:
+    """Puts objects into the sink in the order of their import. Raises UnknownResource, ApiError, Unreachable."""
+    found = await discover(cluster)
+    exported = Exported(problems=list(found.problems))
+    for resource in chosen(found, wanted):
+        try:
+            async for obj in _objects(cluster, resource, wanted.namespaces):
+                if wanted.everything or not comes_by_itself(obj):
+                    sink.put(resource.full_name, stripped(obj, status=wanted.status))
+                    exported.count += 1
+                    told("objects", exported.count, 0)
+        except ApiError as error:
+            exported.problems.append(f"{resource.full_name}: {error}")
+    return exported
+
+
+def chosen(found: Discovered, wanted: Wanted) -> list[ApiResource]:
+    """The resources to be read, in order. Raises UnknownResource."""
+    if wanted.resources:
+        resources = []
+        for said in wanted.resources:
+            resource = found.find(said)
+            if resource is None or "list" not in resource.verbs:
+                raise UnknownResource(f"the server has no resource {said!r} that can be listed")
+            resources.append(resource)
+    else:
+        resources = [
+            each
+            for each in found.resources
+            if {"list", "create"} <= each.verbs
+            and (wanted.everything or each.full_name not in RESOURCES)
+            and (each.namespaced or not wanted.namespaces or each.full_name == "namespaces")
+        ]
+    return sorted(dict.fromkeys(resources), key=lambda each: rank(each.group, each.kind))
+
+
+async def _objects(cluster: Cluster, resource: ApiResource, namespaces: Sequence[str]) -> AsyncIterator[JsonObject]:
+    """The objects, each with its kind, which items of lists have not."""
+    own = resource.full_name == "namespaces"
+    for namespace in namespaces if namespaces and resource.namespaced else [""]:
+        async for page in _pages(cluster, resource.path(namespace)):
+            for item in page.get("items") or ():
+                if own and namespaces and item["metadata"]["name"] not in namespaces:
+                    continue
+                yield {"apiVersion": resource.api_version, "kind": resource.kind} | item
+
+
+async def _pages(cluster: Cluster, path: str) -> AsyncIterator[JsonObject]:
+    token = ""
+    while True:
+        following = f"&continue={quote(token, safe='')}" if token else ""
+        try:
+            page = await cluster.ask("GET", f"{path}?limit={PAGE}{following}")
+        except ApiError as error:
+            fresh = (error.body.get("metadata") or {}).get("continue")
+            if error.status != 410 or not token or not fresh:
+                raise
+            token = str(fresh)  # goes on with what is there now
+            continue
+        yield page
+        token = str((page.get("metadata") or {}).get("continue") or "")
+        if not token:
+            return

@@ -1,0 +1,169 @@
+"""From files into a Kubernetes API: what others need first, by server-side apply or by create."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+
+from gateway.jsontypes import JsonObject
+from gateway.transfer.belongings import stripped
+from gateway.transfer.cluster import ApiError, Cluster
+from gateway.transfer.order import rank
+from gateway.transfer.resources import Discovered, discover
+
+MANAGER = "apiserver-gateway-import"
+AT_ONCE = 8
+PATIENCE, LOOK = 30.0, 0.1  # seconds until a definition is served, and between looks
+_DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
+_APPLY = "application/apply-patch+yaml"
+
+Told = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How objects are written; `create` refuses those that are there."""
+
+    create: bool = False
+    force: bool = False  # take fields from other managers
+    status: bool = False
+    dry_run: bool = False
+
+    def query(self) -> str:
+        """The parameters of each write."""
+        force = "&force=true" if self.force and not self.create else ""
+        return f"?fieldManager={MANAGER}{force}{'&dryRun=All' if self.dry_run else ''}"
+
+
+@dataclass(slots=True)
+class Imported:
+    """How many objects were written, and what went wrong, a line each."""
+
+    count: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+class _NotServed(Exception):
+    """The server has no such kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Object:
+    place: str
+    value: JsonObject
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        group, slash, _ = str(self.value["apiVersion"]).partition("/")
+        return (group if slash else ""), str(self.value["kind"])
+
+    @property
+    def rank(self) -> int:
+        return rank(*self.kind, owned=bool(self.value["metadata"].get("ownerReferences")))
+
+
+async def import_all(cluster: Cluster, objects: Iterable[tuple[str, JsonObject]], how: How, told: Told) -> Imported:
+    """Writes all objects. Raises ApiError and Unreachable only when the server tells nothing of what it serves."""
+    importing = _Importing(cluster, how, await discover(cluster), told)
+    found = sorted((_Object(place, value) for place, value in objects), key=lambda each: each.rank)
+    importing.total = len(found)
+    for _, group in groupby(found, key=lambda each: each.rank):
+        await importing.write(list(group))
+    return importing.imported
+
+
+class _Importing:
+    def __init__(self, cluster: Cluster, how: How, found: Discovered, told: Told) -> None:
+        self._cluster, self._how, self._found, self._told = cluster, how, found, told
+        self._places = asyncio.Semaphore(AT_ONCE)
+        self._uids: dict[str, str] = {}  # of owners, by path
+        self.imported, self.total, self._done = Imported(), 0, 0
+
+    async def write(self, objects: list[_Object]) -> None:
+        """Writes objects that do not depend on each other, some at once."""
+        async with asyncio.TaskGroup() as group:
+            for each in objects:
+                group.create_task(self._one(each))
+        if any(each.kind == _DEFINITION for each in objects) and not self._how.dry_run:
+            await asyncio.gather(*(self._established(each) for each in objects))
+            self._found = await discover(self._cluster)
+
+    async def _one(self, obj: _Object) -> None:
+        async with self._places:
+            try:
+                await self._written(obj)
+                self.imported.count += 1
+            except (ApiError, _NotServed) as error:
+                self._problem(obj, str(error))
+        self._done += 1
+        self._told("objects", self._done, self.total)
+
+    async def _written(self, obj: _Object) -> None:
+        resource = self._found.of_kind(*obj.kind)
+        if resource is None:
+            raise _NotServed(f"the server has no {obj.value['kind']} of {obj.value['apiVersion']}")
+        value = stripped(obj.value, status=True)
+        status = value.pop("status", None)
+        metadata = value["metadata"]
+        namespace = str(metadata.get("namespace") or "default") if resource.namespaced else ""
+        if metadata.get("ownerReferences"):
+            metadata["ownerReferences"] = await self._owners(metadata["ownerReferences"], namespace)
+        # the version of the object need not be the one that the server prefers
+        place = replace(resource, version=str(value["apiVersion"]).rpartition("/")[2])
+        path = place.path(namespace, metadata["name"])
+        if self._how.create:
+            await self._cluster.ask("POST", place.path(namespace) + self._how.query(), value)
+        else:
+            await self._cluster.ask("PATCH", path + self._how.query(), value, _APPLY)
+        if status and self._how.status and "status" in resource.subresources:
+            whole = {"apiVersion": value["apiVersion"], "kind": value["kind"], "metadata": _named(metadata)}
+            forced = replace(self._how, force=True, create=False).query()
+            await self._cluster.ask("PATCH", f"{path}/status{forced}", {**whole, "status": status}, _APPLY)
+
+    async def _owners(self, references: list[JsonObject], namespace: str) -> list[JsonObject]:
+        """The owners as they are here; those that are not are nobody's any more."""
+        found = []
+        for reference in references:
+            group, slash, _ = str(reference.get("apiVersion")).partition("/")
+            resource = self._found.of_kind(group if slash else "", str(reference.get("kind")))
+            if resource is None:
+                continue
+            path = resource.path(namespace, str(reference.get("name")))
+            if path not in self._uids:
+                try:
+                    owner = await self._cluster.ask("GET", path)
+                except ApiError:
+                    continue
+                self._uids[path] = str(owner["metadata"]["uid"])
+            found.append({**reference, "uid": self._uids[path]})
+        return found
+
+    async def _established(self, obj: _Object) -> None:
+        """Waits until the custom resource is served."""
+        if obj.kind != _DEFINITION or (resource := self._found.of_kind(*_DEFINITION)) is None:
+            return
+        path = resource.path("", str(obj.value["metadata"]["name"]))
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not _is_established(await self._cluster.ask("GET", path)):
+                    await asyncio.sleep(LOOK)
+        except ApiError:
+            return  # it is among the problems already
+        except TimeoutError:
+            self._problem(obj, f"it is not Established after {PATIENCE:g} s")
+
+    def _problem(self, obj: _Object, said: str) -> None:
+        metadata = obj.value["metadata"]
+        name = f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else metadata["name"]
+        self.imported.problems.append(f"{obj.place}: {obj.value['kind']} {name}: {' '.join(said.split())}")
+
+
+def _named(metadata: JsonObject) -> JsonObject:
+    return {name: metadata[name] for name in ("name", "namespace") if name in metadata}
+
+
+def _is_established(definition: JsonObject) -> bool:
+    conditions = (definition.get("status") or {}).get("conditions") or ()
+    return any(each.get("type") == "Established" and each.get("status") == "True" for each in conditions)

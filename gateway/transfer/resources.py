@@ -1,0 +1,111 @@
+"""What a server serves, by its discovery documents: each resource once, in the version that its group prefers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from gateway.jsontypes import JsonObject
+from gateway.transfer.cluster import ApiError, Cluster
+
+
+@dataclass(frozen=True, slots=True)
+class ApiResource:
+    """A resource; `subresources` are those that it has, such as status."""
+
+    group: str
+    version: str
+    name: str
+    kind: str
+    namespaced: bool
+    verbs: frozenset[str]
+    aliases: frozenset[str] = frozenset()  # singular and short names
+    subresources: frozenset[str] = frozenset()
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def full_name(self) -> str:
+        """As kubectl names it: deployments.apps."""
+        return f"{self.name}.{self.group}" if self.group else self.name
+
+    def path(self, namespace: str = "", name: str = "") -> str:
+        """Of the collection, or of an object."""
+        root = f"/apis/{self.api_version}" if self.group else f"/api/{self.version}"
+        place = f"/namespaces/{quote(namespace, safe='')}" if self.namespaced and namespace else ""
+        return f"{root}{place}/{self.name}" + (f"/{quote(name, safe='')}" if name else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Discovered:
+    """The resources, and what could not be asked for, a line each."""
+
+    resources: tuple[ApiResource, ...]
+    problems: tuple[str, ...]
+
+    def find(self, said: str) -> ApiResource | None:
+        """By plural, singular or short name or kind, with or without the group."""
+        word, _, group = said.lower().partition(".")
+        for each in self.resources:
+            if word in (each.name, each.kind.lower(), *each.aliases) and group in ("", each.group):
+                return each
+        return None
+
+    def of_kind(self, group: str, kind: str) -> ApiResource | None:
+        for each in self.resources:
+            if (each.group, each.kind) == (group, kind) and "list" in each.verbs:
+                return each
+        return next((each for each in self.resources if (each.group, each.kind) == (group, kind)), None)
+
+
+async def discover(cluster: Cluster) -> Discovered:
+    """All resources. Raises ApiError and Unreachable when the server tells of no groups at all."""
+    core, groups = await asyncio.gather(cluster.ask("GET", "/api"), cluster.ask("GET", "/apis"))
+    wanted = [("", version, f"/api/{version}") for version in core.get("versions") or ()]
+    for group in groups.get("groups") or ():
+        versions = [each["version"] for each in group.get("versions") or ()]
+        preferred = (group.get("preferredVersion") or {}).get("version")
+        versions.sort(key=lambda version: version != preferred)
+        wanted += [(group["name"], version, f"/apis/{group['name']}/{version}") for version in versions]
+    lists = await asyncio.gather(*(_list(cluster, path) for _, _, path in wanted))
+    found: dict[tuple[str, str], ApiResource] = {}
+    problems = []
+    for (group, version, path), answer in zip(wanted, lists, strict=True):
+        if isinstance(answer, str):
+            problems.append(f"{path}: {answer}")
+            continue
+        for resource in _resources(group, version, answer.get("resources") or ()):
+            found.setdefault((group, resource.name), resource)
+    return Discovered(tuple(found.values()), tuple(problems))
+
+
+async def _list(cluster: Cluster, path: str) -> JsonObject | str:
+    try:
+        return await cluster.ask("GET", path)
+    except ApiError as error:
+        return str(error)
+
+
+def _resources(group: str, version: str, told: Sequence[JsonObject]) -> Iterable[ApiResource]:
+    below: dict[str, set[str]] = {}
+    for each in told:
+        name, slash, subresource = str(each["name"]).partition("/")
+        if slash:
+            below.setdefault(name, set()).add(subresource)
+    for each in told:
+        if "/" not in str(each["name"]):
+            aliases = {str(each.get("singularName") or ""), *each.get("shortNames", ())} - {""}
+            yield ApiResource(
+                group,
+                version,
+                str(each["name"]),
+                str(each["kind"]),
+                bool(each.get("namespaced")),
+                frozenset(each.get("verbs") or ()),
+                frozenset(aliases),
+                frozenset(below.get(each["name"], ())),
+            )
