@@ -14,6 +14,7 @@ from typing import IO
 
 import pytest
 
+from apiserver_gateway.program import command as command_of
 from gateway.testing import ApiServer
 from storage.embedded import BINARY_VARIABLE, EmbeddedEtcd
 from tests.integration.etcd.guarding import certificate, enable_users
@@ -100,6 +101,17 @@ def test_a_server_that_waits_for_etcd_says_why_and_can_be_stopped(tmp_path: Path
         said = server.stderr.read().splitlines()
         assert said[-1] == "apiserver-gateway: told to stop while waiting for etcd"
         assert "Traceback" not in "".join(said) and server.wait(20) == 1
+
+
+def test_a_start_that_is_interrupted_says_nothing(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    os.mkfifo(tokens)
+    command = [*command_of("serve"), "--etcd-servers=http://127.0.0.1:1", f"--token-auth-file={tokens}"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as server:
+        with tokens.open("w"):  # the server has begun to read
+            server.send_signal(signal.SIGINT)
+            assert server.wait(30) == 130
+        assert server.stderr is not None and server.stderr.read() == ""
 
 
 def test_an_identity_outlives_restarts(tmp_path: Path) -> None:
