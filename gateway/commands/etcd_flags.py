@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from gateway.commands.failing import CommandFailed
-from gateway.flags import FLAGS
+from gateway.flags import FLAGS, PREFIX
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -24,6 +23,10 @@ NAMES = (
     "etcd-username",
     "etcd-password",
 )
+
+
+_SERVERS, _SERVERS_VARIABLE = "etcd-servers", f"{PREFIX}ETCD_SERVERS"
+_VARIABLES = tuple(flag.variable for flag in FLAGS if flag.name in NAMES)
 
 
 def etcd_flags(command: Command) -> Command:
@@ -49,22 +52,27 @@ _KEPT: dict[str, Any] = {"expose_value": False, "callback": _keep}
 
 
 def etcd_of(context: click.Context) -> tuple[Any, str]:
-    """The EtcdSettings that the flags say, and the prefix. Raises CommandFailed."""
-    from gateway.command_line import Given, settings_of
+    """The EtcdSettings that the flags say, and the prefix; of environment and --config's file too, nothing but those.
+
+    Raises CommandFailed.
+    """
+    from gateway.command_line import CONFIG_VARIABLE
     from gateway.config import InvalidSettings
-    from storage.etcd import EtcdSettings
+    from gateway.config_file import read_config
+    from gateway.flags import settings_from
 
     given = dict(context.obj or {})
-    config = given.pop("config", None)
+    config = given.pop("config", None) or os.environ.get(CONFIG_VARIABLE)
     try:
-        settings = settings_of(Given(given, Path(config) if config else None), os.environ)
-        settings = replace(settings, embedded_etcd=False)
-        if not settings.etcd_servers:
-            raise CommandFailed("--embedded-etcd runs with its server only: name its socket with --etcd-servers")
-        etcd: EtcdSettings = settings.etcd()
+        file = read_config(Path(config)) if config else {}
+        of_etcd = {name: text for name, text in file.items() if name in NAMES}
+        variables = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
+        if not (given.get(_SERVERS) or variables.get(_SERVERS_VARIABLE) or of_etcd.get(_SERVERS)):
+            raise InvalidSettings("name etcd's endpoints with --etcd-servers, such as http://127.0.0.1:2379")
+        settings = settings_from(given, variables, of_etcd, f"--config={config}")
     except InvalidSettings as error:
         raise CommandFailed(str(error)) from None
-    return etcd, settings.etcd_prefix
+    return settings.etcd(), settings.etcd_prefix
 
 
 def run_on_etcd(etcd: Any, work: Callable[[Any], Any]) -> Any:

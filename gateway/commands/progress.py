@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+_PAUSE = 0.05  # seconds; showing it costs more than most steps
 
 Told = Callable[[str, int, int], None]  # what is being done, how much of it, of how much
 
@@ -24,9 +27,15 @@ def progress() -> Iterator[Told]:
     with Progress(*columns, console=console, transient=True) as shown:
         tasks: dict[str, int] = {}
 
+        told: dict[str, float] = {}  # when each was told of last
+
         def tell(what: str, done: int, of: int) -> None:
+            now = time.monotonic()
             if what not in tasks:
                 tasks[what] = shown.add_task(what, total=of or None)
+            elif done != of and now < told[what] + _PAUSE:
+                return
+            told[what] = now
             shown.update(tasks[what], completed=done, total=of or None)  # type: ignore[arg-type]  # TaskID is an int
 
         yield tell

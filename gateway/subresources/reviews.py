@@ -20,11 +20,13 @@ from gateway.subresources.answers import created_object
 from gateway.subresources.review_selectors import selector_problems
 from gateway.validation.access_review import validate_access_review
 from gateway.writing.body import read_object
+from gateway.writing.offload import offloaded
 from gateway.writing.options import write_options
 from gateway.writing.tracking import track_fields
 from gateway.writing.write import Write, begin
 
 AUTHORIZATION = "authorization.k8s.io"
+_WEIGHT = 4  # requirements and groups take so many times as long as other bytes of a body
 
 
 async def self_subject_review(endpoint: Endpoint, request: Request) -> Response:
@@ -62,18 +64,12 @@ async def token_review(endpoint: Endpoint, request: Request) -> Response:
 
 async def subject_access_review(endpoint: Endpoint, request: Request) -> Response:
     """Answers whether somebody may do something. Raises StatusError 422."""
-    review = await _read_access_review(endpoint, request)
-    spec = review["spec"]
-    user = User(
-        spec.get("user", ""), tuple(spec.get("groups") or ()), spec.get("uid", ""), extra_of(spec.get("extra") or {})
-    )
-    return await _decided(endpoint, review, user)
+    return await _access_review(endpoint, request, _subject)
 
 
 async def self_subject_access_review(endpoint: Endpoint, request: Request) -> Response:
     """Answers whether the user may do something. Raises StatusError 422."""
-    review = await _read_access_review(endpoint, request)
-    return await _decided(endpoint, review, request.user)
+    return await _access_review(endpoint, request, lambda spec: request.user)
 
 
 async def self_subject_rules_review(endpoint: Endpoint, request: Request) -> Response:
@@ -118,32 +114,40 @@ async def _read(endpoint: Endpoint, request: Request) -> tuple[Write, JsonObject
     meta = review["metadata"]
     metadata.wipe_system_fields(meta)
     metadata.match_namespace(meta, metadata.expected_namespace(resource, write.attributes.namespace))
-    track_fields(write, review, None)
+    write.size = len(await request.body())
+    await offloaded(write.size, lambda: track_fields(write, review, None))
     return write, review
 
 
-async def _read_access_review(endpoint: Endpoint, request: Request) -> JsonObject:
+async def _access_review(endpoint: Endpoint, request: Request, user: Callable[[JsonObject], User]) -> Response:
+    """`user` finds in the spec whom it is about. All that goes through the spec is done aside where that is long."""
     write, review = await _read(endpoint, request)
-    errors = validate_access_review(review, endpoint.resource.resource, write.attributes.namespace)
-    if errors:
-        raise status.invalid(AUTHORIZATION, "", "", errors)
-    return review
+    spec, effort = review["spec"], write.size * _WEIGHT
+    resource = endpoint.resource
 
+    def asked() -> tuple[Attributes, list[str]]:
+        errors = validate_access_review(review, resource.resource, write.attributes.namespace)
+        if errors:
+            raise status.invalid(AUTHORIZATION, "", "", errors)
+        return Attributes(user(spec), _request(spec)), selector_problems(spec.get("resourceAttributes") or {})
 
-async def _decided(endpoint: Endpoint, review: JsonObject, user: User) -> Response:
-    attributes = Attributes(user, _request(review["spec"]))
+    attributes, problems = await offloaded(effort, asked)
     verdict = await endpoint.services.authorizer.authorize(attributes)
     shown: JsonObject = {"allowed": verdict.allowed}
     if verdict.decision is Decision.DENY:
         shown["denied"] = True
     if verdict.reason:
         shown["reason"] = verdict.reason
-    problems = [verdict.error] if verdict.error else []
-    problems += selector_problems(review["spec"].get("resourceAttributes") or {})
+    problems = [verdict.error, *problems] if verdict.error else problems
     if problems:
         shown["evaluationError"] = "; ".join(problems)
     review["status"] = shown
-    return created_object(review, endpoint.resource)
+    return await offloaded(effort, lambda: created_object(review, resource))
+
+
+def _subject(spec: JsonObject) -> User:
+    extra = extra_of(spec.get("extra") or {})
+    return User(spec.get("user", ""), tuple(spec.get("groups") or ()), spec.get("uid", ""), extra)
 
 
 def _request(spec: JsonObject) -> RequestInfo:

@@ -15,10 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gateway.testing import api_server
+from gateway.testing import api_server, user
 from storage.embedded import EmbeddedEtcd
 
 TOKEN = "control-plane"
+MANAGER = "kube-controller-manager"
+PROGRAMS = (MANAGER, "kube-scheduler")  # each is the user of its name, and may do what that user's default roles say
 _PATIENCE = 120.0
 
 
@@ -58,7 +60,8 @@ def gateway(logs: Path) -> Iterator[Server]:
     keys = _keys(logs)
     flags = (f"--service-account-signing-key-file={keys}", f"--service-account-key-file={keys}")
     with api_server(*flags) as running:
-        yield Server(running.url, running.token, _flags(logs, running.url, running.token))
+        tokens = {f"system:{name}": user(running, f"system:{name}").token for name in PROGRAMS}
+        yield Server(running.url, running.token, _flags(logs, running.url, tokens))
 
 
 def kube_apiserver(program: Path) -> Callable[[Path], AbstractContextManager[Server]]:
@@ -67,7 +70,9 @@ def kube_apiserver(program: Path) -> Callable[[Path], AbstractContextManager[Ser
     @contextmanager
     def started(logs: Path) -> Iterator[Server]:
         keys, port, tokens = _keys(logs), _free_port(), logs / "tokens.csv"
-        tokens.write_text(f"{TOKEN},admin,1,system:masters\n")
+        users = {f"system:{name}": f"{TOKEN}-{name}" for name in PROGRAMS}
+        lines = [f"{TOKEN},admin,1,system:masters", *(f"{token},{name},1" for name, token in users.items())]
+        tokens.write_text("\n".join(lines) + "\n")
         url = f"https://127.0.0.1:{port}"
         with EmbeddedEtcd() as etcd, (logs / "apiserver.log").open("wb") as log:
             process = subprocess.Popen(
@@ -81,7 +86,7 @@ def kube_apiserver(program: Path) -> Callable[[Path], AbstractContextManager[Ser
                 stderr=subprocess.STDOUT,
             )  # fmt: skip
             try:
-                server = Server(url, TOKEN, _flags(logs, url, TOKEN))
+                server = Server(url, TOKEN, _flags(logs, url, users))
                 _await_ready(server)
                 yield server
             finally:
@@ -120,24 +125,25 @@ def _keys(logs: Path) -> Path:
     return path
 
 
-def _flags(logs: Path, url: str, token: str) -> dict[str, list[str]]:
-    kubeconfig = logs / "kubeconfig"
-    kubeconfig.write_text(
-        json.dumps(
-            {
-                "apiVersion": "v1",
-                "kind": "Config",
-                "clusters": [{"name": "c", "cluster": {"server": url, "insecure-skip-tls-verify": True}}],
-                "users": [{"name": "u", "user": {"token": token}}],
-                "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-                "current-context": "c",
-            }
-        )
-    )
-    common = [f"--{kind}kubeconfig={kubeconfig}" for kind in ("", "authentication-", "authorization-")]
-    common += ["--secure-port=0", "--v=1"]
+def _flags(logs: Path, url: str, tokens: Mapping[str, str]) -> dict[str, list[str]]:
+    """The programs' flags; `tokens` are those of the users that they are."""
     keys = f"--service-account-private-key-file={logs / 'sa.key'}"
-    return {
-        "kube-controller-manager": [*common, keys, "--use-service-account-credentials=true"],
-        "kube-scheduler": common,
+    flags = {
+        name: [*_kubeconfigs(logs / f"{name}.kubeconfig", url, tokens[f"system:{name}"]), "--secure-port=0", "--v=1"]
+        for name in PROGRAMS
     }
+    flags[MANAGER] += [keys, "--use-service-account-credentials=true"]
+    return flags
+
+
+def _kubeconfigs(path: Path, url: str, token: str) -> list[str]:
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": url, "insecure-skip-tls-verify": True}}],
+        "users": [{"name": "u", "user": {"token": token}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "c",
+    }
+    path.write_text(json.dumps(content))
+    return [f"--{kind}kubeconfig={path}" for kind in ("", "authentication-", "authorization-")]

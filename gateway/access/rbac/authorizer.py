@@ -12,6 +12,7 @@ from gateway.kinds.attributes import Attributes
 PATIENCE = 5.0  # seconds that a decision waits for the default roles, which a start makes
 _MOST_REMEMBERED = 8192
 _MEMORABLE = 4096  # characters of a question that is remembered
+_MOST_PARTS = 512  # groups of its user, and values of extra
 
 _Question = tuple[object, ...]
 
@@ -41,7 +42,7 @@ class RBAC:
         verdict = self._decided.get(question)
         if verdict is None:
             verdict = self._decide(attributes)
-            if _size(attributes) <= _MEMORABLE:
+            if _is_memorable(attributes):
                 if len(self._decided) >= _MOST_REMEMBERED:
                     self._decided.clear()
                 self._decided[question] = verdict
@@ -70,10 +71,14 @@ def _question(attributes: Attributes) -> _Question:
     return user, info.verb, info.path
 
 
-def _size(attributes: Attributes) -> int:
+def _is_memorable(attributes: Attributes) -> bool:
     user, info = attributes.user, attributes.info
+    if len(user.groups) + len(user.extra) > _MOST_PARTS:
+        return False
     texts = [user.name, user.uid, *user.groups, info.verb, info.path, info.group, info.resource, info.subresource]
     texts += [info.namespace, info.name]
     for key, values in user.extra:
+        if len(values) > _MOST_PARTS:
+            return False
         texts += (key, *values)
-    return sum(map(len, texts)) + 8 * len(texts)
+    return sum(map(len, texts)) + 8 * len(texts) <= _MEMORABLE

@@ -79,8 +79,13 @@ class EscalationGuard:
             return
         text = f"{intro} not currently held:\n" + "\n".join(described(missing))
         _, absent = self._policy.rules_for(user, attributes.info.namespace)
-        errors = [role.missing(plural=True) for role in absent]
-        raise _refused(attributes, obj, f"{text}; resolution errors: [{aggregated(errors)}]" if errors else text)
+        resource = attributes.resource  # kube-apiserver's store names the request's resource, whichever is missing
+        errors = [status.not_found(resource.group, resource.resource, role.name).message for role in absent]
+        raise _refused(
+            attributes,
+            obj,
+            f"{text}; resolution errors: [{aggregated(list(dict.fromkeys(errors)))}]" if errors else text,
+        )
 
     def _lacking(self, attributes: Attributes, wanted: Sequence[Rule]) -> list[JsonObject]:
         owned, _ = self._policy.rules_for(attributes.user, attributes.info.namespace)

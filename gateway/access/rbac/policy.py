@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -25,6 +25,7 @@ _Subject = tuple[bool, str]  # whether it is a group, and its name
 _Key = tuple[str, str]  # namespace, name
 _Place = tuple[str, _Subject]  # namespace, and who has roles there
 _MOST_INDEXES = 64
+_MANY_GROUPS = 1000
 
 
 class Kind(Enum):
@@ -44,9 +45,9 @@ class RoleRef:
     namespace: str
     name: str
 
-    def missing(self, plural: bool = False) -> str:
-        """What is said of a role that is not there; kube-apiserver's store names resources, its cache kinds."""
-        return status.not_found(GROUP, self.kind.lower() + "s" * plural, self.name).message
+    def missing(self) -> str:
+        """What is said of a role that is not there; kube-apiserver's cache names kinds."""
+        return status.not_found(GROUP, self.kind.lower(), self.name).message
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +179,7 @@ class Policy:
         """The roles that a user has cluster-wide, then those of the namespace, each with the bindings (at least one)
         that one of the user's names has it by.
         """
-        subjects: list[_Subject] = [(False, user.name)]
-        subjects += [(True, group) for group in user.groups]
+        subjects = self._subjects(user)
         for scope in ("", namespace) if namespace else ("",):
             for subject in subjects:
                 for role, named in self._granted.get((scope, subject), {}).items():
@@ -187,8 +187,7 @@ class Policy:
 
     def relevant(self, user: User, info: RequestInfo) -> Iterator[tuple[dict[str, Binding], RoleRef]]:
         """Those of `granted` that may allow a request, and those whose role is not there."""
-        subjects: list[_Subject] = [(False, user.name)]
-        subjects += [(True, group) for group in user.groups]
+        subjects = self._subjects(user)
         for scope in ("", info.namespace) if info.namespace else ("",):
             for subject in subjects:
                 by_role = self._granted.get((scope, subject))
@@ -197,6 +196,14 @@ class Policy:
                 roles = by_role if len(by_role) <= MANY else self._index((scope, subject)).roles_for(info)
                 for role in roles:
                     yield by_role[role], role
+
+    def _subjects(self, user: User) -> list[_Subject]:
+        """Whom bindings may name that mean a user; of very many groups those that some binding names."""
+        groups: Iterable[str] = user.groups
+        if len(user.groups) > _MANY_GROUPS:
+            bound = {name for _, (is_group, name) in self._granted if is_group}
+            groups = filter(bound.__contains__, user.groups)
+        return [(False, user.name), *((True, group) for group in groups)]
 
     def _index(self, place: _Place) -> RoleIndex[RoleRef]:
         index = self._indexes.get(place)

@@ -19,6 +19,7 @@ from storage.backups.taking import take
 from storage.embedded import EmbeddedEtcd
 from storage.errors import StorageError
 from storage.etcd import EtcdClient, EtcdSettings
+from tests.integration.etcd.guarding import enable_users
 from tests.integration.server.client import ask
 
 ROOT = Path(__file__).parents[3]
@@ -221,7 +222,7 @@ sys.exit(main(sys.argv[1:]))
         ),
         (["backup", "pyproject.toml"], "there is pyproject.toml already; give --overwrite"),
         (["backup", "/no/such/file", "--etcd-servers=unix:///none"], "etcd at unix:///none: "),
-        (["backup", "x"], "no etcd to store in"),
+        (["backup", "x"], "name etcd's endpoints with --etcd-servers"),
         (["backup", "x", "--etcd-servers=ftp://a"], "--etcd-servers=ftp://a: give URLs"),
     ],
 )
@@ -239,3 +240,16 @@ def test_a_file_is_described(tmp_path: Path, etcd_endpoint: str) -> None:
     file.write_bytes(file.read_bytes()[:-1])
     cut = run("restore", "--check", str(file))
     assert cut.returncode == 1 and "it is not whole" in cut.stderr and not cut.stdout
+
+
+def test_an_etcd_with_users(tmp_path: Path) -> None:
+    """By the flags of `serve`, from a file of them too; and a refusal says which flags to look at."""
+    with EmbeddedEtcd(loopback=True) as etcd:
+        enable_users(etcd)
+        (config := tmp_path / "serve.yaml").write_text(
+            f"etcd-servers: {etcd.endpoint}\netcd-username: root\netcd-password: root\nsecure-port: 1\ndata-dir: /x\n"
+        )
+        assert run("backup", str(tmp_path / "backup"), f"--config={config}").returncode == 0
+        assert run("restore", str(tmp_path / "backup"), f"--config={config}").returncode == 0
+        wrong = run("backup", str(tmp_path / "other"), f"--config={config}", "--etcd-password=wrong")
+    assert wrong.returncode == 1 and "see --etcd-username and --etcd-password" in wrong.stderr

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from apiserver_gateway.testing.state import restored
 from gateway.testing import ApiServer, api_server
 from gateway.transfer import exporting
 from gateway.transfer.belongings import METADATA
@@ -86,10 +87,17 @@ def full() -> Iterator[ApiServer]:
         yield server
 
 
-@pytest.fixture
-def empty() -> Iterator[ApiServer]:
+@pytest.fixture(scope="module")
+def other() -> Iterator[ApiServer]:
     with api_server() as server:
         yield server
+
+
+@pytest.fixture
+def empty(other: ApiServer) -> Iterator[ApiServer]:
+    """A server without anything of one's own."""
+    with restored(other):
+        yield other
 
 
 PATHS = (
