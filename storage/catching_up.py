@@ -165,7 +165,7 @@ class Past:
         if self.revision >= self.resource.history.start and not changes:
             self._waiters.wake_all(self.window.end)
         else:
-            self._waiters.wake_any()
+            self._waiters.wake_now()
         await asyncio.sleep(0)  # those who were woken no longer count as idle
         self.held = True
         try:

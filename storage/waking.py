@@ -1,8 +1,8 @@
 """Who waits for changes of a resource, by what they select: a change wakes those whom it may concern, and nobody else.
 
 One exact value of what a watcher selects is enough to find it by: the object's key, a field, a label or the namespace.
-Those who select by no exact value are woken by each change; a crowd of them at intervals that grow with it, so that
-each wakes for several changes at once.
+Those who select by no exact value are woken by each change. A crowd that waits for the same is woken at intervals that
+grow with it, so that each wakes for several changes at once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from storage.entry import AttributesOf, Change, ChangeType
 
-CROWD = 50  # watchers that wait for the same resource
+CROWD = 50  # watchers that wait for the same
 PAUSE_EACH = 200e-6  # seconds between wake-ups for each of them: some times what it costs to serve one
 MAX_PAUSE = 0.05
 
@@ -55,6 +55,56 @@ def values_of(aspect: Aspect, change: Change, attributes_of: AttributesOf) -> It
                 yield (attributes.fields if by is By.FIELD else attributes.labels).get(name, "")
 
 
+class _Crowd:
+    """Those who wait for the same."""
+
+    __slots__ = ("_alarm", "_late", "_woken", "members", "position", "waiters")
+
+    def __init__(self, late: set[_Crowd]) -> None:
+        """`late` gets it while it is yet to be woken."""
+        self.waiters: set[Waiter] = set()
+        self.members = 0  # who waits, or was woken and has not said so yet
+        self.position = -1  # from which those look who are yet to be woken
+        self._late = late
+        self._woken = 0.0  # by the loop's clock
+        self._alarm: asyncio.TimerHandle | None = None
+
+    def tell(self, position: int) -> None:
+        """Has them woken, at once or in a moment, to look from a position on or from where they were told before."""
+        if self._alarm is not None:
+            return
+        self.position = position
+        count = len(self.waiters)
+        if count < CROWD:
+            self.wake()
+            return
+        loop = asyncio.get_running_loop()
+        due = self._woken + min(MAX_PAUSE, count * PAUSE_EACH)
+        if due <= loop.time():
+            self.wake()
+        else:
+            self._alarm = loop.call_at(due, self.wake)
+            self._late.add(self)
+
+    @property
+    def late(self) -> bool:
+        """Whether they are yet to be woken."""
+        return self._alarm is not None
+
+    def wake(self) -> None:
+        """Wakes them."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+            self._late.discard(self)
+        waiters, self.waiters = self.waiters, set()
+        if len(waiters) >= CROWD:
+            self._woken = asyncio.get_running_loop().time()
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(self.position)
+
+
 class Waiters:
     """Futures of those who wait. Their result is the position in the history from which on to look.
 
@@ -63,33 +113,41 @@ class Waiters:
 
     def __init__(self, attributes_of: AttributesOf) -> None:
         self._attributes_of = attributes_of
-        self._any: set[Waiter] = set()
-        self._found: dict[Aspect, dict[bytes | str, set[Waiter]]] = {}
-        self._woken = 0.0  # when those without an interest were, by the loop's clock
-        self._alarm: asyncio.TimerHandle | None = None
+        self._late: set[_Crowd] = set()
+        self._any = _Crowd(self._late)
+        self._found: dict[Aspect, dict[bytes | str, _Crowd]] = {}
 
     def add(self, interest: Interest | None) -> Waiter:
         """Somebody who waits from now on."""
+        crowd = self._any
+        if interest is not None:
+            values = self._found.setdefault(interest[:2], {})
+            crowd = values.get(interest.value) or values.setdefault(interest.value, _Crowd(self._late))
         waiter: Waiter = asyncio.get_running_loop().create_future()
-        if interest is None:
-            self._any.add(waiter)
-        else:
-            self._found.setdefault(interest[:2], {}).setdefault(interest.value, set()).add(waiter)
+        crowd.members += 1
+        crowd.waiters.add(waiter)
         return waiter
 
     def remove(self, waiter: Waiter, interest: Interest | None) -> None:
-        """Somebody who does not wait any more."""
-        if interest is None:
-            self._any.discard(waiter)
-            return
-        values = self._found.get(interest[:2], {})
-        waiting = values.get(interest.value)
-        if waiting is not None:
-            waiting.discard(waiter)
-            if not waiting:
-                del values[interest.value]
-                if not values:
-                    del self._found[interest[:2]]
+        """Somebody who does not wait any more; to be told once of each."""
+        crowd = self._crowd(interest)
+        crowd.members -= 1
+        crowd.waiters.discard(waiter)
+        if interest is not None and not crowd.members:
+            crowd.wake()
+            values = self._found[interest[:2]]
+            del values[interest.value]
+            if not values:
+                del self._found[interest[:2]]
+
+    def expire(self, waiter: Waiter, interest: Interest | None, position: int) -> None:
+        """Ends somebody's waiting, to look from a position on: what came before has been told, or is yet to be."""
+        if not waiter.done():
+            crowd = self._crowd(interest)
+            waiter.set_result(-1 if interest is None else crowd.position if crowd.late else position)
+
+    def _crowd(self, interest: Interest | None) -> _Crowd:
+        return self._any if interest is None else self._found[interest[:2]][interest.value]
 
     @property
     def selective(self) -> bool:
@@ -101,45 +159,26 @@ class Waiters:
         for change in changes:
             for aspect, values in self._found.items():
                 for value in set(values_of(aspect, change, self._attributes_of)):
-                    for waiter in values.get(value, ()):
-                        if not waiter.done():
-                            waiter.set_result(position)
+                    crowd = values.get(value)
+                    if crowd is not None:
+                        crowd.tell(position)
             position += 1
 
     def wake(self) -> None:
         """Wakes those without an interest, at once or, a crowd of them, in a moment."""
-        crowd = len(self._any)
-        if crowd < CROWD:
-            self.wake_any()
-            return
-        if self._alarm is not None:
-            return
-        loop = asyncio.get_running_loop()
-        due = self._woken + min(MAX_PAUSE, crowd * PAUSE_EACH)
-        if due <= loop.time():
-            self.wake_any()
-        else:
-            self._alarm = loop.call_at(due, self.wake_any)
+        self._any.tell(-1)
 
-    def wake_any(self) -> None:
-        """Wakes those without an interest at once."""
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
-        self._woken = asyncio.get_running_loop().time()
-        waiters, self._any = self._any, set()
-        _wake(waiters, -1)
+    def wake_now(self) -> None:
+        """Wakes at once those without an interest, and those who were to be woken in a moment."""
+        self._any.position = -1
+        self._any.wake()
+        for crowd in tuple(self._late):
+            crowd.wake()
 
     def wake_all(self, position: int = -1) -> None:
         """Wakes everybody, whatever they wait for; those with an interest to look from a position on."""
-        self.wake_any()
-        found, self._found = self._found, {}
-        for values in found.values():
-            for waiters in values.values():
-                _wake(waiters, position)
-
-
-def _wake(waiters: Iterable[Waiter], position: int) -> None:
-    for waiter in waiters:
-        if not waiter.done():
-            waiter.set_result(position)
+        self.wake_now()
+        for values in self._found.values():
+            for crowd in values.values():
+                crowd.position = position
+                crowd.wake()

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gateway.controllers.actor import Actor
+from gateway.controllers.courtesy import give_way
 from gateway.controllers.ownership import uid_of
 from gateway.controllers.queue import Work, WorkQueue
 from gateway.controllers.undiscovered import RESOURCE as API_SERVICES
@@ -228,6 +229,7 @@ class Namespaces:
 
         async def worker() -> None:
             for entry in pending:
+                await give_way()
                 object_name = entry.key.rpartition(b"/")[2].decode()
                 try:
                     options = DeleteOptions(propagation="Background", uid=uid_of(entry))

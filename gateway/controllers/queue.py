@@ -13,9 +13,10 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from gateway.controllers.courtesy import give_way
+
 logger = logging.getLogger(__name__)
 
-SLICE = 0.003  # seconds of work between turns of others
 BASE_DELAY, MAX_DELAY = 0.005, 1000.0  # seconds; doubled for each failure of a key
 BUCKETS = tuple(10.0**exponent for exponent in range(-8, 4))  # seconds
 
@@ -149,12 +150,9 @@ async def work(queue: WorkQueue[K], reconcile: Callable[[K], Awaitable[None]], w
     """Has `reconcile` look at each key, some at a time, until cancelled. What it raises has the key come back."""
 
     async def worker() -> None:
-        pause = time.monotonic() + SLICE
         while True:
             key = await queue.get()
-            if time.monotonic() > pause:  # neither getting a key nor looking at it has to wait for anything
-                await asyncio.sleep(0)
-                pause = time.monotonic() + SLICE
+            await give_way()  # neither getting a key nor looking at it has to wait for anything
             try:
                 await reconcile(key)
             except Exception as error:

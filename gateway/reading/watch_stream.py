@@ -24,9 +24,8 @@ from gateway.reading.older_history import EtcdHistory
 from gateway.reading.too_large import too_large
 from gateway.reading.view import View, parts
 from storage.errors import Compacted, CorruptObject, StorageError
-from storage.history import History, Overrun
+from storage.history import Overrun
 from storage.reads import Page, TooLargeRevision
-from storage.waking import Waiter
 
 MIN_TIMEOUT = 1800  # seconds; a watch without timeoutSeconds lasts between this and twice as long
 BOOKMARK_INTERVAL = 60.0
@@ -158,7 +157,7 @@ class WatchStream:
         """Waits for a change, some seconds at most."""
         cache, interest = self.endpoint.cache, self.view.interest
         waiter = cache.changes(interest)
-        timer = asyncio.get_running_loop().call_later(seconds, _expire, waiter, interest and cache.history)
+        timer = asyncio.get_running_loop().call_later(seconds, cache.expire, waiter, interest)
         try:
             self.position = max(self.position, await waiter)
         finally:
@@ -206,9 +205,3 @@ class WatchStream:
         finally:
             reach.cancel()
             stop.cancel()
-
-
-def _expire(waiter: Waiter, history: History | None) -> None:
-    """Ends the waiting: who waits with an interest would have been told of anything up to now."""
-    if not waiter.done():
-        waiter.set_result(-1 if history is None else history.end)

@@ -163,8 +163,9 @@ class KV:
         self, key: bytes, value: bytes, *, lease: int = 0, guard: Guard | None = None, timeout: float | None = None
     ) -> SwapResult:
         """Set `key` if it is absent, and if the `guard` still stands."""
-        put = rpc_pb2.RequestOp(request_put=rpc_pb2.PutRequest(key=key, value=value, lease=lease))
-        return await self._swap(key, 0, put, guard, timeout)
+        request = _swap(key, 0, guard)
+        _put_value(request, key, value, lease)
+        return await self._swapped(request, timeout)
 
     async def update(
         self,
@@ -177,15 +178,17 @@ class KV:
         timeout: float | None = None,
     ) -> SwapResult:
         """Set `key` if its mod revision is this one, and if the `guard` still stands."""
-        put = rpc_pb2.RequestOp(request_put=rpc_pb2.PutRequest(key=key, value=value, lease=lease))
-        return await self._swap(key, mod_revision, put, guard, timeout)
+        request = _swap(key, mod_revision, guard)
+        _put_value(request, key, value, lease)
+        return await self._swapped(request, timeout)
 
     async def delete_if(
         self, key: bytes, mod_revision: int, *, guard: Guard | None = None, timeout: float | None = None
     ) -> SwapResult:
         """Remove `key` if its mod revision is this one, and if the `guard` still stands."""
-        delete = rpc_pb2.RequestOp(request_delete_range=rpc_pb2.DeleteRangeRequest(key=key))
-        return await self._swap(key, mod_revision, delete, guard, timeout)
+        request = _swap(key, mod_revision, guard)
+        request.success.add().request_delete_range.key = key
+        return await self._swapped(request, timeout)
 
     async def compact(self, revision: int, *, physical: bool = False, timeout: float | None = None) -> None:
         """Forget what is older than `revision`; `physical` waits until that is done on disk.
@@ -195,15 +198,7 @@ class KV:
         request = rpc_pb2.CompactionRequest(revision=revision, physical=physical)
         await self._call(_COMPACT, request, timeout=timeout, revision=revision)
 
-    async def _swap(
-        self, key: bytes, mod_revision: int, operation: rpc_pb2.RequestOp, guard: Guard | None, timeout: float | None
-    ) -> SwapResult:
-        compare = [rpc_pb2.Compare(result=_EQUAL, target=_MOD, key=key, mod_revision=mod_revision)]
-        failure = [rpc_pb2.RequestOp(request_range=rpc_pb2.RangeRequest(key=key))]
-        if guard is not None:
-            compare.append(rpc_pb2.Compare(result=_EQUAL, target=_MOD, key=guard.key, mod_revision=guard.revision))
-            failure.append(rpc_pb2.RequestOp(request_range=rpc_pb2.RangeRequest(key=guard.key)))
-        request = rpc_pb2.TxnRequest(compare=compare, success=(operation,), failure=failure)
+    async def _swapped(self, request: rpc_pb2.TxnRequest, timeout: float | None) -> SwapResult:
         answer = await self._call(_TXN, request, timeout=timeout)
         revision = answer.header.revision
         if answer.succeeded:
@@ -211,6 +206,22 @@ class KV:
         found = [part.response_range.kvs for part in answer.responses]
         current, *guards = (key_value(kvs[0]) if kvs else None for kvs in found)
         return SwapResult(False, revision, current, guards[0] if guards else None)
+
+
+def _swap(key: bytes, mod_revision: int, guard: Guard | None) -> rpc_pb2.TxnRequest:
+    """A transaction that has no operation yet; its parts are made where they belong, which spares copying them."""
+    request = rpc_pb2.TxnRequest()
+    request.compare.add(result=_EQUAL, target=_MOD, key=key, mod_revision=mod_revision)
+    request.failure.add().request_range.key = key
+    if guard is not None:
+        request.compare.add(result=_EQUAL, target=_MOD, key=guard.key, mod_revision=guard.revision)
+        request.failure.add().request_range.key = guard.key
+    return request
+
+
+def _put_value(request: rpc_pb2.TxnRequest, key: bytes, value: bytes, lease: int) -> None:
+    put = request.success.add().request_put
+    put.key, put.value, put.lease = key, value, lease
 
 
 def key_value(kv: kv_pb2.KeyValue) -> KeyValue:

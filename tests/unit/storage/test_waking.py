@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from storage import waking
 from storage.cache import ResourceCache
 from storage.entry import ChangeType
-from storage.waking import By, Interest
+from storage.waking import CROWD, By, Interest, Waiter
 from tests.unit.storage.canonical import PREFIX, canonical, key, pods
 
 INTERESTS = [
@@ -64,7 +65,57 @@ async def test_who_waits_no_more_leaves_nothing() -> None:
     cache = pods()
     for interest in (*INTERESTS, None):
         cache.forget(cache.changes(interest), interest)
-    assert not cache._waiters.selective and not cache._waiters._any
+    assert not cache._waiters.selective and not cache._waiters._any.waiters
+
+
+def a_crowd_that_was_just_woken(cache: ResourceCache, interest: Interest | None) -> list[Waiter]:
+    """Who waits again after a change, which all of them were told of at once."""
+    first = [cache.changes(interest) for _ in range(CROWD)]
+    put(cache, "n", "a", 1, v="1")
+    cache.wake()
+    assert [waiter.result() for waiter in first] == [0 if interest else -1] * CROWD
+    crowd = []
+    for waiter in first:  # one by one, as each goes on
+        cache.forget(waiter, interest)
+        crowd.append(cache.changes(interest))
+    return crowd
+
+
+@pytest.mark.parametrize("interest", [*INTERESTS, None])
+async def test_a_crowd_is_woken_once_for_several_changes_and_misses_none(
+    interest: Interest | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waking, "PAUSE_EACH", 3600.0)
+    monkeypatch.setattr(waking, "MAX_PAUSE", 3600.0)
+    cache = pods()
+    crowd = a_crowd_that_was_just_woken(cache, interest)
+    for revision in (2, 3):
+        put(cache, "n", "a", revision, v="1")
+        cache.wake()
+    assert not any(waiter.done() for waiter in crowd)
+    cache.expire(crowd[0], interest)
+    told = 1 if interest else -1
+    assert crowd[0].result() == told, "who has waited long enough was not told of what came"
+    cache.wake_all()
+    assert [waiter.result() for waiter in crowd] == [told] * CROWD
+
+
+@pytest.mark.parametrize("interest", [*INTERESTS, None])
+async def test_a_crowd_is_woken_without_another_change(interest: Interest | None) -> None:
+    cache = pods()
+    crowd = a_crowd_that_was_just_woken(cache, interest)
+    put(cache, "n", "a", 2, v="1")
+    cache.wake()
+    assert await asyncio.gather(*crowd) == [1 if interest else -1] * CROWD
+
+
+async def test_who_has_waited_long_enough_looks_from_the_end_on() -> None:
+    cache = pods()
+    put(cache, "n", "a", 1)
+    cache.wake()
+    waiter = cache.changes(INTERESTS[0])
+    cache.expire(waiter, INTERESTS[0])
+    assert waiter.result() == 1
 
 
 @given(st.lists(st.tuples(st.sampled_from("nm"), st.sampled_from("ab"), st.sampled_from(["", "1", "2"])), max_size=12))

@@ -1,0 +1,38 @@
+"""Controllers stay away while the loop has much to do, and lose nothing while it has not."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from gateway.controllers.courtesy import BUSY, give_way
+
+
+async def test_who_got_its_turn_after_much_work_stays_away_as_long_again() -> None:
+    done = list[float]()
+
+    def work() -> None:
+        until = time.thread_time() + 4 * BUSY
+        while time.thread_time() < until:
+            pass
+        done.append(time.monotonic())
+
+    asyncio.get_running_loop().call_soon(work)
+    await give_way()
+    assert time.monotonic() - done[0] >= 4 * BUSY * 0.9
+
+
+async def test_who_got_its_turn_at_once_goes_on() -> None:
+    turns = list[int]()
+
+    async def count() -> None:
+        while True:
+            await asyncio.sleep(0)
+            turns.append(1)
+
+    counting = asyncio.create_task(count())
+    await asyncio.sleep(0)
+    for _ in range(10):
+        await give_way()
+    counting.cancel()
+    assert len(turns) <= 10, "one round of the loop each"
