@@ -234,6 +234,8 @@ class Settings:
             raise InvalidSettings("--authentication-config excludes --oidc-*: name the issuer in the file")
         if not self.oidc_issuer_url and (self.oidc_ca_file or self.oidc_groups_claim or self.oidc_required_claim):
             raise InvalidSettings("--oidc-* flags say more of --oidc-issuer-url, which is not given")
+        if (longest := self.service_account_max_token_expiration) and not 3600 <= longest <= 1 << 32:
+            raise InvalidSettings("--service-account-max-token-expiration: give 1h at least and 4294967296s at most")
 
     def _check_limits(self) -> None:
         for gate in sorted(self.feature_gates - FEATURE_GATES):

@@ -164,7 +164,7 @@ class Handler:
             request.representation = transformed(request, resource, route.info.verb)
         if route.info.verb != "watch":
             return await self._answer(request, route, timeout)
-        held.watch = self._gateway.services.watches.open(request.user)
+        held.watch = self._gateway.services.watches.open(request)
         response = await self._answer(request, route, timeout)
         if held.seats is not None:
             held.seats.give_back()

@@ -101,6 +101,7 @@ def build_gateway(settings: Settings) -> Gateway:
     store = EtcdStore(client, cache, Reads(client, cache, consistent), feed.acknowledged)
     policy, lookup, following = Policy(), Lookup(store, settings.etcd_prefix), Following()
     authorization, uses = Authorization(settings, policy), LegacyUses()
+    watches = OpenWatches(settings.max_watches_per_user)
     services = Services(
         settings=settings,
         authenticator=authenticator_of(settings, lookup, following, uses),
@@ -111,8 +112,8 @@ def build_gateway(settings: Settings) -> Gateway:
         store=store,
         lookup=lookup,
         checker=Checker(client, cache, feed.load_anew),
-        limiter=limiter_of(settings, lambda info: endpoints.size(info.group, info.version, info.resource)),
-        watches=OpenWatches(settings.max_watches_per_user),
+        limiter=limiter_of(settings, lambda info: endpoints.size(info.group, info.version, info.resource), watches),
+        watches=watches,
         following=following,
         legacy_uses=uses,
         pasts=Pasts(client),

@@ -72,18 +72,26 @@ class Queue:
 
 
 class Seats:
-    """The seats that a request has until it gives them back."""
+    """The seats that a request has until it gives them back, and keeps for `kept` seconds after that."""
 
-    __slots__ = ("_level", "_queue", "_since", "number")
+    __slots__ = ("_level", "_queue", "_since", "kept", "number")
 
     def __init__(self, level: Level, queue: Queue, number: int, since: float) -> None:
         self._level, self._queue, self.number, self._since = level, queue, number, since
+        self.kept = 0.0
 
     def give_back(self) -> None:
         """May be called several times."""
-        if self.number:
-            number, self.number = self.number, 0
+        if not self.number:
+            return
+        number, self.number = self.number, 0
+        if not self.kept:
             self._level.given_back(self._queue, number, self._since)
+            return
+        # until now it needed one seat: the others count for as long as they are kept
+        now = self._level.now()
+        since = now - (now - self._since) / number
+        asyncio.get_running_loop().call_later(self.kept, self._level.given_back, self._queue, number, since)
 
 
 class Level:
@@ -107,6 +115,10 @@ class Level:
         self._queues = [Queue(0)]
         self._busy: dict[Queue, None] = {}
         self._virtual, self._advanced = 0.0, clock()
+
+    def now(self) -> float:
+        """The time by the level's clock."""
+        return self._clock()
 
     def queue_up(self, queuing: Queuing) -> None:
         """Lets requests wait in other queues from now on; those that wait already go on doing so."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Protocol
 
 from gateway.flowcontrol.configuration import Configuration
 from gateway.flowcontrol.level import Cause, Refused
 from gateway.flowcontrol.sharing import Claim, divided
-from gateway.flowcontrol.work import Sizes, seats_of
+from gateway.flowcontrol.work import Sizes, after_write, seats_of
 from gateway.http.exchange import TEXT_TYPE, Request, Response
 from gateway.http.request_info import RequestInfo
 from gateway.http.user import MASTERS_GROUP
@@ -40,8 +41,9 @@ class Limiter(Protocol):
 class FlowControl:
     """API Priority and Fairness."""
 
-    def __init__(self, configuration: Configuration, sizes: Sizes) -> None:
-        self.configuration, self._sizes = configuration, sizes
+    def __init__(self, configuration: Configuration, sizes: Sizes, interested: Callable[[RequestInfo], int]) -> None:
+        """`interested` says how many watches a write may be told to."""
+        self.configuration, self._sizes, self._interested = configuration, sizes, interested
 
     async def enter(self, request: Request, timeout: float | None) -> Held | None:
         info = request.info
@@ -54,8 +56,15 @@ class FlowControl:
             level.dispatched[flow.schema] += 1
             return None
         patience = PATIENCE if timeout is None else min(timeout / 4, MOST_PATIENCE)
-        seats = seats_of(request, self._sizes, level.widest()) if info.is_resource else 1
-        return await level.take(flow.schema, seats, flow.hand, patience)
+        if not info.is_resource:
+            return await level.take(flow.schema, 1, flow.hand, patience)
+        if info.verb in _READING_VERBS:
+            seats = seats_of(request, self._sizes, level.widest())
+            return await level.take(flow.schema, seats, flow.hand, patience)
+        seats, kept = after_write(info, self._interested(info), level.widest())
+        held = await level.take(flow.schema, seats, flow.hand, patience)
+        held.kept = kept
+        return held
 
     async def run(self) -> None:
         """Has levels lend each other the seats that they do not need; until cancelled."""

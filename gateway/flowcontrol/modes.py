@@ -5,12 +5,13 @@ from __future__ import annotations
 from gateway.config import Settings
 from gateway.flowcontrol.configuration import Configuration
 from gateway.flowcontrol.limiting import FlowControl, InFlight, Limiter
+from gateway.flowcontrol.watches import OpenWatches
 from gateway.flowcontrol.work import Sizes
 
 
-def limiter_of(settings: Settings, sizes: Sizes) -> Limiter:
+def limiter_of(settings: Settings, sizes: Sizes, watches: OpenWatches) -> Limiter:
     """The limiter of --enable-priority-and-fairness and the --max-…-inflight flags."""
     reads, writes = settings.max_requests_inflight, settings.max_mutating_requests_inflight
     if settings.enable_priority_and_fairness:
-        return FlowControl(Configuration(reads + writes), sizes)
+        return FlowControl(Configuration(reads + writes), sizes, watches.interested)
     return InFlight(reads, writes)

@@ -1,28 +1,45 @@
-"""How many watches each user has open: each costs memory for as long as its client likes."""
+"""The watches that are open: each user's, for each costs memory for as long as its client likes, and those of a thing,
+for each has work when that is written (KEP-1040, "Width of requests").
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 
 from gateway.flowcontrol.level import Cause, Refused
-from gateway.http.user import MASTERS_GROUP, User
+from gateway.http.exchange import Request
+from gateway.http.request_info import RequestInfo
+from gateway.http.user import MASTERS_GROUP
+from gateway.selectors.fields import parse_terms
+from gateway.selectors.labels import SelectorError
 
 RETRY_AFTER = 5  # seconds
+
+_Watched = tuple[str, str, str, str]  # group, resource, namespace and name, as far as the watch says them
 
 
 class OpenWatch:
     """One that is open."""
 
-    __slots__ = ("_name", "_open")
+    __slots__ = ("_by_user", "_by_watched", "_name", "_watched")
 
-    def __init__(self, counts: Counter[str], name: str) -> None:
-        self._open, self._name = counts, name
+    def __init__(
+        self, by_user: Counter[str], by_watched: Counter[_Watched], name: str, watched: _Watched | None
+    ) -> None:
+        self._by_user, self._by_watched, self._name, self._watched = by_user, by_watched, name, watched
+        by_user[name] += 1
+        if watched is not None:
+            by_watched[watched] += 1
 
     def give_back(self) -> None:
         """To be called once, when it has ended."""
-        self._open[self._name] -= 1
-        if not self._open[self._name]:
-            del self._open[self._name]
+        self._by_user[self._name] -= 1
+        if not self._by_user[self._name]:
+            del self._by_user[self._name]
+        if self._watched is not None:
+            self._by_watched[self._watched] -= 1
+            if not self._by_watched[self._watched]:
+                del self._by_watched[self._watched]
 
 
 class OpenWatches:
@@ -31,14 +48,37 @@ class OpenWatches:
     def __init__(self, most: int) -> None:
         self._most = most
         self._open: Counter[str] = Counter()
+        self._watched: Counter[_Watched] = Counter()
 
-    def open(self, user: User) -> OpenWatch:
+    def open(self, request: Request) -> OpenWatch:
         """One more, until it gives itself back. Raises Refused."""
+        user, info = request.user, request.info
         if self._most and self._open[user.name] >= self._most and MASTERS_GROUP not in user.groups:
             raise Refused(Cause.CONCURRENCY_LIMIT, RETRY_AFTER)
-        self._open[user.name] += 1
-        return OpenWatch(self._open, user.name)
+        watched = (info.group, info.resource, info.namespace, info.name)
+        return OpenWatch(self._open, self._watched, user.name, None if _of_one_node(request) else watched)
+
+    def interested(self, info: RequestInfo) -> int:
+        """How many a write may have work for."""
+        found, group, resource = self._watched, info.group, info.resource
+        count = found.get((group, resource, "", ""), 0)
+        if info.namespace:
+            count += found.get((group, resource, info.namespace, ""), 0)
+        if info.name:
+            count += found.get((group, resource, info.namespace, info.name), 0)
+        return count
 
     def total(self) -> int:
         """All that are open."""
         return self._open.total()
+
+
+def _of_one_node(request: Request) -> bool:
+    """Whether a watch is of the pods of one node: those of all others have nothing to do with it."""
+    if request.info.resource != "pods":
+        return False
+    try:
+        terms = parse_terms(request.parameter("fieldSelector"))
+    except SelectorError:
+        return False
+    return any(term.field == "spec.nodeName" and term.equal and term.value for term in terms)

@@ -1,4 +1,6 @@
-"""How many seats a request takes: one, but for lists of many bytes (KEP-1040, "Width of requests")."""
+"""How many seats a request takes: one, but for lists of many bytes and for writes that many watches are told of
+(KEP-1040, "Width of requests").
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,9 @@ from gateway.http.request_info import RequestInfo
 BYTES_A_SEAT = 100_000
 MOST_BYTES = 1_000_000  # of a list that counts: a longer one is sent piece by piece
 MOST_SEATS = 100
+WATCHES_A_SEAT = 10
+MOST_WRITE_SEATS = 10
+TELLING = 0.005  # seconds that a seat's watches take to be told of a write
 
 Sizes = Callable[[RequestInfo], tuple[int, int]]
 """The number of objects that a resource has, and their bytes; (0, 0) for one that is not known."""
@@ -33,3 +38,14 @@ def seats_of(request: Request, sizes: Sizes, widest: int) -> int:
 
 def _begins_with_a_list(request: Request) -> bool:
     return request.parameter("sendInitialEvents") == "true" or request.parameter("resourceVersion") in ("", "0")
+
+
+def after_write(info: RequestInfo, watches: int, widest: int) -> tuple[int, float]:
+    """The seats of a write that so many watches are told of, and the seconds for which it keeps them afterwards: the
+    more it lacks in seats, the longer.
+    """
+    if watches < WATCHES_A_SEAT or (info.resource, info.subresource) == ("serviceaccounts", "token"):
+        return 1, 0.0
+    wanted = -(-watches // WATCHES_A_SEAT)
+    seats = min(wanted, widest or MOST_WRITE_SEATS, MOST_WRITE_SEATS)
+    return seats, TELLING * wanted / seats

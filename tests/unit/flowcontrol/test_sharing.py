@@ -53,7 +53,7 @@ async def test_a_level_that_needs_seats_borrows_those_that_nobody_uses() -> None
     level = configuration.levels["global-default"]
     for _ in range(40):
         await level.take("s", 1, (0,), 1)
-    FlowControl(configuration, lambda info: (0, 0)).lend()
+    FlowControl(configuration, lambda info: (0, 0), lambda info: 0).lend()
     assert level.limit > level.limits.nominal
     assert all(each.limit >= each.limits.least for each in configuration.levels.values())
 
