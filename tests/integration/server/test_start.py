@@ -103,8 +103,12 @@ def test_a_server_that_waits_for_etcd_says_why_and_can_be_stopped(tmp_path: Path
 
 
 def test_a_start_that_is_interrupted_says_nothing() -> None:
-    code = "import apiserver_gateway.__main__ as program, signal; program._run = lambda: signal.raise_signal(signal.SIGINT)"
-    interrupted = subprocess.run([sys.executable, "-c", f"{code}; program.main()"], capture_output=True, check=False)
+    code = (
+        "import signal, apiserver_gateway.__main__ as program\n"
+        "program._run = lambda: signal.raise_signal(signal.SIGINT)\n"
+        "program.main()"
+    )
+    interrupted = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert (interrupted.returncode, interrupted.stdout, interrupted.stderr) == (130, b"", b"")
 
 
