@@ -61,8 +61,8 @@ async def renew(
 ) -> ResourceCache:
     """Another cache in the place of one whose objects are to be read in another way: made of what etcd has.
 
-    `change` is called in the turn of the loop in which it takes its place; who follows the old one is overrun. Raises
-    Unavailable, and is safe to cancel.
+    `change` is called in the turn of the loop in which it takes its place; who follows the old one is overrun, who is
+    about to read it finds what is in the new one. Raises Unavailable, and is safe to cancel.
     """
     async with cache.adopting:
         for _ in range(ATTEMPTS):
@@ -80,6 +80,7 @@ async def renew(
                 cache.remove(old)
                 resource.take(entries)
                 change(cache.add(resource))
+                old.follow(resource)
                 return resource
     raise Unavailable("the objects could not be loaded: etcd forgets its past faster than it is read")
 

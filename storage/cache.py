@@ -45,6 +45,13 @@ class ResourceSpec:
     trusts_marks: bool = True  # whether what ends in MARK is canonical; not where what is canonical changes
 
 
+class _Forgetful(dict[object, object]):
+    """What answers of a cache are remembered in that does not learn of changes: nothing is."""
+
+    def __setitem__(self, key: object, value: object) -> None:
+        """Remembers nothing."""
+
+
 class ResourceCache:
     """The objects of one resource, by key and in key order, and their recent changes.
 
@@ -178,6 +185,11 @@ class ResourceCache:
         self._indexes.clear()
         self.changed = max((entry.revision for entry in entries.values()), default=0)
         self.memo.clear()
+
+    def follow(self, successor: ResourceCache) -> None:
+        """Shows what another cache has in its place, to those who began to read here: they are not told of less."""
+        self._entries, self._keys = successor._entries, successor._keys
+        self.changed, self.memo = successor.changed, _Forgetful()
 
     def all_keys(self) -> list[bytes]:
         """All keys, in order; a copy."""

@@ -6,16 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from gateway.apply.shapes import Shape, element_of, is_open, item_identity, member_of, shape_of
-from gateway.schema.types import FREE_OBJECT, Kind, Type, compiled
+from gateway.schema.types import FORMATTED, FREE_OBJECT, Kind, Type, compiled
 
 Test = Callable[[Any], bool]
 
 _MAX_PLANS = 1024
 
 _CONTAINERS = frozenset({Kind.STRUCT, Kind.MAP, Kind.LIST, Kind.ANY})
-_NUMBER = frozenset({int, float, type(None)})
-_SCALAR = frozenset({str, int, float, bool, type(None)})
-_PLAIN = {
+_NUMBER: frozenset[type] = frozenset({int, float, type(None)})
+_SCALAR: frozenset[type] = frozenset({str, int, float, bool, type(None)})
+_PLAIN: dict[Kind, frozenset[type]] = {
     Kind.STRING: frozenset({str, type(None)}),
     Kind.BYTES: frozenset({str, type(None)}),
     Kind.BOOL: frozenset({bool, type(None)}),
@@ -41,8 +41,13 @@ def fits(type_: Type) -> Test:
             return lambda value: True
         case Kind.INT_OR_STRING if type_.structural:
             return lambda value: True
-    plain = _PLAIN.get(type_.kind, _SCALAR)
+    plain = _plain(type_)
     return lambda value: type(value) in plain
+
+
+def _plain(type_: Type) -> frozenset[type]:
+    """The Python types of a scalar type's values."""
+    return _SCALAR if type_.name == FORMATTED else _PLAIN.get(type_.kind, _SCALAR)
 
 
 def _struct_test(type_: Type) -> Test:
@@ -57,7 +62,7 @@ def _struct_test(type_: Type) -> Test:
             member_type = member_of(type_, name)
             if member_type.kind in _CONTAINERS or shape_of(member_type) is Shape.FREE:
                 inner.append((name, fits(member_type)))
-            elif type(member) not in _PLAIN.get(member_type.kind, _SCALAR):
+            elif type(member) not in _plain(member_type):
                 return None
         if len(plans) > _MAX_PLANS:
             plans.clear()
@@ -82,7 +87,7 @@ def _struct_test(type_: Type) -> Test:
 
 def _map_test(type_: Type) -> Test:
     element = element_of(type_)
-    plain, inner = _PLAIN.get(element.kind), fits(element)
+    plain, inner = _plain(element) if element.kind in _PLAIN else None, fits(element)
 
     def test(value: Any) -> bool:
         if not isinstance(value, dict):
@@ -96,7 +101,7 @@ def _map_test(type_: Type) -> Test:
 
 def _list_test(type_: Type) -> Test:
     element = element_of(type_)
-    plain, inner = _PLAIN.get(element.kind), fits(element)
+    plain, inner = _plain(element) if element.kind in _PLAIN else None, fits(element)
     identity = item_identity(type_) if shape_of(type_) is not Shape.LEAF else None
 
     def test(value: Any) -> bool:

@@ -8,7 +8,7 @@ from gateway.apply.fits import fits
 from gateway.apply.path_element import shown
 from gateway.apply.shapes import Shape, element_of, is_open, item_key, shape_of
 from gateway.patches.go_text import go_print, go_type
-from gateway.schema.types import FREE_OBJECT, Kind, Type
+from gateway.schema.types import FORMATTED, FREE_OBJECT, Kind, Type
 from gateway.validation.field import go_quote
 
 _Errors = list[tuple[str, str]]
@@ -52,7 +52,7 @@ def _check(value: Any, type_: Type, path: str, errors: _Errors) -> None:
         case Kind.INT_OR_STRING if type_.structural:
             pass
         case _:
-            message = _scalar_error(value, type_.kind)
+            message = _scalar_error(value, Kind.QUANTITY if type_.name == FORMATTED else type_.kind)
             if message:
                 errors.append((path, message))
 

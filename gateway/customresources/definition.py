@@ -6,7 +6,7 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies.customresourcedefinitions import FINALIZER
 from gateway.validation.custom_resource_definition import is_established
 
-__all__ = ["FINALIZER", "condition", "is_established", "is_true", "serves", "stored_version"]
+__all__ = ["FINALIZER", "condition", "ends_unserved", "is_established", "is_true", "serves", "stored_version"]
 
 NAMES_ACCEPTED, ESTABLISHED, TERMINATING = "NamesAccepted", "Established", "Terminating"
 NON_STRUCTURAL, APPROVED = "NonStructuralSchema", "KubernetesAPIApprovalPolicyConformant"
@@ -26,6 +26,12 @@ def is_true(definition: JsonObject, type_: str) -> bool:
 def serves(definition: JsonObject) -> bool:
     """Whether its objects can be asked for."""
     return is_true(definition, ESTABLISHED)
+
+
+def ends_unserved(definition: JsonObject) -> bool:
+    """Whether it is being deleted while none of its versions is served: that of storage is then, to delete objects."""
+    versions = definition["spec"].get("versions") or ()
+    return bool(definition["metadata"].get("deletionTimestamp")) and not any(each.get("served") for each in versions)
 
 
 def stored_version(definition: JsonObject) -> str:

@@ -154,7 +154,7 @@ class Definitions:
 
         Watches may start from the definition's revision, or only `later` if nobody could list its objects then.
         """
-        from gateway.customresources.definition import ESTABLISHED, TERMINATING, is_true
+        from gateway.customresources.definition import ESTABLISHED, TERMINATING, ends_unserved, is_true
         from gateway.customresources.model import model_of, resources_of
 
         before = self._served.get(name)
@@ -164,7 +164,8 @@ class Definitions:
                 await self._endpoints.replace(before.resources, [])
             return
         status, spec = definition["status"], definition["spec"]
-        made_of = (spec, status["acceptedNames"], is_true(definition, TERMINATING), definition["metadata"].get("uid"))
+        ending = (is_true(definition, TERMINATING), ends_unserved(definition))
+        made_of = (spec, status["acceptedNames"], ending, definition["metadata"].get("uid"))
         if before is not None and before.made_of == made_of:
             return
         since = int(definition["metadata"].get("resourceVersion") or 0) + later

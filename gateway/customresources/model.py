@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from gateway.customresources.conversion import Webhook
-from gateway.customresources.definition import TERMINATING, is_true, stored_version
+from gateway.customresources.definition import TERMINATING, ends_unserved, is_true, stored_version
 from gateway.customresources.fields import field_values, selectable
 from gateway.customresources.objects import Rules
 from gateway.customresources.schema_type import object_type
@@ -79,7 +79,10 @@ def _convert(
 def resources_of(definition: JsonObject, model: Model) -> list[Resource]:
     """What is served of a model: each served version with its subresources, the preferred version first."""
     shown = TERMINATING_VERBS if is_true(definition, TERMINATING) else VERBS
-    return [each for version in model.versions.values() if version.served for each in _resources(model, version, shown)]
+    versions = [version for version in model.versions.values() if version.served]
+    if ends_unserved(definition):
+        versions = [model.versions[model.storage_version]]
+    return [each for version in versions for each in _resources(model, version, shown)]
 
 
 def _resources(model: Model, version: Version, shown: tuple[str, ...]) -> Iterator[Resource]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
 from gateway.schema.catalog import META, type_of
-from gateway.schema.types import FREE_OBJECT, Field, Kind, Omit, Type
+from gateway.schema.types import FORMATTED, FREE_OBJECT, Field, Kind, Omit, Type
 
 _STRING = Type(Kind.STRING, "string", structural=True)
 _FREE = Type(Kind.ANY, "object", structural=True, preserves=True)
@@ -39,7 +39,8 @@ def schema_type(schema: JsonObject) -> Type:
         made.list_map_keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
         return _with_facts(made, schema)
     if kind in _SCALARS:
-        return _with_facts(Type(_SCALARS[kind], kind, structural=True), schema)
+        name = FORMATTED if kind == "string" and schema.get("format") not in (None, "", "byte") else kind
+        return _with_facts(Type(_SCALARS[kind], name, structural=True), schema)
     if kind == "object" or schema.get("properties") or schema.get("x-kubernetes-embedded-resource"):
         if kind == "object" and _says_nothing(schema):
             return _with_facts(Type(Kind.ANY, FREE_OBJECT, structural=True), schema)

@@ -43,6 +43,7 @@ class Omit(Enum):
     NIL = "nil"  # omitempty on a pointer: only an absent value is left out (0, false and "" stay)
 
 
+FORMATTED = "formatted string"  # the name of a structural STRING that has a format, which judges alone what it may be
 FREE_OBJECT = "free object"  # the name of a structural ANY whose values are objects of which nothing more is said
 
 

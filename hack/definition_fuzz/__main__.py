@@ -10,6 +10,10 @@ The peer is a kube-apiserver, the judge; ours is started if it is not named. In 
   changed      the same and reads, after the definitions have got another schema, so that what is stored is defaulted,
                pruned and, where it no longer is valid, ratcheted by it
 
+Known to differ: empty members of a definition's schema (dependencies, required), which are gone here before they are
+judged; whole floats in defaults, integers here at once; integers over 2^53 that name items of sets and maps in managed
+fields, which a kube-apiserver rounds when it reads them back; a list that it is still making its cache for (429).
+
 A case is a function of --seed and its number. Of the levels, each includes the one before: status (with the Status'
 reason and the content type), causes (the set of their reasons and fields), body (all but messages; for what is
 accepted, the object as it would be stored), wording. Exit 1 if fewer agree than --require says.

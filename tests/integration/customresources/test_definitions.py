@@ -19,6 +19,7 @@ from tests.integration.server.client import ask
 from tests.limits import at_most
 
 Servers = tuple[ApiServer, ApiServer]
+CHANGES = 15
 SIZE = {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}
 
 
@@ -55,6 +56,26 @@ def test_a_changed_schema_holds_for_what_is_stored_and_ends_watches(servers: Ser
     assert ask(other, "PATCH", f"{DEFINITIONS}/{name}", change, headers=MERGE).status == 200
     for server in (one, other):
         until(lambda server=server: ask(server, "GET", f"{path}/w").json.get("spec") == {"size": 1})
+
+
+def test_an_object_is_there_while_its_definition_changes(server: ApiServer) -> None:
+    group, path = "steady.example.com", "/apis/steady.example.com/v1/namespaces/default/widgets"
+    name = establish(server, definition(group, version(properties=SIZE)))
+    body = {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 1}}
+    assert ask(server, "POST", path, body).status == 201
+
+    def change() -> None:
+        for turn in range(CHANGES):
+            properties = {**SIZE, f"more{turn}": {"type": "string"}}
+            patch = {"spec": {"versions": [version(properties=properties)]}}
+            assert ask(server, "PATCH", f"{DEFINITIONS}/{name}", patch, headers=MERGE).status == 200
+
+    with ThreadPoolExecutor(1) as pool:
+        changing = pool.submit(change)
+        while not changing.done():
+            assert ask(server, "GET", f"{path}/w").status == 200
+            assert len(ask(server, "GET", path).json["items"]) == 1
+        changing.result()
 
 
 def test_a_default_of_the_status_is_shown_and_not_stored(server: ApiServer) -> None:
@@ -99,6 +120,20 @@ def test_a_name_is_given_once_whichever_replicas_are_asked_for_it(servers: Serve
         names = [each["metadata"]["name"] for each in wanted]
         until(lambda names=names: all("NamesAccepted" in conditions(servers[0], name) for name in names))
         assert sorted(conditions(servers[0], name)["NamesAccepted"] for name in names) == ["False", "True"]
+
+
+def test_with_a_definition_go_objects_of_versions_that_are_not_served_any_more(server: ApiServer) -> None:
+    group, path = "unserved.example.com", "/apis/unserved.example.com/v1/namespaces/default/widgets"
+    name = establish(server, definition(group))
+    body = {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": "w"}}
+    assert ask(server, "POST", path, body).status == 201
+    change = {"spec": {"versions": [version(served=False)]}}
+    assert ask(server, "PATCH", f"{DEFINITIONS}/{name}", change, headers=MERGE).status == 200
+    until(lambda: ask(server, "GET", path).status == 404)
+    assert ask(server, "DELETE", f"{DEFINITIONS}/{name}").status == 200
+    until(lambda: ask(server, "GET", f"{DEFINITIONS}/{name}").status == 404)
+    establish(server, definition(group))
+    assert ask(server, "GET", path).json["items"] == []
 
 
 def test_the_end_of_a_definition_waits_for_the_finalizers_of_its_objects(servers: Servers) -> None:

@@ -1,15 +1,13 @@
-"""Objects in several versions: storage in another one, and conversion by a webhook."""
+"""Objects in several versions, converted by a webhook."""
 
 from __future__ import annotations
 
 import json
 
 from gateway.testing import ApiServer
-from tests.integration.customresources.definitions import DEFINITIONS, MERGE, definition, establish, until, version
+from tests.integration.customresources.definitions import MERGE, establish
 from tests.integration.customresources.hook import Hook, with_webhook
 from tests.integration.server.client import ask, connect
-
-Servers = tuple[ApiServer, ApiServer]
 
 
 def test_a_webhook_converts_what_is_read_listed_watched_and_written(server: ApiServer, hook: Hook) -> None:
@@ -42,34 +40,3 @@ def test_a_webhook_converts_what_is_read_listed_watched_and_written(server: ApiS
     assert event["object"]["spec"] == {"host": "h", "port": "2"}
     deleted = ask(server, "DELETE", f"{two}/a")
     assert deleted.status == 200, deleted.body
-
-
-def test_objects_move_to_another_storage_version_when_they_are_written(servers: Servers) -> None:
-    one, other = servers
-    group = "moving.example.com"
-    both = {"spec": {"type": "object", "properties": {"a": {"type": "string"}}}}
-    v1, v2 = version("v1", both), {**version("v2", both), "storage": False}
-    name = establish(one, definition(group, v1, v2))
-    path = f"/apis/{group}/v1/namespaces/default/widgets"
-    body = {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"a": "x"}}
-    made = ask(one, "POST", path, body).json
-    change = {"spec": {"versions": [{**v1, "storage": False}, {**v2, "storage": True}]}}
-    assert ask(one, "PATCH", f"{DEFINITIONS}/{name}", change, headers=MERGE).status == 200
-    assert ask(one, "GET", f"{DEFINITIONS}/{name}").json["status"]["storedVersions"] == ["v1", "v2"]
-    until(lambda: ask(one, "GET", f"/apis/{group}/v2/namespaces/default/widgets/w").status == 200)
-    written = {}
-
-    def is_moved() -> bool:
-        written.update(
-            ask(one, "PUT", f"{path}/w", {**made, "metadata": {**made["metadata"], "resourceVersion": ""}}).json
-        )
-        current = ask(one, "GET", f"{path}/w").json
-        written.update(ask(one, "PUT", f"{path}/w", current).json)
-        return bool(written["metadata"]["resourceVersion"] != made["metadata"]["resourceVersion"])
-
-    until(is_moved)
-    revision = written["metadata"]["resourceVersion"]
-    again = ask(one, "PUT", f"{path}/w", written).json
-    assert again["metadata"]["resourceVersion"] == revision
-    for server in (one, other):
-        until(lambda server=server: ask(server, "GET", f"{path}/w").json["spec"] == {"a": "x"})

@@ -227,6 +227,19 @@ def test_reset_fields_are_merged_but_not_claimed() -> None:
     assert fields(apply(None, config, reset=(("status",),))) == {"m": {"f:spec": {"f:replicas": {}}}}
 
 
+@pytest.mark.parametrize(
+    ("format", "value", "problem"),
+    [
+        ("date", 1, None),
+        ("date", {"b": 1}, ".a: expected any scalar, got &{map[b:1]}"),
+        ("byte", 1, ".a: expected string, got &value.valueUnstructured{Value:1}"),
+    ],
+)
+def test_what_a_string_with_a_format_may_be_is_left_to_validation(format: str, value: Any, problem: str | None) -> None:
+    type_ = schema_type({"type": "object", "properties": {"a": {"type": "string", "format": format}}})
+    assert nonconformity({"a": value}, type_) == problem
+
+
 @pytest.mark.parametrize(("value", "problem"), [({"b": [1]}, None), (None, None), (1, ".a: expected map, got &{1}")])
 def test_an_object_of_which_nothing_is_said_is_one_all_the_same(value: Any, problem: str | None) -> None:
     free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

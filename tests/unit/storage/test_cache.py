@@ -86,6 +86,21 @@ def test_a_value_that_only_looks_canonical_does_no_harm(rest: bytes) -> None:
         assert entry.stored().corrupt
 
 
+async def test_who_still_reads_a_cache_that_was_replaced_sees_what_is_in_the_new_one() -> None:
+    caches = WatchCache(ROOT)
+    old = caches.register(SPEC)
+    old.put(key("n", "a"), canonical("a"), 5)
+    caches.remove(old)
+    new = caches.register(SPEC)
+    new.put(key("n", "a"), canonical("a"), 5)
+    old.follow(new)
+    new.put(key("n", "b"), canonical("b"), 6)
+    assert old.all_keys() == [key("n", "a"), key("n", "b")] == [entry.key for entry in old.slice(0, len(old))]
+    assert old.get(key("n", "b")) is new.get(key("n", "b"))
+    old.memo["answer"] = b"of this state"
+    assert old.closed and not old.memo and not new.memo
+
+
 def test_an_entry_keeps_the_version_that_it_is_stored_in() -> None:
     older = HEAD.replace(b"v1", b"v1beta1")
     cache = ResourceCache(replace(SPEC, other_heads=(older,)))
