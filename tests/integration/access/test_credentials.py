@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 import http.client
+import itertools
 import json
 import ssl
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,6 @@ from gateway.certificates import new_authority
 from gateway.testing import ApiServer, api_server
 from gateway.testing import ask as administer
 from storage.embedded import EmbeddedEtcd
-from tests.integration.access.conftest import until
 from tests.integration.server.client import ask
 from tests.limits import at_most
 
@@ -133,7 +134,7 @@ def test_a_bootstrap_token_lets_in_as_long_as_its_secret_says(server: ApiServer)
     assert user() is None
 
 
-def test_another_replica_knows_of_a_change_within_a_second() -> None:
+def test_a_change_is_in_force_at_once_and_within_a_second_on_another_replica() -> None:
     roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
     binding = {
         "metadata": {"name": "reading"},
@@ -148,9 +149,19 @@ def test_another_replica_knows_of_a_change_within_a_second() -> None:
     ):
         administer(one, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding)
         rule = {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}
-        for rules, status in (([rule], 200), ([], 403), ([rule], 200)):
-            administer(one, "PUT", f"{roles}/reading", {"metadata": {"name": "reading"}, "rules": rules})
-            began = time.monotonic()
-            assert ask(one, "GET", "/api/v1/pods", headers=as_ada).status == status
-            until(lambda status=status: ask(other, "GET", "/api/v1/pods", headers=as_ada).status == status)  # type: ignore[misc]  # of this turn
-            at_most(time.monotonic() - began, 1.0)
+        with ThreadPoolExecutor(1) as pool:  # what another one writes comes between this one's writes
+            writing = pool.submit(_write, other, 200)
+            for turn in itertools.count():
+                rules, status = ([], 403) if turn % 2 else ([rule], 200)
+                administer(one, "PUT", f"{roles}/reading", {"metadata": {"name": "reading"}, "rules": rules})
+                began = time.monotonic()
+                assert ask(one, "GET", "/api/v1/pods", headers=as_ada).status == status
+                while ask(other, "GET", "/api/v1/pods", headers=as_ada).status != status:
+                    at_most(time.monotonic() - began, 1.0)
+                if writing.done():
+                    break
+
+
+def _write(server: ApiServer, count: int) -> None:
+    for _ in range(count):
+        administer(server, "POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"generateName": "some-"}})

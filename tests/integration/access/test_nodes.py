@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.testing import namespace
-from tests.integration.access.conftest import World
+from tests.integration.access.conftest import World, until
 from tests.integration.server.client import ask
 
 NODE = "node-a-token"
@@ -24,6 +24,7 @@ def home(world: World) -> Iterator[str]:
                 world.create(f"/api/v1/namespaces/{name}/{kind}", {"metadata": {"name": f"of-{node}"}})
             world.create(f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": f"robot-{node}"}})
             assert world.create(f"/api/v1/namespaces/{name}/pods", pod(node)).status == 201
+        until(lambda: world.get(f"/api/v1/namespaces/{name}/pods/pod-a", NODE).status == 200)  # by the watch cache
         yield name
 
 
