@@ -59,6 +59,7 @@ def test_it_is_one_process_of_nobody_special() -> None:
 def test_it_says_whether_it_is_well_and_what_it_is() -> None:
     final = stages()[1]
     (check,) = given(final, "HEALTHCHECK")
+    assert set(re.findall(r"--([a-z-]+)", check)) <= {"interval", "timeout", "start-period", "retries"}  # buildah's too
     words: list[Any] = json.loads(check.partition("CMD ")[2])
     assert words[0] == "/opt/gateway/bin/python" and "/readyz" in words[-1]
     compile(words[-1], "HEALTHCHECK", "exec")
