@@ -15,6 +15,8 @@ def main() -> None:
         status = end.code if isinstance(end.code, int) else 1 if end.code else 0
         if isinstance(end.code, str):
             print(end.code, file=sys.stderr)
+    except KeyboardInterrupt:
+        status = 130  # as shells have it; who pressed the keys needs no words
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()

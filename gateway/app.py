@@ -8,7 +8,7 @@ import os
 import signal
 import time
 import traceback
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LEAVING = ("replica", "controllers", "identity")  # tasks that have something to take back when the server stops
+LATER = LEAVING[1:]  # those that begin once the default roles are made
 LEAVE = 2.0  # seconds that they have for it
 LOOK = 0.1  # seconds between looks at what it waits for
 LOOKS = 50  # between those that open connections to etcd
@@ -132,7 +133,7 @@ class App:
         finally:
             gateway.stop()
             if self._started.is_set():
-                await _left(tasks)
+                await _left(tasks, () if gateway.services.policy.complete.is_set() else LATER)
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -221,6 +222,8 @@ async def _control(gateway: Gateway, started: asyncio.Event) -> None:
     """Runs the elected controllers once requests are answered."""
     await started.wait()
     await gateway.services.policy.complete.wait()
+    if gateway.stopping.is_set():
+        return
     from gateway.controllers.running import Controllers
 
     gateway.controllers = Controllers(gateway.endpoints, gateway.stopping)
@@ -231,14 +234,17 @@ async def _identify(gateway: Gateway, started: asyncio.Event) -> None:
     """Keeps this server's lease once requests are answered."""
     await started.wait()
     await gateway.services.policy.complete.wait()
+    if gateway.stopping.is_set():
+        return
     from gateway.controllers.identity import Identity
 
     await Identity(gateway.endpoints).run(gateway.stopping)
 
 
-async def _left(tasks: Iterable[asyncio.Task[None]]) -> None:
+async def _left(tasks: Iterable[asyncio.Task[None]], not_begun: Collection[str]) -> None:
     """Lets those finish that take back at a stop what others would wait for."""
-    leaving = [task for task in tasks if task.get_name() in LEAVING and not task.done()]
+    names = set(LEAVING).difference(not_begun)
+    leaving = [task for task in tasks if task.get_name() in names and not task.done()]
     if leaving:
         await asyncio.wait(leaving, timeout=LEAVE)
 

@@ -32,6 +32,7 @@ from gateway.flag_values import (
     ports,
     seconds,
     server,
+    size,
     token,
 )
 from gateway.plugin_names import PLUGIN_NAMES
@@ -167,8 +168,8 @@ GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
             Flag("audit-log-batch-throttle-qps", decimal, "how many in a second", "N"),
             Flag("audit-log-batch-throttle-burst", number, "how many at once after a while without any", "N"),
             Flag("audit-log-truncate-enabled", boolean, "write large events without their objects", "BOOL"),
-            Flag("audit-log-truncate-max-event-size", number, "bytes of an event that is written whole", "BYTES"),
-            Flag("audit-log-truncate-max-batch-size", number, "bytes of events that are written together", "BYTES"),
+            Flag("audit-log-truncate-max-event-size", size, "bytes of an event that is written whole", "BYTES"),
+            Flag("audit-log-truncate-max-batch-size", size, "bytes of events that are written together", "BYTES"),
             Flag("audit-log-maxsize", number, "MiB from which the file is put aside; 0: never", "MIB"),
             Flag("audit-log-maxbackup", number, "such files that stay; 0: all", "N"),
             Flag("audit-log-maxage", number, "days that they stay; 0: for ever", "DAYS"),
@@ -184,8 +185,8 @@ GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
             Flag("audit-webhook-batch-throttle-qps", decimal, "how many in a second", "N"),
             Flag("audit-webhook-batch-throttle-burst", number, "how many at once after a while without any", "N"),
             Flag("audit-webhook-truncate-enabled", boolean, "send large events without their objects", "BOOL"),
-            Flag("audit-webhook-truncate-max-event-size", number, "bytes of an event that is sent whole", "BYTES"),
-            Flag("audit-webhook-truncate-max-batch-size", number, "bytes of events that are sent together", "BYTES"),
+            Flag("audit-webhook-truncate-max-event-size", size, "bytes of an event that is sent whole", "BYTES"),
+            Flag("audit-webhook-truncate-max-batch-size", size, "bytes of events that are sent together", "BYTES"),
         ),
     ),
     (

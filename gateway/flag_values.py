@@ -149,6 +149,13 @@ def count(text: str) -> int:
     return int(text)
 
 
+def size(text: str) -> int:
+    """Bytes."""
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise ValueError("give a number of bytes such as 10485760")
+    return int(text)
+
+
 def number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 8):
         raise ValueError("give a number from 0 to 9999999")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.access.authorization import Undecided, require_of_request
 from gateway.access.impersonation import Impersonation, impersonates
+from gateway.access.rbac.policy import GROUP as RBAC_GROUP
 from gateway.discovery.serving import Discovery
 from gateway.encodings.representing import represented
 from gateway.endpoints.endpoint import Endpoint
@@ -187,6 +188,8 @@ class Handler:
                 raise timed_out() from None
         if route.info.verb in _WRITES:
             await asyncio.sleep(0)  # watchers are told first, so that who is answered finds its write in its caches
+        if route.info.group == RBAC_GROUP and request.method != "GET":
+            await self._gateway.services.store.reads.fresh()  # so that whoever wrote finds it in force
         if request.representation.transform is not None and response.status < 300:
             check_read(request.representation, endpoint.resource, route.info.verb)
         if request.audit is not None:

@@ -31,7 +31,7 @@ CONTEXT: dict[str, Any] = {
     "color": False if os.environ.get("NO_COLOR") else None,
 }
 
-click.Command.context_class = Context
+click.Command.context_class = Context  # of every command, whoever makes it
 
 
 class ServeFlags(click.Command):

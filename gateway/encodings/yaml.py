@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from typing import Any
 
 from gateway.encodings.format import Format
 from gateway.jsontypes import loads
+
+_TAKEN_BY_GO = {  # and not by PyYAML, which quotes the rest
+    "bool": re.compile(r"[yYnN]$"),
+    "float": re.compile(r"[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]+)?$"),
+    "int": re.compile(r"[-+]?0[oO][0-7_]+$"),
+}
 
 
 def to_yaml(body: bytes) -> bytes:
@@ -13,11 +21,24 @@ def to_yaml(body: bytes) -> bytes:
     return _dump(loads(body))
 
 
-def _dump(value: Any) -> bytes:
+@cache
+def dumper() -> Any:
+    """A class of PyYAML's that quotes every text which Go's readers would take for a number or a boolean."""
     import yaml  # only clients that ask for YAML pay for it
 
-    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    return bytes(yaml.dump(value, Dumper=dumper, allow_unicode=True, width=80, encoding="utf-8"))
+    class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # one of the two
+        def ignore_aliases(self, data: Any) -> bool:
+            return True
+
+    for tag, taken in _TAKEN_BY_GO.items():
+        Dumper.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", taken, None)
+    return Dumper
+
+
+def _dump(value: Any) -> bytes:
+    import yaml
+
+    return bytes(yaml.dump(value, Dumper=dumper(), allow_unicode=True, width=80, encoding="utf-8"))
 
 
 def _frame(empty: bytes, name: bytes) -> tuple[bytes, bytes]:

@@ -10,11 +10,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from gateway.encodings.yaml import dumper
 from gateway.jsontypes import JsonObject
 
 FORMATS = ("yaml", "json")
 _SUFFIXES = (".yaml", ".yml", ".json")
-_BOOLEANS = ("y", "Y", "n", "N")  # that Go's reader knows beside yes, on and true
 _BETWEEN = re.compile(rb"^---(?:[ \t].*)?\r?$", re.MULTILINE)  # as kubectl splits
 
 
@@ -34,20 +34,13 @@ def written(obj: JsonObject, format: str) -> bytes:
 
 @cache
 def _dumper() -> Any:
-    """Quotes what any reader of YAML could take for a number or boolean, and writes texts of many lines as they are."""
-    import yaml
+    """Writes texts of many lines as they are."""
 
-    class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # one of the two
-        def ignore_aliases(self, data: Any) -> bool:
-            return True
+    class Dumper(dumper()):  # type: ignore[misc]  # made at run time
+        pass
 
     def text(dumper: Any, value: str) -> Any:
-        style = None
-        if value in _BOOLEANS or (value and value[0] in "+-.0123456789" and "\n" not in value):
-            style = "'"
-        elif "\n" in value:
-            style = "|"
-        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
 
     Dumper.add_representer(str, text)
     return Dumper

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 
 from tests.benchmarks import load
 from tests.benchmarks.bench import Bench, serve, wait_for
 from tests.benchmarks.decisions import BINDINGS, RULES
 from tests.benchmarks.objects import NAMESPACE, READER, TOKEN
 
-CASE = "GET rv=0 of a user, RBAC / AlwaysAllow"
+CASE = "GET rv=0 of a user, RBAC / AlwaysAllow, by CPU"
 TARGET = 0.95
 ROLES = 20  # that the reader has
 GROUP = "rbac.authorization.k8s.io"
@@ -27,11 +29,23 @@ def report(bench: Bench, stack: ExitStack) -> None:
     path = f"/api/v1/namespaces/{NAMESPACE}/pods/pod-000001?resourceVersion=0"
 
     def rate(mode: str) -> Callable[[], float]:
-        _, url = serve(bench, stack, f"--authorization-mode={mode}")
+        process, url = serve(bench, stack, f"--authorization-mode={mode}")
         wait_for(bench, f"{url}/readyz")
-        return lambda: load.wrk(f"{url}{path}", READER, bench.options.seconds, 16)
+        return lambda: _requests_a_cpu_second(process.pid, f"{url}{path}", bench.options.seconds)
 
     bench.record(CASE, rate("RBAC"), rate("AlwaysAllow"), TARGET)
+
+
+def _requests_a_cpu_second(process: int, url: str, seconds: int) -> float:
+    """Not of the clock's seconds: what else the machine does differs by more than what is looked for."""
+    began = _cpu_seconds(process)
+    rate = load.wrk(url, READER, seconds, 16)
+    return rate * seconds / (_cpu_seconds(process) - began)
+
+
+def _cpu_seconds(process: int) -> float:
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _roles() -> list[tuple[str, str, bytes]]:

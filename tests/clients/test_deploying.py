@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from base64 import b64decode
@@ -147,6 +148,16 @@ def test_a_release_keeps_its_identity(helm: Helm, kubectl: Kubectl) -> None:
     assert (release["revision"], release["status"]) == ("3", "deployed")
     helm("uninstall", "api")
     assert _left(kubectl) == []
+
+
+def test_alerts_are_about_metrics_that_are_served(helm: Helm, kubectl: Kubectl) -> None:
+    objects = rendered(helm, {"monitoring": {"rules": {"enabled": True}}})
+    (made,) = [each for each in objects if each["kind"] == "PrometheusRule"]
+    expressions = [rule["expr"] for group in made["spec"]["groups"] for rule in group["rules"]]
+    named = {name for each in expressions for name in re.findall(r"apiserver_\w+", each)}
+    kubectl("get", "--raw=/debug/consistency")
+    served = kubectl("get", "--raw=/metrics")
+    assert named and all(f"# TYPE {name} " in served for name in named)
 
 
 def test_a_gateway_has_the_time_that_it_needs_to_end(helm: Helm) -> None:

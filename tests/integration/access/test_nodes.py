@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.testing import namespace
-from tests.integration.access.conftest import World
+from tests.integration.access.conftest import World, until
 from tests.integration.server.client import ask
 
 NODE = "node-a-token"
@@ -24,6 +24,7 @@ def home(world: World) -> Iterator[str]:
                 world.create(f"/api/v1/namespaces/{name}/{kind}", {"metadata": {"name": f"of-{node}"}})
             world.create(f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": f"robot-{node}"}})
             assert world.create(f"/api/v1/namespaces/{name}/pods", pod(node)).status == 201
+        until(lambda: world.get(f"/api/v1/namespaces/{name}/pods/pod-a", NODE).status == 200)  # by the watch cache
         yield name
 
 
@@ -112,15 +113,21 @@ def test_it_makes_mirror_pods_and_nothing_else(world: World, home: str) -> None:
 
 
 def test_it_gets_tokens_for_its_pods_alone(world: World, home: str) -> None:
-    def asked(node: str, **spec: Any) -> Any:
-        found = world.get(f"/api/v1/namespaces/{home}/pods/pod-{node}").json["metadata"]
-        ref = {"apiVersion": "v1", "kind": "Pod", "name": f"pod-{node}", "uid": found["uid"]}
+    def asked(node: str, kind: str = "pod", **spec: Any) -> Any:
+        found = world.get(f"/api/v1/namespaces/{home}/pods/{kind}-{node}").json["metadata"]
+        ref = {"apiVersion": "v1", "kind": "Pod", "name": f"{kind}-{node}", "uid": found["uid"]}
         body = {"spec": {"boundObjectRef": ref, **spec}}
         return world.create(f"/api/v1/namespaces/{home}/serviceaccounts/robot-{node}/token", body, NODE)
 
     assert asked("a").status == 201
     assert asked("b").status == 403
-    assert "is not authorized to request tokens for this audience" in asked("a", audiences=["bank"]).json["message"]
+    absent = 'error validating audience "bank": persistentvolumeclaim "claim-a" not found'
+    assert absent in asked("a", audiences=["bank"]).json["message"]
+    bare = pod("a")
+    bare["metadata"]["name"], bare["spec"]["volumes"] = "bare-a", []
+    assert world.create(f"/api/v1/namespaces/{home}/pods", bare).status == 201
+    refused = asked("a", "bare", audiences=["bank"])
+    assert "is not authorized to request tokens for this audience" in refused.json["message"]
     refused = world.create(f"/api/v1/namespaces/{home}/serviceaccounts/robot-a/token", {"spec": {}}, NODE)
     assert "node requested token not bound to a pod" in refused.json["message"]
 

@@ -136,6 +136,23 @@ async def test_no_restore_beside_servers(own_client: EtcdClient, tmp_path: Path)
 
 async def test_of_two_restores_one_fails(own_client: EtcdClient, tmp_path: Path) -> None:
     path = tmp_path / "backup"
+    await fill(own_client, "/from", 300)
+    await take(own_client, "/from", path)
+    commit = own_client.txn
+
+    async def overtaken(*given, **named):  # type: ignore[no-untyped-def]
+        own_client.txn = commit  # type: ignore[method-assign]
+        await restore(own_client, "/registry", path, verify(path), told=quiet)
+        return await commit(*given, **named)
+
+    own_client.txn = overtaken  # type: ignore[method-assign]
+    with pytest.raises(StorageError, match="another restore has taken over"):
+        await restore(own_client, "/registry", path, verify(path), told=quiet)
+    assert len(await state(own_client, "/registry")) == len(await state(own_client, "/from"))
+
+
+async def test_a_restore_that_was_broken_off_is_made_anew(own_client: EtcdClient, tmp_path: Path) -> None:
+    path = tmp_path / "backup"
     await fill(own_client, "/from", 500)
     await take(own_client, "/from", path)
     expected = len(await state(own_client, "/from"))

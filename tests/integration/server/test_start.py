@@ -102,6 +102,16 @@ def test_a_server_that_waits_for_etcd_says_why_and_can_be_stopped(tmp_path: Path
         assert "Traceback" not in "".join(said) and server.wait(20) == 1
 
 
+def test_a_start_that_is_interrupted_says_nothing() -> None:
+    code = (
+        "import signal, apiserver_gateway.__main__ as program\n"
+        "program._run = lambda: signal.raise_signal(signal.SIGINT)\n"
+        "program.main()"
+    )
+    interrupted = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (interrupted.returncode, interrupted.stdout, interrupted.stderr) == (130, b"", b"")
+
+
 def test_an_identity_outlives_restarts(tmp_path: Path) -> None:
     flags = f"--data-dir={tmp_path}/data", "--kubeconfig-server=https://api.example.org", "--tls-san=api.example.org"
     first = ApiServer(tmp_path, flags)

@@ -85,6 +85,30 @@ def test_what_cannot_work_is_said(arguments: list[str], message: str) -> None:
         settings(*arguments)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "refused"),
+    [
+        (["--audit-log-batch-buffer-size=0"], ""),  # what is not used is not looked at
+        (["--audit-log-truncate-max-batch-size=10485760"], ""),
+        (["--audit-log-batch-buffer-size=0", "--audit-log-mode=batch"], "--audit-log-batch-buffer-size must be more"),
+        (
+            ["--audit-log-mode=batch", "--audit-log-batch-throttle-enable"],
+            "--audit-log-batch-throttle-qps must be more",
+        ),
+        (["--audit-log-truncate-max-event-size=0"], "--audit-log-truncate-max-event-size must be more"),
+        (["--audit-log-truncate-max-event-size=20000000"], "--audit-log-truncate-max-batch-size must be at least"),
+        (["--audit-log-version=audit.k8s.io/v1beta1"], "--audit-log-version"),
+    ],
+)
+def test_flags_of_audit_are_looked_at_where_they_matter(arguments: list[str], refused: str) -> None:
+    given = ["--etcd-servers=http://a:2379", "--audit-log-path=-", *arguments]
+    if not refused:
+        assert settings(*given).audit_log_maxsize == 100
+        return
+    with pytest.raises(InvalidSettings, match=refused):
+        settings(*given)
+
+
 def test_servers_are_named_with_or_without_scheme() -> None:
     assert (
         settings("--embedded-etcd", "--kubeconfig-server=api.example.org").kubeconfig_server

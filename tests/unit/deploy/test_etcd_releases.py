@@ -14,7 +14,7 @@ from types import ModuleType
 
 import pytest
 
-from gateway import etcd_install
+from gateway.cli import main
 from gateway.etcd_install import InstallError, archive_name, install
 from storage.embedded import BINARY_VARIABLE, find_binary
 
@@ -70,8 +70,8 @@ def test_a_given_digest_is_enough(releases: Path) -> None:
 
 
 def test_what_cannot_be_had_is_said_in_a_line(releases: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert etcd_install.run("9.9.9", "", releases.as_uri()) == 1
-    assert etcd_install.run("latest", "", releases.as_uri()) == 1
+    for version in ("9.9.9", "latest"):
+        assert main(["etcd", "install", f"--version={version}", f"--releases={releases.as_uri()}"]) == 1
     said = capsys.readouterr().err.splitlines()
     assert said[1].startswith("apiserver-gateway: cannot download ") and "is no version of etcd" in said[2]
 

@@ -1,0 +1,34 @@
+"""application/yaml: all readers find the texts that were written, also Go's, which takes more of them for numbers."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.encodings.yaml import to_yaml
+
+scalars = st.text(max_size=12) | st.integers(-(2**63), 2**63 - 1) | st.booleans() | st.none()
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+)
+
+
+@given(values)
+def test_what_is_read_is_what_was_written(value: object) -> None:
+    text = to_yaml(orjson.dumps(value))
+    assert yaml.safe_load(text) == value
+
+
+@pytest.mark.parametrize(
+    "text", ["y", "N", "yes", "off", "1e3", "-.5E2", "1_000", "0o17", "0x1f", "1:30", "2026-01-01", "~", "null", ""]
+)
+def test_a_text_that_go_takes_for_something_else_is_quoted(text: str) -> None:
+    assert to_yaml(orjson.dumps({"key": text, text: "value"})).count(b"'%b'" % text.encode()) == 2
+
+
+@pytest.mark.parametrize("text", ["nginx", "1.2.3", "v1", "e3", "yaml", "1Gi", "no-name"])
+def test_other_texts_are_plain(text: str) -> None:
+    assert to_yaml(orjson.dumps({"key": text})) == b"key: %b\n" % text.encode()
