@@ -31,7 +31,7 @@ LIMITS = {
     "milliseconds for the OpenAPI v3 index of 500 definitions": 100.0,
     "milliseconds for one OpenAPI v3 document": 50.0,
     "resident MB with 500 definitions": 200.0,
-    "MB that 100 more definitions leave behind": 6.0,  # the history of changes that watches may start from, which is bounded
+    "MB that 100 more definitions leave behind": 6.0,  # as history, which is bounded
 }
 
 
