@@ -26,19 +26,9 @@ def main() -> None:
 def _run() -> int:
     if not __package__:  # run by its path
         sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120
-    from apiserver_gateway.compiled import Compiled, path_beside
     from apiserver_gateway.program import prepare
 
     prepare()
-    compiled = Compiled(path_beside(os.path.abspath(__file__)))  # noqa: PTH100
-    compiled.install()
-    try:
-        return _command()
-    finally:
-        compiled.keep()
-
-
-def _command() -> int:
     if sys.argv[1:2] == ["kube-apiserver"]:
         from gateway.kube_apiserver import main as run_as_kube_apiserver
 
