@@ -18,7 +18,7 @@ def built(name: str) -> Path:
     directory = Path(__file__).with_name(name)
     digest = hashlib.sha256(b"".join(each.read_bytes() for each in sorted(directory.iterdir()))).hexdigest()[:16]
     cache = Path(os.environ.get("APISERVER_GATEWAY_CACHE") or Path.home() / ".cache" / "apiserver-gateway")
-    program = cache / f"{name}-{digest}" / name
+    program = cache / "programs" / f"{name}-{digest}" / name
     if program.exists():
         return program
     go = shutil.which("go")

@@ -105,6 +105,7 @@ def test_a_server_that_waits_for_etcd_says_why_and_can_be_stopped(tmp_path: Path
 def test_a_start_that_is_interrupted_says_nothing() -> None:
     code = (
         "import signal, apiserver_gateway.__main__ as program\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # who started the tests may ignore it
         "program._run = lambda: signal.raise_signal(signal.SIGINT)\n"
         "program.main()"
     )
