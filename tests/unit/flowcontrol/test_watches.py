@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
-from gateway.flowcontrol.level import Level
+from gateway.flowcontrol.level import Level, Queuing
 from gateway.flowcontrol.sharing import Limits
 from gateway.flowcontrol.watches import OpenWatches
 from gateway.flowcontrol.work import after_write
@@ -73,12 +71,13 @@ def test_nobody_is_told_of_a_token() -> None:
 async def test_seats_are_kept_for_a_while() -> None:
     level = Level("l")
     level.limits, level.limit = Limits(9, 9, 9), 9
+    level.queue_up(Queuing(1, 1, 5))
     held = await level.take("s", 4, (0,), 1)
     held.kept = 0.01
     held.give_back()
     held.give_back()
     assert level.in_use == 4
-    async with asyncio.timeout(5):
-        while level.in_use:
-            await asyncio.sleep(0.005)
-    assert level.executing == 0
+    whole = await level.take("s", 9, (0,), 5)  # once there are as many
+    assert (level.in_use, level.executing) == (9, 1)
+    whole.give_back()
+    assert (level.in_use, level.executing) == (0, 0)
