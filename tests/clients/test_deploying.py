@@ -67,14 +67,14 @@ MATRIX: dict[str, dict[str, Any]] = {
     "a port of nodes": {"service": {"type": "NodePort", "nodePort": 30443}},
     "an account of others": {"serviceAccount": {"create": False, "name": "default"}},
 }
-INVALID = {
-    "an unknown value": {"replicas": 3},
-    "an even number of members": {"etcd": {"replicaCount": 2}},
-    "an etcd of nobody": {"etcd": {"mode": "external"}},
-    "certificates of nobody": {"certificates": {"mode": "secret"}},
-    "an ingress without a host": {"ingress": {"enabled": True}},
-    "a port that is none": {"service": {"port": 70000}},
-    "a server without TLS": {"admin": {"server": "http://api.example.org"}},
+INVALID: dict[str, tuple[dict[str, Any], str]] = {
+    "an unknown value": ({"replicas": 3}, "additional properties 'replicas' not allowed"),
+    "an even number of members": ({"etcd": {"replicaCount": 2}}, "'/etcd/replicaCount': value must be one of 1, 3, 5"),
+    "an etcd of nobody": ({"etcd": {"mode": "external"}}, "'/etcd/external/endpoints': minItems: got 0, want 1"),
+    "certificates of nobody": ({"certificates": {"mode": "secret"}}, "'/certificates/secretName': minLength: got 0"),
+    "an ingress without a host": ({"ingress": {"enabled": True}}, "'/ingress/host': minLength: got 0"),
+    "a port that is none": ({"service": {"port": 70000}}, "'/service/port': maximum: got 70,000, want 65,535"),
+    "a server without TLS": ({"admin": {"server": "http://api.example.org"}}, "does not match pattern '^(https://"),
 }
 
 
@@ -137,10 +137,11 @@ def assert_restricted(pod: dict[str, Any]) -> None:
         assert not any("hostPort" in port for port in container.get("ports", ()))
 
 
-@pytest.mark.parametrize("values", INVALID.values(), ids=INVALID)
-def test_values_that_cannot_work_are_refused(helm: Helm, values: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("values", "said"), INVALID.values(), ids=INVALID)
+def test_values_that_cannot_work_are_refused(helm: Helm, values: dict[str, Any], said: str) -> None:
     outcome = helm.run("template", "api", CHART, "-f", "-", given=values)
     assert outcome.returncode and "values don't meet the specifications of the schema" in outcome.stderr
+    assert said in outcome.stderr
 
 
 def test_a_release_keeps_its_identity(server: ApiServer, helm: Helm, kubectl: Kubectl, tmp_path: Path) -> None:
