@@ -13,7 +13,7 @@ from secrets import token_urlsafe
 import orjson
 
 from gateway import clock
-from gateway.access.authentication import Authenticated
+from gateway.access.authentication import AudienceAgnostic, Authenticated
 from gateway.framework import APIRouter, Request, Response
 from gateway.http.status import StatusError, bad_request, service_unavailable
 from gateway.http.user import User
@@ -79,7 +79,8 @@ def testing_api(gateway: Gateway) -> APIRouter:
         return {"now": clock.now()}
 
     users = Users()
-    gateway.services.authenticator.add(users)
+    authenticator = gateway.services.authenticator
+    authenticator.add(AudienceAgnostic(users, authenticator.audiences))
 
     async def make_user(request: Request) -> object:
         try:
