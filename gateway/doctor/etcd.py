@@ -14,7 +14,7 @@ from storage.backups.marker import RestoreUnfinished, check_restored
 from storage.errors import NoSpace, StorageError
 from storage.etcd import EtcdClient, EtcdSettings, Head, MemberStatus
 from storage.etcd.operations import mod_revision_is, put
-from storage.versions import parse_version, progress_notifications_correct, survives_kill
+from storage.versions import OLDEST, parse_version, progress_notifications_correct, survives_kill
 
 TIMEOUT = 3.0
 PROBES = 5
@@ -24,7 +24,6 @@ FULL, OVERFULL = 0.8, 0.95  # of the quota
 LOOSE, WORTH_IT = 0.5, 100 << 20  # of the database in use, and from which size that matters
 NEVER = (1 << 63) - 1  # a revision that no key has
 LAG = 1000  # revisions that members may differ by while all goes on
-OLDEST = (3, 4, 0)
 
 
 @dataclass(frozen=True, slots=True)
