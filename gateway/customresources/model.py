@@ -17,6 +17,7 @@ from gateway.kinds.identity import GroupVersion, GroupVersionKind
 from gateway.kinds.model import Model, Version
 from gateway.kinds.registry import version_priority
 from gateway.kinds.resource import Resource
+from gateway.kinds.settled import SettledValues
 from gateway.schema.decode import DecodeError, DecodeReport
 from gateway.schema.types import Type
 
@@ -56,6 +57,7 @@ def model_of(definition: JsonObject, converter: MakeConverter, since: int = 0) -
         since=since,
         convert=partial(_convert, made),
         canonicaliser=canonicaliser,
+        settled=SettledValues(),
         field_values=field_values(versions),
     )
     return model
