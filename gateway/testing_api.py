@@ -107,7 +107,7 @@ class TestingApi:
         except (ValueError, KeyError, TypeError, RecursionError):
             raise bad_request('give the seconds: {"advance": 3600}') from None
         if not 0 <= seconds <= LONGEST:
-            raise bad_request(f"the clock goes forward, by {LONGEST:g} s at most")
+            raise bad_request(f"the clock goes forward, by {LONGEST / 86400:g} days at most, not by {seconds:g} s")
         clock.advance(seconds)
         await expire(self._gateway)
         return {"now": clock.now()}
