@@ -90,16 +90,14 @@ class Endpoints:
             change()
 
     def _retire(self, resource: Resource, watched_on: bool) -> None:
+        """Takes the endpoints of a resource out of service; `watched_on` until those that take their place go, too."""
         for key in [key for key in self._endpoints if key[:3] == resource.gvr]:
-            endpoint = self._endpoints.pop(key)
-            if watched_on:
-                self._followed.setdefault(key, []).append(endpoint)
-                continue
-            endpoint.retired = True
-            for followed in self._followed.pop(key, ()):
-                followed.retired = True
+            self._followed.setdefault(key, []).append(self._endpoints.pop(key))
         if watched_on:
             return
+        for key in [key for key in self._followed if key[:3] == resource.gvr]:
+            for endpoint in self._followed.pop(key):
+                endpoint.retired = True
         cache = self._caches.get(resource.storage_prefix)
         if cache is not None:
             cache.wake_all()
