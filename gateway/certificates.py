@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import ssl
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gateway.access.signing import general_name
 from gateway.config import Settings
 from gateway.files import exclusive, replace_file
 
@@ -98,8 +98,8 @@ def _is_of(certificate: Path, ca: Path) -> bool:
     return certificate.read_bytes().endswith(ca.read_bytes())
 
 
-def new_authority() -> Authority:
-    """A new CA."""
+def new_authority(validity: timedelta = VALIDITY) -> Authority:
+    """A new CA, good for some time from now."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -108,7 +108,7 @@ def new_authority() -> Authority:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"apiserver-gateway-ca@{datetime.now(UTC):%s}")])
     certificate = (
-        _builder(name, name, key.public_key())
+        _builder(name, name, key.public_key(), validity)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(sign=True), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
@@ -130,7 +130,7 @@ def issue(authority: Authority, names: Collection[str]) -> tuple[bytes, bytes]:
         raise ValueError("the CA's certificate and its key don't belong together")
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "apiserver-gateway")])
-    alternatives = [x509.DNSName(name) for name in DNS_NAMES] + [_general_name(name) for name in names]
+    alternatives = [x509.DNSName(name) for name in DNS_NAMES] + [general_name(name) for name in names]
     certificate = (
         _builder(ca.subject, subject, key.public_key())
         .add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
@@ -154,16 +154,9 @@ def _key_identifier(ca: x509.Certificate) -> x509.AuthorityKeyIdentifier:
     return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(own)
 
 
-def _general_name(name: str) -> x509.GeneralName:
-    from cryptography import x509
-
-    try:
-        return x509.IPAddress(ipaddress.ip_address(name))
-    except ValueError:
-        return x509.DNSName(name)
-
-
-def _builder(issuer: x509.Name, subject: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+def _builder(
+    issuer: x509.Name, subject: x509.Name, key: ec.EllipticCurvePublicKey, validity: timedelta = VALIDITY
+) -> x509.CertificateBuilder:
     from cryptography import x509
 
     start = datetime.now(UTC) - timedelta(hours=1)
@@ -173,7 +166,7 @@ def _builder(issuer: x509.Name, subject: x509.Name, key: ec.EllipticCurvePublicK
         public_key=key,
         serial_number=x509.random_serial_number(),
         not_valid_before=start,
-        not_valid_after=start + VALIDITY,
+        not_valid_after=start + validity,
     )
 
 

@@ -15,6 +15,9 @@ from gateway.server import Gateway
 
 if TYPE_CHECKING:
     from gateway.framework import FastAPI
+    from gateway.testing_api import TestingApi
+
+TESTING = "/testing/"
 
 
 class Operational:
@@ -24,9 +27,15 @@ class Operational:
         """`api_paths` lists the paths of discovery, `hooks` the start-up work that is done."""
         self._gateway, self._api_paths, self._hooks = gateway, api_paths, list(hooks)
         self._app: FastAPI | None = None
+        self._tests: TestingApi | None = None
         self._making: asyncio.Task[FastAPI] | None = None
 
     async def __call__(self, scope: Any, receive: Any, send: Send) -> None:
+        if self._gateway.settings.testing_api and scope["path"].startswith(TESTING):
+            tests = self._for_tests()
+            if tests.serves(scope):
+                await tests(scope, receive, send)
+                return
         app = self._app
         if app is None:
             if self._making is None or self._making.done():
@@ -34,8 +43,15 @@ class Operational:
             app = self._app = await asyncio.shield(self._making)  # whoever else asks meanwhile waits for the same
         await app(scope, receive, send)
 
+    def _for_tests(self) -> TestingApi:
+        from gateway.testing_api import TestingApi
+
+        if self._tests is None:
+            self._tests = TestingApi(self._gateway)
+        return self._tests
+
     async def _made(self) -> FastAPI:
-        await asyncio.to_thread(_import_all, self._gateway.settings.testing_api)  # which holds up nobody
+        await asyncio.to_thread(_import_all)  # which holds up nobody
         from gateway.framework import FastAPI
         from gateway.openapi.routes import openapi
         from gateway.operations import answer_strays, operations
@@ -45,16 +61,9 @@ class Operational:
         answer_strays(app)
         app.include_router(operations(gateway, self._api_paths, self._hooks))
         app.include_router(openapi(gateway.registry, gateway.endpoints.on_change))
-        if gateway.settings.testing_api:
-            from gateway.testing_api import testing_api
-
-            app.include_router(testing_api(gateway))
         return app
 
 
-def _import_all(testing: bool) -> None:
+def _import_all() -> None:
     import gateway.openapi.routes
-    import gateway.operations
-
-    if testing:
-        import gateway.testing_api  # noqa: F401
+    import gateway.operations  # noqa: F401

@@ -13,10 +13,9 @@ from uuid import uuid4
 
 from gateway.controllers import election
 from storage.embedded.member import TRANSACTION_OPERATIONS
-from storage.etcd import operations
-from storage.etcd.kv import prefix_end
-from storage.loading import Loaded, load
+from storage.loading import load, values_of
 from storage.store import EtcdStore
+from storage.unowned import Value, Values
 
 TRANSACTION_BYTES = 1_000_000  # etcd takes 1.5 MiB
 USUAL_OPERATIONS = 128  # what an etcd takes that nobody has told otherwise
@@ -24,7 +23,7 @@ MOST_KEPT = 100
 ROUNDS = 5  # of restoring, when controllers were at work on what was there before
 PATIENCE = 5.0  # seconds of waiting for them
 
-Part = tuple[list[bytes], list[bytes]]  # keys to be put, and to be deleted
+Part = tuple[list[tuple[bytes, bytes]], list[bytes]]  # what is to be put, and deleted
 
 
 class UnknownSnapshot(KeyError):
@@ -40,7 +39,7 @@ class Snapshots:
 
     def __init__(self, store: EtcdStore, prefix: str, at_rest: Callable[[], bool], *, own_etcd: bool) -> None:
         self._store, self._root, self._at_rest = store, f"{prefix}/".encode(), at_rest
-        self._kept: dict[str, Loaded] = {}
+        self._kept: dict[str, Values] = {}
         self._operations = TRANSACTION_OPERATIONS if own_etcd else USUAL_OPERATIONS
         self._excluded = tuple(
             self._root + each
@@ -60,10 +59,18 @@ class Snapshots:
             raise TooManySnapshots(f"there are {MOST_KEPT} snapshots already; delete some")
         if not self._at_rest():
             await self._rest()
-        loaded, _ = await load(self._store.client, self._root)
         name = uuid4().hex
-        self._kept[name] = {key: kept for key, kept in loaded.items() if not key.startswith(self._excluded)}
+        self._kept[name] = await self._state()
         return name
+
+    async def _state(self) -> Values:
+        """Everything as it is now: what the cache has, where that is all."""
+        values = values_of(self._store.cache) if await self._store.reads.fresh() else None
+        if values is None:
+            values = dict((await load(self._store.client, self._root))[0])
+        for key in [key for key in values if key.startswith(self._excluded)]:
+            del values[key]
+        return values
 
     def forget(self, name: str) -> None:
         """Lets a snapshot go. Raises UnknownSnapshot."""
@@ -82,43 +89,37 @@ class Snapshots:
         for _ in range(ROUNDS):
             calm = self._at_rest()  # else they may write what they decided before
             changes += await self._write_difference(kept)
-            await self._store.reads.fresh()
             if calm:
                 break
             await self._rest()
         return changes
 
-    async def _write_difference(self, kept: Loaded) -> int:
-        present = await self._store.client.range(self._root, prefix_end(self._root), keys_only=True)
-        there = {kv.key: kv.mod_revision for kv in present.kvs if not kv.key.startswith(self._excluded)}
-        wanted = [key for key, (value, revision) in kept.items() if not self._is(key, value, revision, there)]
-        gone = [key for key in there if key not in kept]
-        for puts, deletes in self._parts(wanted, gone, kept):
-            parts = [*(operations.put(key, kept[key][0]) for key in puts), *map(operations.delete, deletes)]
-            answer = await self._store.client.txn((), parts)
-            for key in puts:
-                kept[key] = kept[key][0], answer.revision
+    async def _write_difference(self, kept: Values) -> int:
+        present = await self._state()
+        wanted = {key: raw(each[0]) for key, each in kept.items() if not _same(each, present.get(key))}
+        gone = [key for key in present if key not in kept]
+        revision = 0
+        for puts, deletes in self._parts(wanted, gone):
+            revision = await self._store.write(puts, deletes)
+            for key, _ in puts:
+                kept[key] = kept[key][0], revision
+        await self._store.reads.not_older_than(revision)
         return len(wanted) + len(gone)
 
-    def _is(self, key: bytes, value: bytes, revision: int, there: dict[bytes, int]) -> bool:
-        """Whether a key is as it was: not written since, or to the same."""
-        found = there.get(key)
-        if found is None or found == revision:
-            return found is not None
-        cached = self._store.cached(key)
-        return cached is not None and cached.revision == found and cached.value == value
-
-    def _parts(self, puts: list[bytes], deletes: list[bytes], kept: Loaded) -> Iterator[Part]:
+    def _parts(self, puts: dict[bytes, bytes], deletes: list[bytes]) -> Iterator[Part]:
         """What goes into one transaction each: in one if that can be, for nobody is to see half of it."""
         part: Part = ([], [])
         size = count = 0
-        for key, index in (*((key, 0) for key in puts), *((key, 1) for key in deletes)):
-            size += len(key) + (0 if index else len(kept[key][0])) + 32
-            count += 1
-            if count > 1 and (size > TRANSACTION_BYTES or count > self._operations):
+        for key, value in (*puts.items(), *((key, None) for key in deletes)):
+            more = len(key) + len(value or b"") + 32
+            if count and (size + more > TRANSACTION_BYTES or count == self._operations):
                 yield part
-                part, size, count = ([], []), len(key) + (0 if index else len(kept[key][0])), 1
-            part[index].append(key)
+                part, size, count = ([], []), 0, 0
+            size, count = size + more, count + 1
+            if value is None:
+                part[1].append(key)
+            else:
+                part[0].append((key, value))
         if count:
             yield part
 
@@ -129,3 +130,13 @@ class Snapshots:
             await asyncio.sleep(0.002)
             if self._at_rest() or time.monotonic() > deadline:
                 return
+
+
+def raw(value: Value) -> bytes:
+    """What etcd is to hold."""
+    return value if isinstance(value, bytes) else value.stored().raw
+
+
+def _same(kept: tuple[Value, int], present: tuple[Value, int] | None) -> bool:
+    """Whether a key is as it was: not written since, or to the same."""
+    return present is not None and (kept[1] == present[1] or raw(kept[0]) == raw(present[0]))

@@ -9,19 +9,21 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from hashlib import sha256
 from secrets import token_urlsafe
+from typing import Any
 
 import orjson
 
 from gateway import clock
 from gateway.access.authentication import AudienceAgnostic, Authenticated
-from gateway.framework import APIRouter, Request, Response
+from gateway.http.exchange import JSON_TYPE, Request
+from gateway.http.sending import Send
 from gateway.http.status import StatusError, bad_request, service_unavailable
 from gateway.http.user import User
 from gateway.server import Gateway
 from gateway.snapshots import Snapshots, TooManySnapshots, UnknownSnapshot
 from storage.errors import StorageError
 
-ROOT = "/testing"
+ROOT = "/testing/"
 EXPIRING = ("", "events.k8s.io")  # groups whose events go by themselves
 MOST_USERS = 10_000
 LONGEST = 10 * 365 * 24 * 3600.0  # seconds that the clock may be set forward by
@@ -46,73 +48,92 @@ class Users:
         return None if user is None else Authenticated(user, tuple(audiences))
 
 
-def testing_api(gateway: Gateway) -> APIRouter:
-    """The routes."""
-    settings = gateway.settings
-    snapshots = Snapshots(
-        gateway.store,
-        settings.etcd_prefix,
-        lambda: at_rest(gateway),
-        own_etcd=settings.embedded_etcd and settings.data_dir is None,
-    )
-    router = APIRouter()
+class TestingApi:
+    """What is under /testing; an ASGI application without FastAPI, which a test would have to wait for."""
 
-    async def take(_request: Request) -> object:
-        return {"name": await snapshots.take()}
+    __test__ = False  # no test of pytest's
 
-    async def restore(request: Request) -> object:
-        name = request.path_params["name"]
-        if request.method == "DELETE":
-            snapshots.forget(name)
-            return {}
-        return {"changes": await snapshots.restore(name)}
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        settings = gateway.settings
+        self._snapshots = Snapshots(
+            gateway.store,
+            settings.etcd_prefix,
+            lambda: at_rest(gateway),
+            own_etcd=settings.embedded_etcd and settings.data_dir is None,
+        )
+        self._users = Users()
+        authenticator = gateway.services.authenticator
+        authenticator.add(AudienceAgnostic(self._users, authenticator.audiences))
 
-    async def advance(request: Request) -> object:
+    def serves(self, scope: Any) -> bool:
+        """Whether a request is one of these."""
+        return self._route(scope["method"], scope["path"]) is not None
+
+    async def __call__(self, scope: Any, receive: Any, send: Send) -> None:
+        route = self._route(scope["method"], scope["path"])
+        assert route is not None, "it serves this"
+        code, body = await _answer(route, Request(scope["method"], scope["path"], b"", {}, receive))
+        headers = [(b"content-type", JSON_TYPE), (b"content-length", b"%d" % len(body))]
+        await send({"type": "http.response.start", "status": code, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    def _route(self, method: str, path: str) -> Callable[[Request], Awaitable[object]] | None:
+        match [method, *path.removeprefix(ROOT).split("/")]:
+            case ["POST", "users"]:
+                return self._make_user
+            case ["POST", "clock"]:
+                return self._advance
+            case ["POST", "snapshots"]:
+                return self._take
+            case ["PUT", "snapshots", name]:
+                return lambda _: self._restore(name)
+            case ["DELETE", "snapshots", name]:
+                return lambda _: self._forget(name)
+        return None
+
+    async def _take(self, _request: Request) -> object:
+        return {"name": await self._snapshots.take()}
+
+    async def _restore(self, name: str) -> object:
+        return {"changes": await self._snapshots.restore(name)}
+
+    async def _forget(self, name: str) -> object:
+        self._snapshots.forget(name)
+        return {}
+
+    async def _advance(self, request: Request) -> object:
         try:
             seconds = float(json.loads(await request.body())["advance"])
         except (ValueError, KeyError, TypeError, RecursionError):
             raise bad_request('give the seconds: {"advance": 3600}') from None
         if not 0 <= seconds <= LONGEST:
-            raise bad_request(f"the clock goes forward, by {LONGEST:g} s at most")
+            raise bad_request(f"the clock goes forward, by {LONGEST / 86400:g} days at most, not by {seconds:g} s")
         clock.advance(seconds)
-        await expire(gateway)
+        await expire(self._gateway)
         return {"now": clock.now()}
 
-    users = Users()
-    authenticator = gateway.services.authenticator
-    authenticator.add(AudienceAgnostic(users, authenticator.audiences))
-
-    async def make_user(request: Request) -> object:
+    async def _make_user(self, request: Request) -> object:
         try:
             asked = json.loads(await request.body())
-            return {"token": users.make(str(asked["name"]), tuple(map(str, asked.get("groups", ()))))}
+            return {"token": self._users.make(str(asked["name"]), tuple(map(str, asked.get("groups", ()))))}
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise bad_request('say who: {"name": "alice", "groups": ["developers"]}') from None
 
-    router.add_route(f"{ROOT}/users", _answering(make_user), methods=["POST"])
-    router.add_route(f"{ROOT}/snapshots", _answering(take), methods=["POST"])
-    router.add_route(f"{ROOT}/snapshots/{{name}}", _answering(restore), methods=["PUT", "DELETE"])
-    router.add_route(f"{ROOT}/clock", _answering(advance), methods=["POST"])
-    return router
 
-
-def _answering(make: Callable[[Request], Awaitable[object]]) -> Callable[[Request], Awaitable[Response]]:
-    """The route that answers what is made, or a Status that says what is wrong."""
-
-    async def answer(request: Request) -> Response:
-        try:
-            return Response(orjson.dumps(await make(request)), media_type="application/json")
-        except UnknownSnapshot as missing:
-            error = bad_request(f"there is no snapshot {missing.args[0]}")
-        except TooManySnapshots as too_many:
-            error = bad_request(str(too_many))
-        except StorageError as failed:
-            error = service_unavailable(f"etcd: {failed}")
-        except StatusError as refused:
-            error = refused
-        return Response(error.body(), error.code, media_type="application/json")
-
-    return answer
+async def _answer(route: Callable[[Request], Awaitable[object]], request: Request) -> tuple[int, bytes]:
+    """Code and body: what the route gives, or a Status that says what is wrong."""
+    try:
+        return 200, orjson.dumps(await route(request))
+    except UnknownSnapshot as missing:
+        error = bad_request(f"there is no snapshot {missing.args[0]}")
+    except TooManySnapshots as too_many:
+        error = bad_request(str(too_many))
+    except StorageError as failed:
+        error = service_unavailable(f"etcd: {failed}")
+    except StatusError as refused:
+        error = refused
+    return error.code, error.body()
 
 
 def at_rest(gateway: Gateway) -> bool:

@@ -108,14 +108,14 @@ class Feed:
             return False
         return True
 
-    def acknowledged(self, event: Event) -> None:
-        """Takes note of a write of this process: the only change of its revision."""
-        revision = event.kv.mod_revision
+    def acknowledged(self, *events: Event) -> None:
+        """Takes note of a write of this process: all that its revision changed, in the order in which it did."""
+        revision = events[-1].kv.mod_revision
         self.notice(revision)
         self._wrote = time.monotonic()
         if not self._following or revision <= self._cache.reached:
             return
-        self._own.add(event)
+        self._own.add(events)
         self._apply(self._own.following(self._cache.reached))
 
     def notice(self, revision: int) -> None:

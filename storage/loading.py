@@ -8,6 +8,7 @@ from operator import itemgetter
 from storage.cache import ResourceCache, WatchCache
 from storage.etcd import PUT, EtcdClient, Event, KeyValue
 from storage.lineage import Rewound
+from storage.unowned import Values
 
 LOAD_PAGE = 500
 
@@ -35,6 +36,16 @@ async def _pages(client: EtcdClient, root: bytes) -> AsyncIterator[tuple[int, li
         if not answer.more:
             return
         key = answer.kvs[-1].key + b"\0"
+
+
+def values_of(cache: WatchCache) -> Values | None:
+    """All that is under the root as of the revision reached, by key; None when the cache does not have all of it."""
+    values = cache.unowned.values()
+    if values is not None:
+        for resource in cache:
+            for entry in resource.slice(0, len(resource)):
+                values[entry.key] = entry, entry.revision
+    return values
 
 
 def take_over(cache: WatchCache, loaded: Loaded) -> None:

@@ -6,7 +6,7 @@ assumed. What is promised is said in storage/protocol.py.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from storage.cache import WatchCache
 from storage.entry import Entry
@@ -27,10 +27,10 @@ class EtcdStore:
         client: EtcdClient,
         cache: WatchCache,
         reads: Reads,
-        acknowledged: Callable[[Event], None],
+        acknowledged: Callable[..., None],
         fence: Fence | None = None,
     ) -> None:
-        """`acknowledged` is told of every write that etcd has acknowledged, before its writer is.
+        """`acknowledged` is told the events of every write that etcd has acknowledged, before its writer is.
 
         With a `fence` writes are made only while that is held, and raise Fenced afterwards.
         """
@@ -83,6 +83,19 @@ class EtcdStore:
         if answer.succeeded:
             return self._written(DELETE, key, b"", answer.revision)
         raise Conflict(answer.current and self._readable(answer.current))
+
+    async def write(self, puts: Sequence[tuple[bytes, bytes]], deletes: Sequence[bytes]) -> int:
+        """Puts and deletes keys, no key twice, whatever they were: all in one revision.
+
+        That comes out, 0 if there was nothing to be done. Raises TooLarge, NoSpace.
+        """
+        revision = await self.client.write(puts, deletes)
+        if not revision:
+            return 0
+        events = [Event(PUT, KeyValue(key, value, revision, 0, 0), None) for key, value in puts]
+        events += [Event(DELETE, KeyValue(key, b"", revision, 0, 0), None) for key in deletes]
+        self._acknowledged(*events)
+        return revision
 
     @counted
     async def _swap(self, attempt: Callable[[Guard | None], Awaitable[SwapResult]]) -> SwapResult:

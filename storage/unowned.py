@@ -71,6 +71,12 @@ class Unowned:
         if before is not None:
             self._count(segment, -_size(key, before[0]))
 
+    def values(self) -> Values | None:
+        """All that is kept, by key; None when that is not all there is."""
+        if self.dropped or self._takings:
+            return None
+        return {key: each for values in self._segments.values() for key, each in values.items()}
+
     def start_over(self) -> None:
         """Forgets everything, as everything is about to be loaded anew."""
         self._segments.clear()

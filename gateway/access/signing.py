@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -128,21 +129,30 @@ def signing_files(settings: Settings) -> tuple[Path, Path] | None:
 
 def read_authority(certificate: Path, key: Path) -> SigningAuthority:
     """The CA of two PEM files. Raises OSError, ValueError."""
+    return load_authority(certificate.read_bytes(), key.read_bytes(), str(certificate), str(key))
+
+
+def load_authority(
+    certificate: bytes, key: bytes, certificate_name: str = "the CA's certificate", key_name: str = "its key"
+) -> SigningAuthority:
+    """The CA of a certificate and a key, PEM; messages name them so. Raises ValueError."""
     from cryptography import x509
     from cryptography.hazmat.primitives import serialization
 
     try:
-        found = x509.load_pem_x509_certificate(certificate.read_bytes())
-        private: CertificateIssuerPrivateKeyTypes = serialization.load_pem_private_key(key.read_bytes(), None)  # type: ignore[assignment]  # whatever a CA may sign with
+        found = x509.load_pem_x509_certificate(certificate)
+        private: CertificateIssuerPrivateKeyTypes = serialization.load_pem_private_key(key, None)  # type: ignore[assignment]  # whatever a CA may sign with
     except TypeError:
-        raise ValueError(f"{key}: the key is encrypted; give one that is not") from None
+        raise ValueError(f"{key_name}: the key is encrypted; give one that is not") from None
     if found.public_key() != private.public_key():
-        raise ValueError(f"{certificate} and {key} don't belong together")
+        raise ValueError(f"{certificate_name} and {key_name} don't belong together")
     return SigningAuthority(found, private)
 
 
-def new_request(name: str, groups: Collection[str]) -> tuple[x509.CertificateSigningRequest, bytes]:
-    """A request of a client's certificate, and its new key, PEM."""
+def new_request(
+    name: str, groups: Collection[str] = (), hosts: Collection[str] = ()
+) -> tuple[x509.CertificateSigningRequest, bytes]:
+    """A request of a certificate of somebody who may serve as some hosts, and its new key, PEM."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -151,11 +161,24 @@ def new_request(name: str, groups: Collection[str]) -> tuple[x509.CertificateSig
     key = ec.generate_private_key(ec.SECP256R1())
     subject = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
     subject.append(x509.NameAttribute(NameOID.COMMON_NAME, name))
-    request = x509.CertificateSigningRequestBuilder().subject_name(x509.Name(subject)).sign(key, hashes.SHA256())
+    builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name(subject))
+    if hosts:
+        builder = builder.add_extension(x509.SubjectAlternativeName([*map(general_name, hosts)]), critical=False)
+    request = builder.sign(key, hashes.SHA256())
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     return request, private
+
+
+def general_name(host: str) -> x509.GeneralName:
+    """A host's name or address as certificates have it."""
+    from cryptography import x509
+
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
 
 
 def now() -> datetime:

@@ -21,6 +21,7 @@ from gateway.jsontypes import JsonObject
 from gateway.validation.field import FieldError, duplicate, forbidden, go_quote, invalid, required
 
 LONGEST_MESSAGE = 5 * 1024
+_BEGINNING = 20  # units of cost that take as long as to begin with an expression
 _OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
 _LIMIT_EXCEEDED = "operation cancelled: actual cost limit exceeded"
 
@@ -48,7 +49,7 @@ class _Check:
         if self.patience is None:
             return program.evaluate(variables, PER_EXPRESSION)
         outcome = program.evaluate(variables, min(PER_EXPRESSION, self.patience))
-        self.patience -= outcome.cost
+        self.patience -= outcome.cost + _BEGINNING
         if self.patience < 0 and outcome.cost <= PER_EXPRESSION:
             raise TooCostly
         return outcome

@@ -6,11 +6,14 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from gateway.commands.failing import CommandFailed
+
+if TYPE_CHECKING:
+    from gateway.access.remote import Place
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Made = TypeVar("Made")
@@ -26,13 +29,20 @@ def api_flags(command: Command) -> Command:
 
 def run_on_api(kubeconfig: Path | None, context: str, work: Callable[[Any], Awaitable[Made]]) -> Made:
     """What `work` of a Cluster comes to. Raises CommandFailed."""
-    from gateway.transfer.cluster import ApiError, Cluster, Unreachable
     from gateway.transfer.kubeconfig import NoCluster, find_place
 
     try:
-        cluster = Cluster(find_place(kubeconfig, context, os.environ))
+        place = find_place(kubeconfig, context, os.environ)
     except NoCluster as error:
         raise CommandFailed(str(error)) from None
+    return run_at(place, work)
+
+
+def run_at(place: Place, work: Callable[[Any], Awaitable[Made]]) -> Made:
+    """The same of the Cluster at a place. Raises CommandFailed."""
+    from gateway.transfer.cluster import ApiError, Cluster, Unreachable
+
+    cluster = Cluster(place)
 
     async def go() -> Made:
         try:

@@ -25,6 +25,7 @@ COMMANDS = {
     "export": "transfer:export",
     "import": "transfer:import_files",
     "doctor": "doctor:command",
+    "make-secrets": "make_secrets:command",
     "etcd": "etcd:command",
     "envtest-assets": "envtest_assets:command",
     "completion": "completion:command",

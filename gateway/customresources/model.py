@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 
 from gateway.customresources.conversion import Webhook
@@ -17,6 +18,7 @@ from gateway.kinds.identity import GroupVersion, GroupVersionKind
 from gateway.kinds.model import Model, Version
 from gateway.kinds.registry import version_priority
 from gateway.kinds.resource import Resource
+from gateway.kinds.settled import SettledValues
 from gateway.schema.decode import DecodeError, DecodeReport
 from gateway.schema.types import Type
 
@@ -56,9 +58,15 @@ def model_of(definition: JsonObject, converter: MakeConverter, since: int = 0) -
         since=since,
         convert=partial(_convert, made),
         canonicaliser=canonicaliser,
+        settled=SettledValues(),
         field_values=field_values(versions),
     )
     return model
+
+
+def as_read_before(model: Model, before: Model) -> Model:
+    """A model of the same versions as one before, whose objects need not be read anew."""
+    return replace(model, canonicaliser=lambda _: before.canonicalise, settled=before.settled, since=before.since)
 
 
 def _convert(

@@ -26,7 +26,7 @@ from gateway.validation.embedded_objects import compile_embedded
 from gateway.validation.field import FieldError, invalid
 from gateway.validation.objectmeta import validate_object_meta_update
 from gateway.validation.rule_text import LONG_RULES, length_of_rules
-from gateway.validation.schema_values import Check, compile_values
+from gateway.validation.schema_values import Check, compile_check
 from gateway.validation.structural_schema import every
 
 _BLOCKING = frozenset(
@@ -37,8 +37,7 @@ _NOT_CHECKED = (
     "some validation rules were not checked because the object was invalid; correct the existing errors to complete "
     "validation"
 )
-_MACROS = (b"all(", b"exists", b"map(", b"filter(", b"sort", b"matches(")
-_SOMETIMES_LONG, _ALWAYS_LONG = 8, 1 << 20
+_WITH_RULES = 8  # times as long as a schema alone takes for a byte; rules have a limit of their own as well
 
 PATIENCE = 100_000  # units of cost for which rules may hold an event loop: about 10 ms
 _MANY = 400  # nodes of a schema, compiling which takes as long
@@ -121,12 +120,12 @@ class Rules:
 
     @cached_property
     def _values(self) -> Check:
-        return compile_values(self._schema)
+        return compile_check(self._schema)
 
     @cached_property
     def _status_values(self) -> Check | None:
         schema = (self._schema.get("properties") or {}).get("status")
-        return None if schema is None else compile_values(schema)
+        return None if schema is None else compile_check(schema)
 
     @cached_property
     def _cel(self) -> CelRules | None:
@@ -134,11 +133,7 @@ class Rules:
 
     @cached_property
     def _weight(self) -> int:
-        """Rules that go through lists may take a second whatever the size, others several times as long as a schema."""
-        written = dumps(self._schema)
-        if b'"x-kubernetes-validations"' not in written:
-            return 1
-        return _ALWAYS_LONG if any(macro in written for macro in _MACROS) else _SOMETIMES_LONG
+        return _WITH_RULES if b'"x-kubernetes-validations"' in dumps(self._schema) else 1
 
     @cached_property
     def _embedded(self) -> Find | None:

@@ -6,6 +6,7 @@ A null that is not nullable goes, or becomes the default where there is one; lis
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 from gateway.jsontypes import dumps, loads
@@ -48,22 +49,27 @@ def _null_pruner(type_: Type) -> Rule | None:
         return _each(_null_pruner(type_.elem)) if type_.elem is not None else None
     if type_.kind is not Kind.STRUCT:
         return None
-    parts = {name: (_drops_null(field.type), _null_pruner(field.type)) for name, field in type_.fields.items()}
-    other = (False, None) if type_.elem is None else (_drops_null(type_.elem), _null_pruner(type_.elem))
+    dropped = {name for name, field in type_.fields.items() if _drops_null(field.type)}
+    rules = {name: rule for name, field in type_.fields.items() if (rule := _null_pruner(field.type)) is not None}
+    other_dropped, other_rule = False, None
+    if type_.elem is not None:
+        other_dropped, other_rule = _drops_null(type_.elem), _null_pruner(type_.elem)
 
     def prune(value: Any) -> None:
         if not isinstance(value, dict):
             return
-        gone = []
-        for name, member in value.items():
-            drops, rule = parts.get(name, other)
-            if member is None:
-                if drops:
-                    gone.append(name)
-            elif rule is not None:
-                rule(member)
-        for name in gone:
-            del value[name]
+        if None in value.values():
+            absent = [name for name, member in value.items() if member is None]
+            for name in absent:
+                if name in dropped or (other_dropped and name not in type_.fields):
+                    del value[name]
+        for name, rule in rules.items():
+            if value.get(name) is not None:
+                rule(value[name])
+        if other_rule is not None:
+            for name, member in value.items():
+                if member is not None and name not in type_.fields:
+                    other_rule(member)
 
     return prune
 
@@ -78,7 +84,7 @@ def _defaulter(type_: Type) -> Rule | None:
     if type_.kind is not Kind.STRUCT:
         return None
     types = {name: field.type for name, field in type_.fields.items()}
-    missing = [(name, member.nullable, dumps(member.default)) for name, member in types.items() if _defaults(member)]
+    missing = [(name, member.nullable, _maker(member.default)) for name, member in types.items() if _defaults(member)]
     rules = {name: rule for name, member in types.items() if (rule := _defaulter(member)) is not None}
     others = None if type_.elem is None else _each_or_default(type_.elem)
     if not missing and not rules and others is None:
@@ -87,9 +93,9 @@ def _defaulter(type_: Type) -> Rule | None:
     def default(value: Any) -> None:
         if not isinstance(value, dict):
             return
-        for name, nullable, text in missing:
+        for name, nullable, make in missing:
             if name not in value or (value[name] is None and not nullable):
-                value[name] = loads(text)
+                value[name] = make()
         for name, rule in rules.items():
             if name in value:
                 rule(value[name])
@@ -99,6 +105,16 @@ def _defaulter(type_: Type) -> Rule | None:
             value.update(rest)
 
     return default
+
+
+def _maker(default: Any) -> Callable[[], Any]:
+    """Makes copies of a default."""
+    if not isinstance(default, dict | list):
+        return lambda: default
+    text = dumps(default)
+    if dumps(loads(text)) != text:  # integers that JSON's reader takes for floats
+        return lambda: deepcopy(default)
+    return lambda: loads(text)
 
 
 def _defaults(type_: Type) -> bool:
@@ -119,8 +135,8 @@ def _each(rule: Rule | None) -> Rule | None:
 def _each_or_default(elem: Type) -> Rule | None:
     """For the items of a list, or the values of an object."""
     rule = _defaulter(elem)
-    text = dumps(elem.default) if _defaults(elem) and not elem.nullable else None
-    if rule is None and text is None:
+    make = _maker(elem.default) if _defaults(elem) and not elem.nullable else None
+    if rule is None and make is None:
         return None
 
     def apply(value: Any) -> None:
@@ -129,8 +145,8 @@ def _each_or_default(elem: Type) -> Rule | None:
         else:
             places = range(len(value)) if isinstance(value, list) else ()
         for place in places:
-            if value[place] is None and text is not None:
-                value[place] = loads(text)
+            if value[place] is None and make is not None:
+                value[place] = make()
             if rule is not None:
                 rule(value[place])
 

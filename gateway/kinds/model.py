@@ -14,6 +14,7 @@ from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupResource, GroupVersion, GroupVersionKind
 from gateway.kinds.selectable import FieldValue, attributes_of
+from gateway.kinds.settled import SettledValues
 from gateway.kinds.storage_form import canonicaliser
 from gateway.kinds.strategy import Strategy
 from gateway.schema.decode import DecodeReport, decode
@@ -106,6 +107,7 @@ class Model:
     convert_all: ConvertAll | None = None  # where `convert` can't: a webhook does it
     canonicaliser: Callable[[Model], Canonicalise] = canonicaliser
     since: int = 0  # the revision that a definition's model is of: no watch starts before it
+    settled: SettledValues | None = None  # where values are read anew whoever wrote them
     written_as_served: bool = False  # whether a write's rules are those of the version that it is made in
     field_values: Mapping[str, FieldValue] = field(default_factory=dict)  # what selectors see beyond metadata
 

@@ -26,7 +26,7 @@ def reader(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
         elem = type_.elem
         if type_.preserves and elem.structural and not elem.preserves:  # hands it down to its items alone
             elem = replace(elem, preserves=True)
-        return _items(reader_of(elem))
+        return _items(reader_of(elem), texts_stay=elem.structural)
     return settled if type_.kind is Kind.ANY or type_.preserves else _bare
 
 
@@ -54,6 +54,8 @@ def _whole(value: float) -> int:
 
 def _bare(value: Any, marks: list[None]) -> Any:
     """A value for which a schema does not provide: its members are unknown, however deep in lists."""
+    if type(value) is str or type(value) is bool:
+        return value
     if isinstance(value, dict):
         marks += [None] * len(value)
         return {}
@@ -76,16 +78,19 @@ def _members(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
     others: Reader | None = settled if type_.preserves else None
     if type_.elem is not None:
         others = reader_of(type_.elem)
+    find = readers.get
 
     def read(value: Any, marks: list[None]) -> Any:
         if not isinstance(value, dict):
             return settled(value, marks) if type_.preserves else _bare(value, marks)
         out: dict[str, Any] = {}
         for key, item in value.items():
-            found = readers.get(key)
+            found = find(key)
             if found is not None:
                 read_member, drops_null = found
-                if item is not None:
+                if type(item) is str and not drops_null:  # whatever a structural schema says of it
+                    out[key] = item
+                elif item is not None:
                     out[key] = read_member(item, marks)
                 elif read_member is _text:
                     raise Mismatch
@@ -100,10 +105,10 @@ def _members(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
     return read
 
 
-def _items(read_item: Reader) -> Reader:
+def _items(read_item: Reader, *, texts_stay: bool) -> Reader:
     def read(value: Any, marks: list[None]) -> Any:
         if type(value) is not list:
             return _bare(value, marks)
-        return [read_item(item, marks) for item in value]
+        return [item if type(item) is str and texts_stay else read_item(item, marks) for item in value]
 
     return read

@@ -26,6 +26,7 @@ from gateway.validation.field import (
     too_many,
     type_invalid,
 )
+from gateway.validation.schema_accepts import compile_acceptance
 from gateway.validation.schema_formats import format_check, known_format
 from gateway.validation.schema_matches import best
 
@@ -49,6 +50,12 @@ Part = Callable[[Any, str, Before | None, list[FieldError]], None]  # the same, 
 def field_of(name: str) -> str:
     """A path as errors have it."""
     return name.removeprefix(".") or "<nil>"
+
+
+def compile_check(schema: JsonObject) -> Check:
+    """The same as `compile_values`, with a quick look first."""
+    accepts, full = compile_acceptance(schema, compile_values), compile_values(schema)
+    return lambda value, name, was: NONE if accepts(value) else full(value, name, was)
 
 
 def compile_values(schema: JsonObject) -> Check:

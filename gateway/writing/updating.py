@@ -139,7 +139,7 @@ class _Update:
             # who creates by an update or an apply must be allowed to create too
             await require(write.endpoint.services.authorizer, with_verb(attributes, "create"))
             value = await encoded(write, obj)
-            shown = Written(value, 0, created=True)
+            shown = Written(read_back(write, value), 0, created=True)
             if write.options.dry_run:
                 given, link = meta.get("resourceVersion", ""), meta.get("selfLink", "")
                 self._shown = replace(shown, given=given, link=link)

@@ -159,6 +159,26 @@ class KV:
         revision = answer.header.revision
         return TxnResult(answer.succeeded, revision, [_result(part, revision) for part in answer.responses])
 
+    async def write(
+        self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes], *, timeout: float | None = None
+    ) -> int:
+        """Set keys to their values and remove others, whatever they were, in one revision.
+
+        That comes out, 0 if there was nothing to remove and nothing to set. No key may be there twice. Raises TooLarge
+        when there are more than etcd takes.
+        """
+        request = rpc_pb2.TxnRequest()
+        add = request.success.add
+        for key, value in puts:
+            put = add().request_put
+            put.key, put.value = key, value
+        for key in deletes:
+            add().request_delete_range.key = key
+        answer = await self._call(_TXN, request, timeout=timeout)
+        parts = answer.responses
+        changed = any(part.HasField("response_put") or part.response_delete_range.deleted for part in parts)
+        return answer.header.revision if changed else 0
+
     async def create(
         self, key: bytes, value: bytes, *, lease: int = 0, guard: Guard | None = None, timeout: float | None = None
     ) -> SwapResult:

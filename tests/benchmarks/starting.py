@@ -16,7 +16,13 @@ from collections.abc import Callable
 from apiserver_gateway.testing import ApiServer, api_server, ask, namespace, restore, snapshot
 from tests.integration.server.test_processes import cpu_seconds
 
-TARGETS = {"start, with etcd": 1.0, "stop": 0.2, "snapshot of 1000 objects": 0.05, "restore, 10 changed": 0.05}
+TARGETS = {
+    "start, with etcd": 1.0,
+    "stop": 0.2,
+    "snapshot of 1000 objects": 0.05,
+    "restore, 10 changed": 0.05,
+    "restore, all deleted": 0.05,
+}
 
 
 def timed(action: Callable[[], object]) -> float:

@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 import sys
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,21 @@ import pytest
 import yaml
 
 from gateway.config import Settings
+from gateway.testing import ApiServer
 from tests.clients.command import Helm, Kubectl
+from tests.integration.deploy.pods import running_jobs
 
 ROOT = Path(__file__).parents[2]
 CHART = str(ROOT / "deploy" / "helm" / "apiserver-gateway")
 NAME = "api-apiserver-gateway"
-GROUPS = {"v1", "apps", "batch", "networking.k8s.io", "policy"}  # what the gateway serves of what the chart makes
+GROUPS = {
+    "v1",
+    "apps",
+    "batch",
+    "networking.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+}  # what the gateway serves of what the chart makes
 
 EXTERNAL = {"mode": "external", "external": {"endpoints": ["https://etcd.example.org:2379"]}}
 MATRIX: dict[str, dict[str, Any]] = {
@@ -80,7 +89,7 @@ def pods(objects: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         match each["kind"]:
             case "Pod":
                 yield each["spec"]
-            case "Deployment" | "StatefulSet":
+            case "Deployment" | "StatefulSet" | "Job":
                 yield each["spec"]["template"]["spec"]
             case "CronJob":
                 yield each["spec"]["jobTemplate"]["spec"]["template"]["spec"]
@@ -100,7 +109,7 @@ def test_what_is_rendered_is_valid(helm: Helm, kubectl: Kubectl, values: dict[st
         kubectl("create", "-f", "-", given=_list(accounts))
     others = [each for each in built_in if each not in accounts]
     kubectl("create", "--dry-run=server", "--validate=strict", "-f", "-", given=_list(others))
-    names = {each["metadata"]["name"] for each in accounts} or {"default"}
+    names = {"default", *(each["metadata"]["name"] for each in accounts)}
     for pod in pods(objects):
         assert_restricted(pod)
         assert pod["serviceAccountName"] in names
@@ -116,7 +125,7 @@ def assert_restricted(pod: dict[str, Any]) -> None:
     assert pod["securityContext"]["runAsNonRoot"] is True
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     for volume in pod["volumes"]:
-        assert set(volume) - {"name"} <= {"emptyDir", "secret", "configMap", "persistentVolumeClaim"}
+        assert set(volume) - {"name"} <= {"emptyDir", "secret", "configMap", "persistentVolumeClaim", "projected"}
     for container in [*pod.get("initContainers", ()), *pod["containers"]]:
         assert container["securityContext"] == {
             "allowPrivilegeEscalation": False,
@@ -132,22 +141,83 @@ def test_values_that_cannot_work_are_refused(helm: Helm, values: dict[str, Any])
     assert outcome.returncode and "values don't meet the specifications of the schema" in outcome.stderr
 
 
-def test_a_release_keeps_its_identity(helm: Helm, kubectl: Kubectl) -> None:
-    notes = helm("install", "api", CHART)
-    assert f"get secret {NAME}-kubeconfig" in notes
-    made = kubectl.get("secrets")["items"]
-    assert {each["metadata"]["name"] for each in made} >= {f"{NAME}-{it}" for it in ("identity", "kubeconfig")}
-    helm("upgrade", "api", CHART, "--set", "replicaCount=3")
-    assert kubectl.get("deployment", NAME)["spec"]["replicas"] == 3
-    assert _identities(kubectl) == {
-        each["metadata"]["name"]: each["data"] for each in made if each["type"] != "helm.sh/release.v1"
+def test_a_release_keeps_its_identity(server: ApiServer, helm: Helm, kubectl: Kubectl, tmp_path: Path) -> None:
+    with running_jobs(server, tmp_path):
+        notes = helm("install", "api", CHART)
+        assert f"get secret {NAME}-kubeconfig" in notes
+        made = _secrets(kubectl)
+        assert set(made) == {
+            f"{NAME}-{it}" for it in ("identity", "kubeconfig", "etcd-ca", "etcd-member", "etcd-client")
+        }
+        helm("upgrade", "api", CHART, "--set", "replicaCount=3")
+        assert kubectl.get("deployment", NAME)["spec"]["replicas"] == 3
+        assert _secrets(kubectl) == made
+        helm("rollback", "api", "1")
+        assert kubectl.get("deployment", NAME)["spec"]["replicas"] == 2
+        (release,) = json.loads(helm("list", "-o", "json"))
+        assert (release["revision"], release["status"]) == ("3", "deployed")
+        helm("uninstall", "api")
+        assert _left(kubectl) == [f"secret/{name}" for name in sorted(made)], "they outlive it, as volumes do"
+        helm("install", "api", CHART, "--set", "admin.token=given,admin.server=https://api.example.org")
+        kept = _secrets(kubectl)
+    changed = {name for name in made if made[name] != kept[name]}
+    assert changed == {f"{NAME}-identity", f"{NAME}-kubeconfig"}
+    assert kept[f"{NAME}-identity"] == made[f"{NAME}-identity"] | {"admin-token": b"given"}
+    kubeconfig = yaml.safe_load(kept[f"{NAME}-kubeconfig"]["kubeconfig"])
+    assert kubeconfig["users"][0]["user"]["token"] == "given"
+    cluster = kubeconfig["clusters"][0]["cluster"]
+    assert b64decode(cluster["certificate-authority-data"]) == kept[f"{NAME}-identity"]["ca.crt"]
+    assert cluster["server"] == "https://api.example.org"
+
+
+def test_given_certificates_are_trusted_and_no_others_made(
+    server: ApiServer, helm: Helm, kubectl: Kubectl, tmp_path: Path
+) -> None:
+    data = {key: b64encode(key.encode()).decode() for key in ("ca.crt", "tls.crt", "tls.key")}
+    given = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "given"},
+        "type": "kubernetes.io/tls",
+        "data": data,
     }
-    helm("rollback", "api", "1")
-    assert kubectl.get("deployment", NAME)["spec"]["replicas"] == 2
-    (release,) = json.loads(helm("list", "-o", "json"))
-    assert (release["revision"], release["status"]) == ("3", "deployed")
-    helm("uninstall", "api")
-    assert _left(kubectl) == []
+    kubectl("create", "-f", "-", given=given)
+    with running_jobs(server, tmp_path):
+        helm("install", "api", CHART, "-f", "-", given=MATRIX["given certificates"] | {"etcd": EXTERNAL})
+    made = _secrets(kubectl)
+    assert set(made) == {"given", f"{NAME}-identity", f"{NAME}-kubeconfig"}
+    assert set(made[f"{NAME}-identity"]) == {"admin-token"}
+    kubeconfig = yaml.safe_load(made[f"{NAME}-kubeconfig"]["kubeconfig"])
+    assert b64decode(kubeconfig["clusters"][0]["cluster"]["certificate-authority-data"]) == b"ca.crt"
+
+
+def test_a_job_that_fails_is_left_to_be_looked_at(
+    server: ApiServer, helm: Helm, kubectl: Kubectl, tmp_path: Path
+) -> None:
+    """A Secret of the same name that holds no CA stays as it is."""
+    data = {"ca.crt": b64encode(b"none").decode(), "ca.key": b64encode(b"none").decode()}
+    other = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": f"{NAME}-etcd-ca"}, "data": data}
+    kubectl("create", "-f", "-", given=other)
+    with running_jobs(server, tmp_path):
+        outcome = helm.run("install", "api", CHART)
+    assert outcome.returncode and "pre-install" in outcome.stderr
+    (job,) = kubectl.get("jobs")["items"]  # it is left, to be looked at
+    assert "what a Secret holds cannot be used" in job["status"]["conditions"][-1]["message"]
+
+
+def test_the_job_may_make_secrets_and_read_and_change_its_own(helm: Helm, kubectl: Kubectl) -> None:
+    kinds = ("ServiceAccount", "Role", "RoleBinding")
+    kubectl("create", "-f", "-", given=_list([each for each in rendered(helm, {}) if each["kind"] in kinds]))
+    account = f"--as=system:serviceaccount:{kubectl.namespace}:{NAME}-secrets"
+    for verb, what, allowed in (
+        ("create", "secrets", True),
+        ("update", f"secrets/{NAME}-identity", True),
+        ("get", "secrets", False),
+        ("get", "secrets/other", False),
+        ("delete", f"secrets/{NAME}-identity", False),
+        ("get", "pods", False),
+    ):
+        assert kubectl.run("auth", "can-i", verb, what, account).returncode == (0 if allowed else 1), (verb, what)
 
 
 def test_alerts_are_about_metrics_that_are_served(helm: Helm, kubectl: Kubectl) -> None:
@@ -170,17 +240,14 @@ def test_a_gateway_has_the_time_that_it_needs_to_end(helm: Helm) -> None:
 
 def _left(kubectl: Kubectl) -> list[str]:
     kinds = "deployments,statefulsets,services,secrets,configmaps,cronjobs,poddisruptionbudgets,serviceaccounts"
+    kinds += ",jobs,roles,rolebindings"
     return [name for name in kubectl.names(kinds) if name != "serviceaccount/default"]
 
 
-def test_the_kubeconfig_trusts_the_ca(helm: Helm) -> None:
-    secrets = {each["metadata"]["name"]: each for each in rendered(helm, {}) if each["kind"] == "Secret"}
-    identity = secrets[f"{NAME}-identity"]["data"]
-    kubeconfig = yaml.safe_load(secrets[f"{NAME}-kubeconfig"]["stringData"]["kubeconfig"])
-    assert kubeconfig["clusters"][0]["cluster"]["certificate-authority-data"] == identity["ca.crt"]
-    assert kubeconfig["users"][0]["user"]["token"] == b64decode(identity["admin-token"]).decode()
-
-
-def _identities(kubectl: Kubectl) -> dict[str, Any]:
-    secrets = kubectl.get("secrets")["items"]
-    return {each["metadata"]["name"]: each["data"] for each in secrets if each["type"] != "helm.sh/release.v1"}
+def _secrets(kubectl: Kubectl) -> dict[str, dict[str, bytes]]:
+    """What the Secrets hold that are not helm's own."""
+    return {
+        each["metadata"]["name"]: {key: b64decode(text) for key, text in each["data"].items()}
+        for each in kubectl.get("secrets")["items"]
+        if each["type"] != "helm.sh/release.v1"
+    }

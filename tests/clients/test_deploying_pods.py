@@ -13,12 +13,16 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.clients.binaries import binary
 from tests.clients.command import Helm, Kubectl
 from tests.clients.test_deploying import CHART, NAME, ROOT
+
+if TYPE_CHECKING:
+    from controlplane.server import Server
 
 PROGRAMS = ("kube-controller-manager", "kube-scheduler")
 PATIENCE = "90s"
@@ -55,7 +59,19 @@ def kubeconfig(programs: dict[str, str], tmp_path: Path, monkeypatch: pytest.Mon
         kubelet.start()
         stack.callback(kubelet.join)
         stack.callback(stopping.set)
-        yield tmp_path / "kubeconfig"
+        yield administrator(server, tmp_path / "kubeconfig")
+
+
+def administrator(server: Server, path: Path) -> Path:
+    """A kubeconfig for the server."""
+    config = {
+        "clusters": [{"name": "c", "cluster": {"server": server.url, "insecure-skip-tls-verify": True}}],
+        "users": [{"name": "u", "user": {"token": server.token}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "c",
+    }
+    path.write_text(json.dumps(config))
+    return path
 
 
 def volume(number: int) -> dict[str, object]:

@@ -36,7 +36,8 @@ sys.exit(main(sys.argv[1:]))
 """
 TURNS = 3  # with the first come what serves all
 LASTING = ("gateway.", "builtins.function", "builtins.cell")
-BOUNDED = ("gateway.flowcontrol.configuration.Flow",)  # remembered by request, up to a bound of its own
+# remembered by request or path, up to a bound of their own
+BOUNDED = ("gateway.flowcontrol.configuration.Flow", "gateway.handler.Route", "gateway.http.request_info.RequestInfo")
 APPLY = {"Content-Type": "application/apply-patch+yaml"}
 TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 RULES = [{"rule": "self.all(name, name.startsWith('n'))"}]

@@ -9,107 +9,61 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from apiserver_gateway.testing import api_server, ask
 from storage.embedded import binary_version, find_binary
 from tests.clients.binaries import binary
-from tests.integration.deploy.containers import expanded, free_ports, run, running, translated, wait_until
+from tests.integration.deploy.containers import free_ports, run, running, wait_until
+from tests.integration.deploy.pods import Pods, running_jobs
 
 CHART = Path(__file__).parents[3] / "deploy" / "helm" / "apiserver-gateway"
 NAME = "api-apiserver-gateway"
 SERVICE = f"{NAME}.default.svc:443"
 
 
-@dataclass
-class Cluster:
-    """What is rendered, and where that is on this machine."""
-
-    objects: dict[tuple[str, str], dict[str, Any]]
-    directory: Path
-    here: dict[str, str] = field(default_factory=dict)  # addresses in the cluster, and here
-
-    def pod(self, kind: str, name: str) -> dict[str, Any]:
-        """The spec of a pod that an object makes."""
-        spec: Any = self.objects[kind, name]["spec"]
-        return spec["jobTemplate"]["spec"]["template"]["spec"] if kind == "CronJob" else spec["template"]["spec"]
-
-    def secret(self, name: str) -> dict[str, bytes]:
-        """What a Secret holds."""
-        found = self.objects["Secret", name]
-        given = {key: text.encode() for key, text in found.get("stringData", {}).items()}
-        return given | {key: b64decode(text) for key, text in found.get("data", {}).items()}
-
-    def process(
-        self, pod: dict[str, Any], container: dict[str, Any], name: str, here: dict[str, str] | None = None
-    ) -> tuple[list[str], dict[str, str]]:
-        """The command and the environment of a container of the pod `name`, its volumes in place."""
-        fields = {"metadata.name": name, "status.podIP": "127.0.0.1"}
-        places = {**self.here, **(here or {})}
-        environment = {}
-        for entry in container.get("env", ()):
-            match entry:
-                case {"value": value}:
-                    environment[entry["name"]] = value
-                case {"valueFrom": {"fieldRef": {"fieldPath": path}}}:
-                    environment[entry["name"]] = fields[path]
-                case {"valueFrom": {"secretKeyRef": reference}}:
-                    environment[entry["name"]] = self.secret(reference["name"])[reference["key"]].decode()
-        volumes = {volume["name"]: volume for volume in pod["volumes"]}
-        for mount in container["volumeMounts"]:
-            volume = volumes.get(mount["name"], {})
-            claim = volume.get("persistentVolumeClaim")
-            where = self.directory / (claim["claimName"] if claim else f"{name}/{mount['name']}")
-            self._fill(volume, where)
-            places[mount["mountPath"]] = str(where)
-        words = [*container.get("command", ()), *container.get("args", ())]
-        if "command" not in container:
-            words = [sys.executable, "-m", "gateway", *words]
-        return (
-            [translated(expanded(word, environment), places) for word in words],
-            {name: translated(value, places) for name, value in environment.items()},
-        )
-
-    def _fill(self, volume: dict[str, Any], where: Path) -> None:
-        where.mkdir(parents=True, exist_ok=True)
-        match volume:
-            case {"secret": source}:
-                held = self.secret(source["secretName"])
-            case {"configMap": source}:
-                held = {k: v.encode() for k, v in self.objects["ConfigMap", source["name"]]["data"].items()}
-            case _:
-                return
-        items = source.get("items") or [{"key": key, "path": key} for key in held]
-        for item in items:
-            path = where / item["path"]
-            path.unlink(missing_ok=True)
-            path.touch(source.get("defaultMode", 0o644))
-            path.write_bytes(held[item["key"]])
-
-
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Cluster:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pods]:
+    """The pods of a release of the chart, which is installed onto a server of the tests' own."""
     etcd = find_binary()
     if binary_version(etcd) < (3, 6, 0):
         pytest.skip("the chart is for etcd 3.6")
-    words = [binary("helm"), "template", "api", CHART, "--set", "etcd.snapshots.enabled=true,etcd.snapshots.keep=2"]
-    text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-    objects = {(each["kind"], each["metadata"]["name"]): each for each in yaml.safe_load_all(text) if each}
-    made = Cluster(objects, tmp_path_factory.mktemp("cluster"))
-    made.here = {"/usr/local/bin/etcdctl": _etcdctl(etcd), "/usr/local/bin/etcd": str(etcd)}
-    made.here |= {"/opt/gateway/bin/python": sys.executable}
-    return made
+    directory = tmp_path_factory.mktemp("cluster")
+    programs = {"/usr/local/bin/etcdctl": _etcdctl(etcd), "/usr/local/bin/etcd": str(etcd)}
+    programs |= {"/opt/gateway/bin/python": sys.executable}
+    with api_server() as server:
+        helm = [binary("helm"), "--kubeconfig", server.kubeconfig]
+        wanted = ["--set", "etcd.snapshots.enabled=true,etcd.snapshots.keep=2"]
+        with running_jobs(server, directory):
+            subprocess.run([*helm, "install", "api", CHART, *wanted], check=True, capture_output=True)
+        yield Pods(server, "default", directory, programs)
+
+
+@pytest.fixture
+def helm_test(cluster: Pods) -> dict[str, Any]:
+    """The pod that `helm test` makes; its script is there."""
+    words = [binary("helm"), "--kubeconfig", cluster.server.kubeconfig, "get", "hooks", "api"]
+    text = subprocess.run(words, check=True, capture_output=True).stdout
+    hooks = {(each["kind"], each["metadata"]["name"]): each for each in yaml.safe_load_all(text) if each}
+    ask(cluster.server, "POST", "/api/v1/namespaces/default/configmaps", hooks["ConfigMap", f"{NAME}-test"])
+    spec: dict[str, Any] = hooks["Pod", f"{NAME}-test"]["spec"]
+    return spec
 
 
 def _etcdctl(etcd: Path) -> str:
     return shutil.which("etcdctl", path=str(etcd.parent)) or shutil.which("etcdctl") or ""
+
+
+def pod_of(made: dict[str, Any]) -> dict[str, Any]:
+    """The spec of a pod that an object makes."""
+    spec: Any = made["spec"]
+    return spec["jobTemplate"]["spec"]["template"]["spec"] if made["kind"] == "CronJob" else spec["template"]["spec"]
 
 
 def answers(url: str) -> bool:
@@ -122,12 +76,12 @@ def answers(url: str) -> bool:
 
 
 @pytest.fixture(scope="module")
-def etcd(cluster: Cluster) -> Iterator[None]:
+def etcd(cluster: Pods) -> Iterator[None]:
     """The StatefulSet's members, ready by their probes."""
     name = f"{NAME}-etcd"
-    pod = cluster.pod("StatefulSet", name)
+    made = cluster.read("apps/v1/statefulsets", name)
+    pod, count = pod_of(made), made["spec"]["replicas"]
     (container,) = pod["containers"]
-    count = cluster.objects["StatefulSet", name]["spec"]["replicas"]
     ports = free_ports(3 * count)
     for member in range(count):
         for index, port in enumerate((2379, 2380)):
@@ -149,9 +103,9 @@ def etcd(cluster: Cluster) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def gateways(cluster: Cluster, etcd: None) -> Iterator[list[str]]:
+def gateways(cluster: Pods, etcd: None) -> Iterator[list[str]]:
     """The addresses of the Deployment's gateways, ready by their probes."""
-    pod = cluster.pod("Deployment", NAME)
+    pod = pod_of(cluster.read("apps/v1/deployments", NAME))
     (identity,), (container,) = pod["initContainers"], pod["containers"]
     addresses = []
     with ExitStack() as stack:
@@ -171,14 +125,13 @@ def gateways(cluster: Cluster, etcd: None) -> Iterator[list[str]]:
         yield addresses
 
 
-def test_the_helm_test_passes_on_each_gateway(cluster: Cluster, gateways: list[str]) -> None:
-    pod = cluster.objects["Pod", f"{NAME}-test"]["spec"]
+def test_the_helm_test_passes_on_each_gateway(cluster: Pods, helm_test: dict[str, Any], gateways: list[str]) -> None:
     for address in gateways:
-        words, environment = cluster.process(pod, pod["containers"][0], f"{NAME}-test", {SERVICE: address})
+        words, environment = cluster.process(helm_test, helm_test["containers"][0], f"{NAME}-test", {SERVICE: address})
         assert "created, watched and deleted" in run(words, environment, cluster.directory)
 
 
-def test_one_kubeconfig_is_for_all_gateways(cluster: Cluster, gateways: list[str], tmp_path: Path) -> None:
+def test_one_kubeconfig_is_for_all_gateways(cluster: Pods, gateways: list[str], tmp_path: Path) -> None:
     text = cluster.secret(f"{NAME}-kubeconfig")["kubeconfig"].decode()
     assert f"https://{SERVICE}" in text
     for address in gateways:
@@ -196,7 +149,7 @@ def test_one_kubeconfig_is_for_all_gateways(cluster: Cluster, gateways: list[str
         assert ssl.get_server_certificate((address.split(":")[0], int(address.split(":")[1])))
 
 
-def test_the_certificate_is_of_the_service(cluster: Cluster, gateways: list[str]) -> None:
+def test_the_certificate_is_of_the_service(cluster: Pods, gateways: list[str]) -> None:
     (tmp := cluster.directory / "ca.crt").write_bytes(cluster.secret(f"{NAME}-identity")["ca.crt"])
     context = ssl.create_default_context(cafile=str(tmp))
     host, port = gateways[0].split(":")
@@ -204,13 +157,13 @@ def test_the_certificate_is_of_the_service(cluster: Cluster, gateways: list[str]
         context.wrap_socket(raw, server_hostname=f"{NAME}.default.svc").close()
 
 
-def test_snapshots_are_saved_and_old_ones_forgotten(cluster: Cluster, gateways: list[str]) -> None:
+def test_snapshots_are_saved_and_old_ones_forgotten(cluster: Pods, gateways: list[str]) -> None:
     if not cluster.here["/usr/local/bin/etcdctl"]:
         pytest.skip("there is no etcdctl")
-    defrag = cluster.pod("CronJob", f"{NAME}-etcd-defrag")
+    defrag = pod_of(cluster.read("batch/v1/cronjobs", f"{NAME}-etcd-defrag"))
     said = run(*cluster.process(defrag, defrag["containers"][0], "defrag"), cluster.directory)
     assert said.count("Finished defragmenting") == 3
-    job = cluster.pod("CronJob", f"{NAME}-etcd-snapshot")
+    job = pod_of(cluster.read("batch/v1/cronjobs", f"{NAME}-etcd-snapshot"))
     for index in range(3):
         for container in (*job["initContainers"], *job["containers"]):
             run(*cluster.process(job, container, f"snapshot-{index}"), cluster.directory)

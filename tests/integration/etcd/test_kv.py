@@ -23,6 +23,15 @@ async def test_a_limit_cuts_and_says_so(etcd_client: EtcdClient, prefix: bytes) 
     assert ([kv.value for kv in page.kvs], page.more, page.count) == ([b"a", b"b"], True, 3)
 
 
+async def test_many_keys_are_written_in_one_revision(etcd_client: EtcdClient, prefix: bytes) -> None:
+    gone = (await etcd_client.put(prefix + b"gone", b"")).revision
+    revision = await etcd_client.write([(prefix + b"a", b"1"), (prefix + b"b", b"2")], [prefix + b"gone"])
+    found = await etcd_client.prefix(prefix)
+    assert [(kv.value, kv.mod_revision) for kv in found.kvs] == [(b"1", revision), (b"2", revision)]
+    assert revision > gone
+    assert await etcd_client.write([], [prefix + b"gone"]) == 0  # no revision is somebody else's
+
+
 async def test_counts_and_keys_come_without_values(etcd_client: EtcdClient, prefix: bytes) -> None:
     await etcd_client.put(prefix + b"a", b"value")
     counted = await etcd_client.prefix(prefix, count_only=True)

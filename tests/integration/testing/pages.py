@@ -12,6 +12,7 @@ What a block is, its language says:
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -23,9 +24,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from apiserver_gateway.testing import ApiServer
 from storage.embedded import find_binary
 from tests.clients.binaries import binary
 from tests.integration.deploy.containers import free_ports, running, wait_until
+from tests.integration.deploy.pods import running_jobs
 
 ROOT = Path(__file__).parents[3]
 CHECKOUT = ("Makefile", "README.md", "deploy", "docker-compose.yml", "docs", "pyproject.toml")
@@ -149,6 +152,16 @@ class Reader:
         """Has done what README begins with."""
         self.serve("make run")
         self.state.write_text(f"export KUBECONFIG={self.directory}/.run/kubeconfig\n")
+
+    def has_jobs_run(self) -> None:
+        """Runs jobs of that server's, as nodes of a cluster would."""
+        path = self.directory / ".run" / "kubeconfig"
+        config = json.loads(path.read_text())
+        token, url = config["users"][0]["user"]["token"], config["clusters"][0]["cluster"]["server"]
+        ca_file = self.directory / ".run" / "certificates" / "ca.crt"
+        names = {"directory": self.home, "ca_file": ca_file, "kubeconfig": path, "etcd_endpoint": ""}
+        server = ApiServer.attached({name: str(value) for name, value in names.items()} | {"url": url, "token": token})
+        self.stack.enter_context(running_jobs(server, self.home))
 
     def has_an_etcd(self) -> None:
         """Runs one where etcd is by default."""

@@ -51,6 +51,8 @@ def test_a_stranger_can_follow(page: str) -> None:
         commands = "\n".join(commands_of(page))
         if (".run/" in text or "helm install" in text) and "make run" not in commands:
             reader.has_a_server()
+        if "helm install" in text:
+            reader.has_jobs_run()
         if "127.0.0.1:2379" in commands and "etcd --data-dir" not in commands:
             reader.has_an_etcd()
         for block in blocks(text):

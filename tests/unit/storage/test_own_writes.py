@@ -120,6 +120,17 @@ async def test_a_write_of_others_comes_first_if_it_was_first(node: Node) -> None
     assert node.seen() == [2, 3]
 
 
+async def test_all_that_one_revision_changed_is_there_at_once(node: Node) -> None:
+    node.feed.acknowledged(event(3, "b"), event(3, "c"), event(3, "a", change=DELETE))
+    node.feed.acknowledged(event(2))
+    assert (node.cache.reached, node.seen()) == (3, [2, 3, 3, 3])
+    node.stream.tell(event(2))
+    node.stream.tell(event(3, "b"), event(3, "c"), event(3, "a", change=DELETE))
+    node.stream.tell(event(4))
+    await node.cache.reach(4)
+    assert node.seen() == [2, 3, 3, 3, 4]
+
+
 async def test_nothing_is_taken_over_while_the_stream_is_away(node: Node) -> None:
     """Until it follows again nobody knows whether the next revision is still etcd's."""
     await node.stop()

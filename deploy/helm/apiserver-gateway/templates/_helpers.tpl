@@ -40,9 +40,18 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{- default (.Values.serviceAccount.create | ternary (include "gateway.fullname" .) "default") .Values.serviceAccount.name -}}
 {{- end -}}
 
-{{/* All that the restricted Pod Security level asks of a pod, and of a container */}}
+{{/* The annotations of what is made before the release, and gone when it is there; in the order of the weights */}}
+{{- define "gateway.beforehand" -}}
+helm.sh/hook: pre-install,pre-upgrade,pre-rollback
+helm.sh/hook-weight: {{ . | quote }}
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+{{- end -}}
+
+{{/* All that the restricted Pod Security level asks of a pod, and of a container: (list $ "the service account") */}}
 {{- define "gateway.podSecurity" -}}
-serviceAccountName: {{ include "gateway.serviceAccount" . }}
+{{- $account := index . 1 -}}
+{{- with index . 0 -}}
+serviceAccountName: {{ $account }}
 automountServiceAccountToken: false
 securityContext:
   runAsNonRoot: true
@@ -57,6 +66,7 @@ imagePullSecrets: {{ toYaml . | nindent 2 }}
 {{- with .Values.priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
+{{- end -}}
 {{- end -}}
 
 {{- define "gateway.containerSecurity" -}}

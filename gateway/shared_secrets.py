@@ -1,0 +1,164 @@
+"""What gateways and the members of an etcd share when they run as pods: Secrets of the cluster that they run in.
+
+Each is made once. What one holds stays; only what it lacks is added, and certificates of etcd are renewed when half
+their time is over.
+"""
+
+from __future__ import annotations
+
+import secrets
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+
+from gateway.access.keys import KEY_FILE, new_key
+from gateway.access.signing import SigningAuthority, SigningError, load_authority, new_request, now
+from gateway.certificates import ADDRESSES, VALIDITY, new_authority
+from gateway.identity import TOKEN_FILE
+from gateway.jsontypes import JsonObject
+from gateway.kubeconfig import kubeconfig
+from gateway.transfer.cluster import ApiError, Cluster
+
+CA, CA_KEY = "ca.crt", "ca.key"
+CERTIFICATE, KEY = "tls.crt", "tls.key"
+ATTEMPTS = 5  # at a Secret that others write as well
+_CONFLICT, _NOT_FOUND = 409, 404
+_PEER = ("digital signature", "server auth", "client auth")
+_CLIENT = ("digital signature", "client auth")
+
+Data = dict[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be there; the Secrets' names begin with `name`."""
+
+    name: str
+    server: str  # the URL in the administrator's kubeconfig
+    token: str = ""  # the administrator's; made up, and then kept, if not given
+    authority: bool = True  # a CA that gateways sign their certificates with
+    signing_key: bool = True  # of service accounts' tokens
+    trusted: str = ""  # without an authority: the Secret whose ca.crt the kubeconfig trusts, once that is there
+    etcd: str = ""  # the name of etcd's members, which are NAME-0.DOMAIN and so on; none if empty
+    etcd_domain: str = ""
+    validity: timedelta = VALIDITY
+
+
+class Namespace:
+    """The Secrets of a namespace; `labels` go on those that are made. Methods raise ApiError and Unreachable."""
+
+    def __init__(self, cluster: Cluster, name: str, labels: Mapping[str, str]) -> None:
+        self._cluster, self._labels = cluster, dict(labels)
+        self._path = f"/api/v1/namespaces/{name}/secrets"
+
+    async def read(self, name: str) -> JsonObject | None:
+        """The Secret, if it is there."""
+        try:
+            return await self._cluster.ask("GET", f"{self._path}/{name}")
+        except ApiError as error:
+            if error.status == _NOT_FOUND:
+                return None
+            raise
+
+    async def keep(self, name: str, kind: str, filled: Callable[[Data], Data]) -> Data:
+        """Has the Secret hold what `filled` makes of what it holds; it is written only if that is something else."""
+        for left in reversed(range(ATTEMPTS)):
+            found = await self.read(name)
+            held = data_of(found)
+            data = filled(held)
+            if found is not None and data == held:
+                break
+            try:
+                await self._write(name, kind, found, data)
+                break
+            except ApiError as error:
+                if error.status != _CONFLICT or not left:
+                    raise
+        return data
+
+    async def _write(self, name: str, kind: str, found: JsonObject | None, data: Data) -> None:
+        encoded = {key: b64encode(value).decode() for key, value in data.items()}
+        if found is not None:
+            await self._cluster.ask("PUT", f"{self._path}/{name}", {**found, "data": encoded})
+            return
+        metadata = {"name": name, "labels": self._labels}
+        secret = {"apiVersion": "v1", "kind": "Secret", "type": kind, "metadata": metadata, "data": encoded}
+        await self._cluster.ask("POST", self._path, secret)
+
+
+def data_of(secret: JsonObject | None) -> Data:
+    """What a Secret holds."""
+    return {key: b64decode(value) for key, value in ((secret or {}).get("data") or {}).items()}
+
+
+async def make(wanted: Wanted, namespace: Namespace) -> None:
+    """Has all Secrets there. Raises ApiError, Unreachable, and ValueError for a kept CA that is none."""
+    identity = await namespace.keep(f"{wanted.name}-identity", "Opaque", lambda held: _identity(wanted, held))
+    trusted = identity
+    if not wanted.authority:
+        trusted = data_of(await namespace.read(wanted.trusted)) if wanted.trusted else {}
+    text = kubeconfig(wanted.server, trusted.get(CA, b""), identity[TOKEN_FILE].decode()).encode() + b"\n"
+    await namespace.keep(f"{wanted.name}-kubeconfig", "Opaque", lambda _: {"kubeconfig": text})
+    if wanted.etcd:
+        await _make_etcd(wanted, namespace)
+
+
+def _identity(wanted: Wanted, held: Data) -> Data:
+    data = dict(held)
+    if wanted.token or not data.get(TOKEN_FILE):
+        data[TOKEN_FILE] = (wanted.token or secrets.token_urlsafe(24)).encode()
+    if wanted.authority and not (data.get(CA) and data.get(CA_KEY)):
+        data |= _authority(wanted.validity)
+    if wanted.signing_key and not data.get(KEY_FILE):
+        data[KEY_FILE] = new_key()
+    return data
+
+
+def _authority(validity: timedelta) -> Data:
+    made = new_authority(validity)
+    return {CA: made.certificate, CA_KEY: made.key}
+
+
+async def _make_etcd(wanted: Wanted, namespace: Namespace) -> None:
+    """A CA of etcd's own, the certificate that all members show each other and clients, and the gateways' one."""
+    kept = await namespace.keep(
+        f"{wanted.etcd}-ca", "Opaque", lambda held: held if held.get(CA_KEY) else _authority(wanted.validity)
+    )
+    domain = wanted.etcd_domain
+    hosts = ("localhost", *ADDRESSES, domain, f"*.{domain}", f"*.{domain}.cluster.local")
+    issuer = _Issuer(load_authority(kept[CA], kept[CA_KEY]), kept[CA], wanted.validity)
+    member = partial(issuer.kept, subject=wanted.etcd, hosts=hosts, usages=_PEER)
+    client = partial(issuer.kept, subject=f"{wanted.etcd}-client", hosts=(), usages=_CLIENT)
+    await namespace.keep(f"{wanted.etcd}-member", "kubernetes.io/tls", member)
+    await namespace.keep(f"{wanted.etcd}-client", "kubernetes.io/tls", client)
+
+
+@dataclass(frozen=True, slots=True)
+class _Issuer:
+    authority: SigningAuthority
+    certificate: bytes
+    validity: timedelta
+
+    def kept(self, held: Data, subject: str, hosts: Sequence[str], usages: Sequence[str]) -> Data:
+        """What is held, or a new certificate when that is none of this CA, or half its time is over."""
+        if held.get(CA) == self.certificate and _is_young(held):
+            return held
+        request, key = new_request(subject, hosts=hosts)
+        try:
+            signed = self.authority.sign(request, usages, self.validity, now())
+        except SigningError as error:
+            raise ValueError(str(error)) from None
+        return {CA: self.certificate, CERTIFICATE: signed, KEY: key}
+
+
+def _is_young(held: Data) -> bool:
+    """Whether there is a certificate of which less than half the time is over."""
+    from cryptography import x509
+
+    if not (held.get(CERTIFICATE) and held.get(KEY)):
+        return False
+    certificate = x509.load_pem_x509_certificate(held[CERTIFICATE])
+    start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    return now() < start + (end - start) / 2

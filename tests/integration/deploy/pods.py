@@ -1,0 +1,154 @@
+"""What kubelets do with pods' containers, done here: commands, environment and volumes as a cluster's objects say."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from base64 import b64decode
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from apiserver_gateway.testing import ApiServer, ask
+from tests.clients.binaries import binary
+from tests.integration.deploy.containers import expanded, run, translated
+
+JOBS = "/apis/batch/v1/jobs"
+
+
+@dataclass
+class Pods:
+    """Containers of a namespace's pods as processes; `here` is where addresses and programs of the cluster are."""
+
+    server: ApiServer
+    namespace: str
+    directory: Path
+    here: dict[str, str] = field(default_factory=dict)
+
+    def read(self, resource: str, name: str) -> Any:
+        """An object of the namespace: read("apps/v1/deployments", "web")."""
+        group, _, plural = resource.rpartition("/")
+        below = f"/apis/{group}" if "/" in group else f"/api/{group or 'v1'}"
+        return ask(self.server, "GET", f"{below}/namespaces/{self.namespace}/{plural}/{name}")
+
+    def secret(self, name: str) -> dict[str, bytes]:
+        """What a Secret holds."""
+        return {key: b64decode(text) for key, text in self.read("secrets", name)["data"].items()}
+
+    def process(
+        self, pod: dict[str, Any], container: dict[str, Any], name: str, here: Mapping[str, str] | None = None
+    ) -> tuple[list[str], dict[str, str]]:
+        """The command and the environment of a container of the pod `name`, its volumes in place."""
+        places = {**self.here, **(here or {})}
+        volumes = {volume["name"]: volume for volume in pod.get("volumes", ())}
+        for mount in container["volumeMounts"]:
+            volume = volumes.get(mount["name"], {})
+            claim = volume.get("persistentVolumeClaim")
+            where = self.directory / (claim["claimName"] if claim else f"{name}/{mount['name']}")
+            self._fill(volume, where, pod)
+            places[mount["mountPath"]] = str(where)
+        environment = self._environment(container, {"metadata.name": name, "status.podIP": "127.0.0.1"})
+        words = [*container.get("command", ()), *container.get("args", ())]
+        if "command" not in container:
+            words = [sys.executable, "-m", "gateway", *words]
+        address = urlsplit(self.server.url)
+        own = {"KUBERNETES_SERVICE_HOST": str(address.hostname), "KUBERNETES_SERVICE_PORT": str(address.port)}
+        return (
+            [translated(expanded(word, environment), places) for word in words],
+            own | {name: translated(value, places) for name, value in environment.items()},
+        )
+
+    def _environment(self, container: dict[str, Any], fields: dict[str, str]) -> dict[str, str]:
+        environment = {}
+        for entry in container.get("env", ()):
+            match entry:
+                case {"value": value}:
+                    environment[entry["name"]] = value
+                case {"valueFrom": {"fieldRef": {"fieldPath": path}}}:
+                    environment[entry["name"]] = fields[path]
+                case {"valueFrom": {"secretKeyRef": reference}}:
+                    environment[entry["name"]] = self.secret(reference["name"])[reference["key"]].decode()
+        return environment
+
+    def _fill(self, volume: dict[str, Any], where: Path, pod: dict[str, Any]) -> None:
+        where.mkdir(parents=True, exist_ok=True)
+        match volume:
+            case {"secret": source}:
+                held = self.secret(source["secretName"])
+            case {"configMap": source}:
+                held = {key: text.encode() for key, text in self.read("configmaps", source["name"])["data"].items()}
+            case {"projected": source}:
+                held = self._projected(source["sources"], pod)
+            case _:
+                return
+        items = source.get("items") or [{"key": key, "path": key} for key in held]
+        for item in items:
+            path = where / item["path"]
+            path.unlink(missing_ok=True)
+            path.touch(source.get("defaultMode", 0o644))
+            path.write_bytes(held[item["key"]])
+
+    def _projected(self, sources: list[dict[str, Any]], pod: dict[str, Any]) -> dict[str, bytes]:
+        """What a pod with a token gets: that, the cluster's CA, and its namespace."""
+        held = {}
+        for source in sources:
+            match source:
+                case {"serviceAccountToken": wanted}:
+                    account = f"/api/v1/namespaces/{self.namespace}/serviceaccounts/{pod['serviceAccountName']}"
+                    spec = {"expirationSeconds": wanted["expirationSeconds"]}
+                    answer = ask(self.server, "POST", f"{account}/token", {"spec": spec})
+                    held[wanted["path"]] = answer["status"]["token"].encode()
+                case {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": path}]}}:
+                    held[path] = self.server.ca_file.read_bytes()
+                case {"downwardAPI": {"items": [{"path": path, "fieldRef": {"fieldPath": "metadata.namespace"}}]}}:
+                    held[path] = self.namespace.encode()
+                case _:
+                    raise AssertionError(f"no pod here gets {source}")
+        return held
+
+
+@contextmanager
+def running_jobs(server: ApiServer, directory: Path) -> Iterator[None]:
+    """Does with each Job what its controller and a kubelet do: containers run, and the status says how it ended."""
+    words = [str(binary("kubectl")), f"--kubeconfig={server.kubeconfig}", "get", f"--raw={JOBS}?watch=true"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as watch:
+
+        def follow() -> None:
+            for line in watch.stdout or ():
+                event = json.loads(line)
+                if event["type"] == "ADDED" and not event["object"].get("status", {}).get("conditions"):
+                    _run_job(server, event["object"], directory)
+
+        thread = threading.Thread(target=follow, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            watch.kill()
+            thread.join()
+
+
+def _run_job(server: ApiServer, job: dict[str, Any], directory: Path) -> None:
+    namespace, name = job["metadata"]["namespace"], job["metadata"]["name"]
+    pods, pod = Pods(server, namespace, directory / namespace), job["spec"]["template"]["spec"]
+    started = _now()
+    try:
+        for container in (*pod.get("initContainers", ()), *pod["containers"]):
+            run(*pods.process(pod, container, f"{name}-{job['metadata']['uid']}"), directory)
+        kinds, message, counted = ("SuccessCriteriaMet", "Complete"), "", {"succeeded": 1, "completionTime": _now()}
+    except (AssertionError, subprocess.SubprocessError) as error:
+        kinds, message, counted = ("FailureTarget", "Failed"), str(error), {"failed": 1}
+    told = {"status": "True", "reason": "Ended", "message": message, "lastTransitionTime": _now()}
+    status = {"startTime": started, "conditions": [{"type": kind, **told} for kind in kinds], **counted}
+    path = f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}"
+    ask(server, "PUT", f"{path}/status", {**ask(server, "GET", path), "status": status})
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
