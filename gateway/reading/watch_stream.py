@@ -8,22 +8,26 @@ comes from `older_history`. Once a stream is up to date its task sleeps: changes
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
 from dataclasses import dataclass
 
 from gateway.encodings.encoder import Encoder
 from gateway.endpoints.endpoint import Endpoint
+from gateway.endpoints.versions import NotConverted
 from gateway.http.failures import as_status
 from gateway.http.pouring import Sink
 from gateway.http.status import StatusError, expired, service_unavailable
 from gateway.http.turns import next_turn
 from gateway.jsontypes import dumps
+from gateway.kinds.model import ConversionFailed
 from gateway.reading.list_options import ListOptions
 from gateway.reading.older_history import EtcdHistory
 from gateway.reading.too_large import too_large
 from gateway.reading.view import View, parts
+from storage.entry import Entry
 from storage.errors import Compacted, CorruptObject, StorageError
 from storage.history import Overrun
 from storage.reads import Page, TooLargeRevision
@@ -31,6 +35,8 @@ from storage.reads import Page, TooLargeRevision
 MIN_TIMEOUT = 1800  # seconds; a watch without timeoutSeconds lasts between this and twice as long
 BOOKMARK_INTERVAL = 60.0
 BOOKMARK_BEFORE_END = 2.0
+RETRY = 0.5  # seconds until an object is looked at again that a webhook does not convert
+STATE_PATIENCE = 3.0  # seconds until it is said that the most recent state can't be told
 _TOO_OLD = "The resourceVersion for the provided watch is too old."
 
 
@@ -130,23 +136,27 @@ class WatchStream:
             if match is not None:
                 part = [entry for entry in part if match(entry.attributes(attributes_of))]
             if part:
-                await self.endpoint.versions.all(part)
+                await self._converted(part, page.revision)
                 yield self.view.initial(part)
         if self.options.allow_bookmarks:
             yield self.encoder.bookmark(page.revision, initial_events_end=True)
 
     async def _follow(self) -> AsyncIterator[bytes]:
         endpoint, view = self.endpoint, self.view
-        stopping, history = endpoint.services.stopping, endpoint.cache.history
+        history = endpoint.cache.history
         behind = True
-        while not stopping.is_set() and not endpoint.retired:
+        # what happened before the end is told: the objects of a definition that goes are deleted
+        while not self._over() or (endpoint.retired and self.position < history.end):
             if behind:
                 self.position = await endpoint.cache.concerning.next(view.interest, self.position)
                 behind = self.position < history.end
             if self.position < history.end:
                 if endpoint.versions.converts:
-                    await endpoint.versions.all(view.next(self.position))
-                chunk, self.position = view.chunk(self.position)
+                    await self._converted(view.next(self.position))
+                try:
+                    chunk, self.position = view.chunk(self.position)
+                except NotConverted:  # more has come meanwhile
+                    continue
                 if chunk:
                     yield chunk
                 if self.position < history.end:
@@ -161,11 +171,39 @@ class WatchStream:
                 continue
             await self._changed(min(self.deadline, self.next_bookmark) - now)
 
+    def _over(self) -> bool:
+        return self.endpoint.services.stopping.is_set() or self.endpoint.retired
+
+    async def _converted(self, entries: Sequence[Entry], state: int = 0) -> None:
+        """Has entries converted. While a webhook fails to, the stream waits, as kube-apiserver's does.
+
+        Who wants the most recent `state` is told after some seconds that it is not there. Raises StatusError.
+        """
+        versions, begun = self.endpoint.versions, time.monotonic()
+        with contextlib.suppress(ConversionFailed):
+            await versions.all(entries)
+            return
+        fresh = state and self.options.resource_version != "0"
+        while not self._over() and time.monotonic() < self.deadline:
+            if fresh and time.monotonic() > begun + STATE_PATIENCE:
+                raise too_large(TooLargeRevision(state, min(entry.revision for entry in entries) - 1))
+            await self._pause(RETRY)
+            with contextlib.suppress(ConversionFailed):
+                await versions.all_in_time(entries)
+                return
+        raise Overrun  # the stream ends, and its client comes back
+
+    async def _pause(self, seconds: float) -> None:
+        """Waits; not for longer than the stream lasts."""
+        with contextlib.suppress(TimeoutError):
+            left = max(0.0, self.deadline - time.monotonic())
+            await asyncio.wait_for(self.endpoint.services.stopping.wait(), min(seconds, left))
+
     async def _changed(self, seconds: float) -> None:
         """Waits for a change that is not written at once, some seconds at most."""
         cache, interest, loop = self.endpoint.cache, self.view.interest, asyncio.get_running_loop()
         self._wake = loop.create_future()
-        timer = loop.call_later(seconds, self._over)
+        timer = loop.call_later(seconds, self._expire)
         cache.follow_changes(self._told, interest)
         try:
             self.position = max(self.position, await self._wake)
@@ -174,7 +212,7 @@ class WatchStream:
             cache.unfollow_changes(self._told, interest)
             self._wake = None
 
-    def _over(self) -> None:
+    def _expire(self) -> None:
         """It has waited long enough."""
         wake = self._wake
         if wake is not None and not wake.done():
@@ -192,7 +230,7 @@ class WatchStream:
     def _poured(self) -> bool:
         """Writes at once what has changed; False when there is more to do, or what can't be done so."""
         endpoint, sink = self.endpoint, self.sink
-        if sink is None or endpoint.versions.converts or endpoint.retired or endpoint.services.stopping.is_set():
+        if sink is None or endpoint.versions.converts or self._over():
             return False
         end = endpoint.cache.history.end
         if self.position < end:
@@ -221,7 +259,7 @@ class WatchStream:
                 self.position = history.position_after(revision)
                 return
             except Overrun:
-                older = EtcdHistory(self.endpoint, self.view, revision, self.deadline)
+                older = EtcdHistory(self.endpoint, self.view, revision, self.deadline, self._converted)
             async for chunk in older.chunks():
                 yield chunk
             if older.over:
