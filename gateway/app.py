@@ -26,7 +26,7 @@ from gateway.server import Gateway, build_gateway
 from gateway.waiting import hopeless, tls_trouble
 from storage.backups.marker import RestoreUnfinished, check_restored
 from storage.errors import NoSpace, StorageError
-from storage.versions import survives_kill
+from storage.versions import OLDEST, parse_version, survives_kill
 
 if TYPE_CHECKING:
     from gateway.customresources.conversion import Webhook
@@ -275,14 +275,18 @@ async def _loaded(gateway: Gateway) -> None:
 
 
 async def _check_etcd(gateway: Gateway) -> None:
-    """Raises RestoreUnfinished where half of a backup is. Says so when this etcd may lose what it has acknowledged, but
-    not of a temporary one, whose data nobody keeps.
+    """Raises RestoreUnfinished where half of a backup is, CannotServe where etcd is too old.
+
+    Says so when this etcd may lose what it has acknowledged, but not of a temporary one, whose data nobody keeps.
     """
     settings = gateway.settings
     if settings.embedded_etcd and settings.data_dir is None:
         return
     await check_restored(gateway.client, settings.etcd_prefix)
     version = (await gateway.client.status()).version
+    if parse_version(version) < OLDEST:
+        oldest = ".".join(map(str, OLDEST[:2]))
+        raise CannotServe(f"etcd {version or 'of no version'} is too old: {oldest} or later is wanted", passing=False)
     if not survives_kill(version):
         logger.warning(
             "this etcd may lose acknowledged writes when it is killed, if it has no other members: "

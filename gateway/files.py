@@ -65,6 +65,19 @@ def check_writable(path: Path) -> None:
         _temporary(path.resolve(), b"", 0o600).unlink()
 
 
+def look_writable(path: Path) -> None:
+    """As `check_writable`, by looking alone: nothing is made. Raises OSError."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    place = path.absolute().parent
+    while not place.exists():
+        place = place.parent
+    if not place.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(place))
+    if not os.access(place, os.W_OK | os.X_OK) or (path.exists() and not os.access(path, os.W_OK)):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+
 @contextmanager
 def exclusive(directory: Path) -> Iterator[None]:
     """Keeps others out of the block that has the same directory. Raises OSError."""

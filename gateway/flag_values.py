@@ -105,7 +105,9 @@ def server(text: str) -> str:
 def network(text: str) -> str:
     from ipaddress import ip_network
 
-    networks = [ip_network(part.strip()) for part in text.split(",")]
+    networks = [ip_network(part.strip(), strict=False) for part in text.split(",")]
+    if len(networks) > 2 or len({network.version for network in networks}) < len(networks):
+        raise ValueError("give one range, or one of IPv4 and one of IPv6")
     if any(network.num_addresses < 8 for network in networks):
         raise ValueError("the range must have at least 8 addresses")
     return ",".join(map(str, networks))
@@ -113,11 +115,23 @@ def network(text: str) -> str:
 
 def endpoints(text: str) -> tuple[str, ...]:
     found = names(text)
-    for name in found:
-        scheme, separator, _ = name.partition("://")
-        if (separator and scheme not in ("http", "https", "unix")) or len(name.split()) != 1:
-            raise ValueError("give URLs such as http://127.0.0.1:2379")
+    if not all(map(_is_endpoint, found)):
+        raise ValueError("give URLs such as http://127.0.0.1:2379")
     return found
+
+
+def _is_endpoint(text: str) -> bool:
+    from urllib.parse import urlsplit
+
+    if len(text.split()) != 1:
+        return False
+    if text.startswith("unix:"):
+        return True
+    try:
+        parts = urlsplit(text if "://" in text else f"http://{text}")
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def issuer(text: str) -> str:

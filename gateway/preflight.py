@@ -9,11 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gateway.config import InvalidSettings, Settings
-from gateway.files import check_writable, words
+from gateway.files import check_writable, look_writable, words
 
 
-def check_files(settings: Settings) -> None:
-    """Reads the files that the settings name. Raises InvalidSettings, naming the first flag that is wrong."""
+def check_files(settings: Settings, *, touch: bool = True) -> None:
+    """Reads the files that the settings name, and opens those that a server writes; looks at these where it may not
+    `touch` them. Raises InvalidSettings, naming the first flag that is wrong.
+    """
     with _wrong("--token-auth-file", settings.token_auth_file):
         if settings.token_auth_file:
             from gateway.access.token_file import read_token_file
@@ -36,7 +38,7 @@ def check_files(settings: Settings) -> None:
                 ours = str(settings.service_account_signing_key_file) in str(error)
                 raise ValueError(str(error) if ours else "it is no private key in PEM without a password") from None
     _check_access(settings)
-    _check_audit(settings)
+    _check_audit(settings, touch)
     with _wrong("--cluster-signing-cert-file", settings.cluster_signing_cert_file):
         if settings.cluster_signing_cert_file and settings.cluster_signing_key_file:
             from gateway.access.signing import read_authority
@@ -47,7 +49,7 @@ def check_files(settings: Settings) -> None:
             raise ValueError("the secret must have at least 16 bytes, such as of `openssl rand -hex 32`")
     with _wrong("--kubeconfig-out", settings.kubeconfig_out):
         if settings.kubeconfig_out:
-            check_writable(settings.kubeconfig_out)
+            (check_writable if touch else look_writable)(settings.kubeconfig_out)
 
 
 def _check_access(settings: Settings) -> None:
@@ -93,7 +95,7 @@ def _check_deciders(settings: Settings) -> None:
     _check_place("--authorization-webhook-config-file", settings.authorization_webhook_config_file)
 
 
-def _check_audit(settings: Settings) -> None:
+def _check_audit(settings: Settings, touch: bool) -> None:
     with _wrong("--audit-policy-file", settings.audit_policy_file):
         if settings.audit_policy_file:
             from gateway.audit.policy import read_policy
@@ -102,12 +104,16 @@ def _check_audit(settings: Settings) -> None:
     path = Path(settings.audit_log_path)
     with _wrong("--audit-log-path", path):
         if settings.audit_policy_file and settings.audit_log_path not in ("", "-"):
-            from gateway.audit.rotation import Keeping, RotatedFile
-
-            file = RotatedFile(path, Keeping())
-            file.open()
-            file.close()
+            (_open_log if touch else look_writable)(path)
     _check_place("--audit-webhook-config-file", settings.audit_webhook_config_file)
+
+
+def _open_log(path: Path) -> None:
+    from gateway.audit.rotation import Keeping, RotatedFile
+
+    file = RotatedFile(path, Keeping())
+    file.open()
+    file.close()
 
 
 def _check_place(flag: str, path: Path | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+OLDEST = (3, 4, 0)  # that has what is asked of it
 _VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(-)?")
 
 

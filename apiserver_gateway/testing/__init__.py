@@ -3,9 +3,11 @@
 `aio` has the same for asyncio, `cases` a test case of unittest, `containers` a server in a container.
 """
 
-from apiserver_gateway.testing.requests import Refused, ask, condition, install, namespace, wait_for
+from apiserver_gateway.testing.definitions import install
+from apiserver_gateway.testing.requests import Refused, ask, namespace
 from apiserver_gateway.testing.server import ApiServer, ServerDidNotStart, api_server
 from apiserver_gateway.testing.state import Snapshot, User, advance_clock, restore, restored, snapshot, user
+from apiserver_gateway.testing.waiting import condition, wait_for
 
 __all__ = [
     "ApiServer",

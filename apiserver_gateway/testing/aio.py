@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from apiserver_gateway import testing
@@ -75,7 +76,7 @@ async def wait_for(
     return await asyncio.to_thread(testing.wait_for, server, path, holds, timeout)
 
 
-async def install(server: ApiServer, *definitions: Mapping[str, Any]) -> None:
+async def install(server: ApiServer, *definitions: Mapping[str, Any] | str | Path) -> None:
     """As `testing.install`."""
     await asyncio.to_thread(testing.install, server, *definitions)
 

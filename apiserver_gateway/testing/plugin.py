@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import pytest
 
@@ -21,20 +21,28 @@ from apiserver_gateway.testing.state import restored
 Scope = Literal["session", "package", "module", "class", "function"]
 
 _SHARED = "kubernetes_api"  # what workers are told of the server that is shared
+_SCOPE, _WORKERS = "kubernetes_api_scope", "kubernetes_api_workers"
+_CHOICES = {_SCOPE: get_args(Scope), _WORKERS: ("each", "shared")}
 _held = pytest.StashKey[ExitStack]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("kubernetes_api_flags", "flags of `apiserver-gateway serve` for the servers of fixtures", type="args")
-    parser.addini("kubernetes_api_scope", "the scope of the fixture kubernetes_api", default="session")
-    parser.addini("kubernetes_api_workers", "with pytest-xdist: each worker a server, or one shared", default="each")
+    parser.addini(_SCOPE, "the scope of the fixture kubernetes_api", default="session")
+    parser.addini(_WORKERS, "with pytest-xdist: each worker a server, or one shared", default="each")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for option, choices in _CHOICES.items():
+        if config.getini(option) not in choices:
+            raise pytest.UsageError(f"{option} = {config.getini(option)}: choose one of {', '.join(choices)}")
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Tells a worker of pytest-xdist's which server is shared; it is started with the first worker."""
     config: pytest.Config = node.config
-    if config.getini("kubernetes_api_workers") != "shared":
+    if config.getini(_WORKERS) != "shared":
         return
     if _held not in config.stash:
         stack = config.stash[_held] = ExitStack()
@@ -66,7 +74,7 @@ def _shared(config: pytest.Config) -> ApiServer | None:
 
 
 def _scope(fixture_name: str, config: pytest.Config) -> Scope:
-    scope: Scope = config.getini("kubernetes_api_scope")
+    scope: Scope = config.getini(_SCOPE)
     return scope
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from apiserver_gateway.program import command
+from apiserver_gateway.testing.connections import Connections
 
 START_TIMEOUT = 30.0
 STOP_TIMEOUT = 20.0
@@ -50,6 +51,7 @@ class ApiServer:
         self._etcd = (f"--etcd-servers={etcd_servers}",) if etcd_servers else ("--embedded-etcd",)
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
+        self.connections = Connections()
         self.start_seconds = 0.0  # how long the last start took
 
     def coordinates(self) -> dict[str, str]:
@@ -134,6 +136,7 @@ class ApiServer:
     def _end(self, how: signal.Signals) -> int:
         process, self._process = self._process, None
         control, self._control = self._control, None
+        self.connections.close()
         if process is None:
             return 0
         with contextlib.suppress(ProcessLookupError):

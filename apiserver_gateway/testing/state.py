@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from apiserver_gateway.testing.requests import ask
+from apiserver_gateway.testing.requests import Refused, ask
 from apiserver_gateway.testing.server import ApiServer
 
 RBAC = "rbac.authorization.k8s.io"
@@ -80,6 +80,7 @@ def user(
     `user(api, "alice", roles=["view"], namespace="default")`. Raises Refused.
     """
     token = ask(server, "POST", "/testing/users", {"name": name, "groups": list(groups)})["token"]
+    _check_roles(server, roles, token)
     own = f"{name}-{uuid.uuid4().hex[:8]}"
     if rules:
         content = {"metadata": {"name": own}, "rules": [dict(rule) for rule in rules]}
@@ -90,6 +91,16 @@ def user(
     path.touch(0o600)
     path.write_text(kubeconfig(server, name, token))
     return User(name, token, path)
+
+
+def _check_roles(server: ApiServer, roles: Sequence[str], token: str) -> None:
+    """Raises Refused where there is no such role: a binding would be taken, and give nothing."""
+    __tracebackhide__ = True
+    if roles:
+        with contextlib.suppress(Refused):
+            ask(server, "GET", "/api", token=token)  # whoever is no administrator waits for the default roles
+    for role in roles:
+        ask(server, "GET", f"/apis/{RBAC}/v1/clusterroles/{role}")
 
 
 def _bind(server: ApiServer, name: str, role: str, namespace: str) -> None:

@@ -55,6 +55,10 @@ class Program:
             return Outcome(None, str(error), frame[0])
         except RecursionError:
             return Outcome(None, "internal error: the expression nests too deeply", frame[0])
+        except AttributeError:  # as the two below: an object that was stored under another schema is of other types
+            return Outcome(None, "invalid data, expected a map for the provided schema with type=object", frame[0])
+        except (TypeError, ValueError):
+            return Outcome(None, "no such overload", frame[0])
         return Outcome(value, "", frame[0])
 
 

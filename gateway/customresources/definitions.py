@@ -40,6 +40,7 @@ class _Served:
     """What is served of a definition, and of what it was made."""
 
     made_of: tuple[object, ...]
+    ending: tuple[bool, bool]  # whether it is going, and without having been served
     resources: list[Resource] = field(default_factory=list)
 
 
@@ -155,7 +156,7 @@ class Definitions:
         Watches may start from the definition's revision, or only `later` if nobody could list its objects then.
         """
         from gateway.customresources.definition import ESTABLISHED, TERMINATING, ends_unserved, is_true
-        from gateway.customresources.model import model_of, resources_of
+        from gateway.customresources.model import as_read_before, model_of, resources_of
 
         before = self._served.get(name)
         if definition is None or not is_true(definition, ESTABLISHED):
@@ -164,14 +165,18 @@ class Definitions:
                 await self._endpoints.replace(before.resources, [])
             return
         status, spec = definition["status"], definition["spec"]
+        made_of = (spec, status["acceptedNames"], definition["metadata"].get("uid"))
         ending = (is_true(definition, TERMINATING), ends_unserved(definition))
-        made_of = (spec, status["acceptedNames"], ending, definition["metadata"].get("uid"))
-        if before is not None and before.made_of == made_of:
+        if before is not None and (before.made_of, before.ending) == (made_of, ending):
             return
         since = int(definition["metadata"].get("resourceVersion") or 0) + later
         model = model_of(definition, self._converter, since)
+        same = before is not None and before.made_of == made_of and not ending[1] and before.resources
+        if same and before is not None:  # watches see its objects go
+            model = as_read_before(model, before.resources[0].model)
         resources = [
             each for each in resources_of(definition, model) if (*each.gvr, each.subresource) not in self._builtin
         ]
-        await self._endpoints.replace([] if before is None else before.resources, resources)
-        self._served[name] = _Served(made_of, resources)
+        replaced = [] if before is None else before.resources
+        await self._endpoints.replace(replaced, resources, watched_on=bool(same))
+        self._served[name] = _Served(made_of, ending, resources)

@@ -13,7 +13,8 @@ from gateway.waiting import hopeless, tls_trouble
 from storage.backups.marker import RestoreUnfinished, check_restored
 from storage.errors import NoSpace, StorageError
 from storage.etcd import EtcdClient, EtcdSettings, Head, MemberStatus
-from storage.versions import parse_version, progress_notifications_correct, survives_kill
+from storage.etcd.operations import mod_revision_is, put
+from storage.versions import OLDEST, parse_version, progress_notifications_correct, survives_kill
 
 TIMEOUT = 3.0
 PROBES = 5
@@ -21,8 +22,8 @@ SLOW_READ, HOPELESS_READ = 0.05, 1.0  # seconds
 SLOW_WRITE, HOPELESS_WRITE = 0.1, 2.0
 FULL, OVERFULL = 0.8, 0.95  # of the quota
 LOOSE, WORTH_IT = 0.5, 100 << 20  # of the database in use, and from which size that matters
+NEVER = (1 << 63) - 1  # a revision that no key has
 LAG = 1000  # revisions that members may differ by while all goes on
-OLDEST = (3, 4, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,7 @@ def _together(members: Sequence[Member]) -> list[Finding]:
 
 async def _latencies(client: EtcdClient, prefix: str) -> list[Finding]:
     key = f"{prefix}/apiserver-gateway/doctor".encode()
+    never = [mod_revision_is(key, NEVER)], [put(key, b"")]  # agreed on and logged as a write, and changes nothing
     try:
         read = await _median(lambda: client.revision(key, timeout=TIMEOUT))
         found = graded(
@@ -125,8 +127,7 @@ async def _latencies(client: EtcdClient, prefix: str) -> list[Finding]:
             HOPELESS_READ,
             "see the network between here and etcd, and the load of its members",
         )
-        write = await _median(lambda: client.put(key, b"", timeout=TIMEOUT))
-        await client.delete(key, timeout=TIMEOUT)
+        write = await _median(lambda: client.txn(*never, timeout=TIMEOUT))
     except StorageError as error:
         return [fail("etcd latency", str(error), "see what etcd logs")]
     remedy = "give etcd a disk of its own that is quick to sync (SSD)"

@@ -34,7 +34,7 @@ def _flags(settings: Settings) -> list[Finding]:
 
     found = []
     for look in (
-        lambda: check_files(settings),
+        lambda: check_files(settings, touch=False),
         lambda: resolved(settings.advertise_address),
         lambda: wanted(settings.controllers),
     ):

@@ -22,6 +22,7 @@ class Endpoints:
         self.registry, self.services = registry, services
         self._caches: dict[str, ResourceCache] = {}  # by storage prefix
         self._endpoints: dict[Key, Endpoint] = {}
+        self._followed: dict[Key, list[Endpoint]] = {}  # those that were replaced, and whose watches went on
         self._listeners: list[Callable[[], None]] = []
         for resource in registry.resources.values():
             self._keep(resource)
@@ -63,18 +64,19 @@ class Endpoints:
         """Calls `listener` whenever what is served has changed: what was remembered by path is void."""
         self._listeners.append(listener)
 
-    async def replace(self, old: Iterable[Resource], new: Iterable[Resource]) -> None:
+    async def replace(self, old: Iterable[Resource], new: Iterable[Resource], *, watched_on: bool = False) -> None:
         """Serves `new` instead of `old`; either may be empty. Raises Unavailable, and then nothing has changed.
 
         Once the caches of new resources are complete, registry, endpoints, routes, discovery and OpenAPI change
         together, in one turn of the event loop. Watches of what was replaced end cleanly, so that their clients come
-        back to what is there now; requests under way are finished by the endpoint that began them.
+        back to what is there now, but where nothing of it has changed that they see (`watched_on`); requests under way
+        are finished by the endpoint that began them.
         """
         old, new = list(old), list(new)
 
         def change() -> None:
             for resource in (*old, *new):
-                self._retire(resource)
+                self._retire(resource, watched_on)
             for resource in old:
                 self.registry.remove(resource.group, resource.version, resource.resource)
             self.registry.add(new)
@@ -87,9 +89,15 @@ class Endpoints:
         if not await self._renewed(new, change):
             change()
 
-    def _retire(self, resource: Resource) -> None:
+    def _retire(self, resource: Resource, watched_on: bool) -> None:
+        """Takes the endpoints of a resource out of service; `watched_on` until those that take their place go, too."""
         for key in [key for key in self._endpoints if key[:3] == resource.gvr]:
-            self._endpoints.pop(key).retired = True
+            self._followed.setdefault(key, []).append(self._endpoints.pop(key))
+        if watched_on:
+            return
+        for key in [key for key in self._followed if key[:3] == resource.gvr]:
+            for endpoint in self._followed.pop(key):
+                endpoint.retired = True
         cache = self._caches.get(resource.storage_prefix)
         if cache is not None:
             cache.wake_all()

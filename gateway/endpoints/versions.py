@@ -8,12 +8,13 @@ from collections.abc import Sequence
 
 from gateway.jsontypes import JsonObject, loads
 from gateway.kinds.identity import GroupVersion
-from gateway.kinds.model import Model
+from gateway.kinds.model import ConversionFailed, Model
 from gateway.kinds.stored import head_of
 from gateway.schema.encode import encode_answer
 from storage.entry import CorruptEntry, Entry
 
 SLICE = 0.005  # seconds that objects are converted before others get their turn
+FIRST_PAUSE, LONGEST_PAUSE = 0.8, 30.0  # seconds between attempts of those who wait for a webhook that fails
 
 
 class NotConverted(Exception):
@@ -27,6 +28,8 @@ class Versions:
         self._model, self.version = model, version
         self.head = head_of(model.kind, version.api_version)
         self.converts = version != model.storage_version or (model.written_as_served and len(model.versions) > 1)
+        self._failure: ConversionFailed | None = None  # what those who wait were told last
+        self._pause, self._again = FIRST_PAUSE, 0.0  # and when one of them tries anew
 
     def of(self, entry: Entry) -> Entry:
         """An entry in the version; one that can't be read is itself.
@@ -63,6 +66,18 @@ class Versions:
                 await asyncio.sleep(0)
                 pause = time.monotonic() + SLICE
         return converted
+
+    async def all_in_time(self, entries: Sequence[Entry]) -> None:
+        """The same as `all` for those who wait for a webhook to be well again: one of them asks it at a time."""
+        if self._failure is not None and time.monotonic() < self._again:
+            raise self._failure
+        self._again = time.monotonic() + self._pause
+        try:
+            await self.all(entries)
+        except ConversionFailed as error:
+            self._failure, self._pause = error, min(2 * self._pause, LONGEST_PAUSE)
+            raise
+        self._failure, self._pause = None, FIRST_PAUSE
 
     async def _by_webhook(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         found: dict[int, Entry] = {}

@@ -7,26 +7,29 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import TypeVar
 
 from gateway.endpoints.endpoint import Endpoint
+from gateway.endpoints.versions import NotConverted
 from gateway.reading.view import View
 from storage.catching_up import Reader
+from storage.entry import Entry
 from storage.errors import StorageError
 from storage.reads import TooLargeRevision
 
 T = TypeVar("T")
+Convert = Callable[[Sequence[Entry]], Awaitable[None]]  # has entries converted to the version that is watched
 
 
 class EtcdHistory:
     """Goes from `revision`, up to which everything has been sent, to where the cache's history takes over."""
 
-    def __init__(self, endpoint: Endpoint, view: View, revision: int, deadline: float) -> None:
+    def __init__(self, endpoint: Endpoint, view: View, revision: int, deadline: float, convert: Convert) -> None:
         self.revision = revision
         self.over = False  # whether the deadline has passed or the server stops
-        self._endpoint, self._view, self._deadline = endpoint, view, deadline
+        self._endpoint, self._view, self._deadline, self._convert = endpoint, view, deadline, convert
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """The events until `revision` is in the cache's history, or until it is `over`.
@@ -42,8 +45,11 @@ class EtcdHistory:
                 if more:
                     window = reader.past.window
                     if endpoint.versions.converts:
-                        await endpoint.versions.all(view.next(reader.position, window))
-                    chunk, reader.position = view.chunk(reader.position, window)
+                        await self._convert(view.next(reader.position, window))
+                    try:
+                        chunk, reader.position = view.chunk(reader.position, window)
+                    except NotConverted:  # more has come meanwhile
+                        continue
                     if chunk:
                         yield chunk
                 elif more is None or await self._met(reader):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -32,6 +33,22 @@ def test_all_is_well(tmp_path: Path) -> None:
     assert found["etcd read"]["said"].endswith(" ms") and found["etcd write"]["said"].endswith(" ms")
     assert found["etcd content"]["said"] == "0 keys under /registry"
     assert found[f"clock of {etcd.endpoint}"]["said"] == "as here"
+
+
+async def test_it_changes_nothing_of_what_it_looks_at(
+    own_etcd: EmbeddedEtcd, own_client: EtcdClient, tmp_path: Path
+) -> None:
+    rules = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None}]\n"
+    (policy := tmp_path / "policy.yaml").write_text(rules)
+    before = await own_client.revision()
+    audit = (f"--audit-policy-file={policy}", f"--audit-log-path={tmp_path}/logs/audit.log")
+    flags = (f"--etcd-servers={own_etcd.endpoint}", f"--kubeconfig-out={tmp_path}/new/kubeconfig", *audit)
+    status, found = await asyncio.to_thread(doctor, tmp_path, *flags)
+    assert status == 0 and found["flags"]["level"] == found["etcd write"]["level"] == "OK", found
+    assert not (tmp_path / "new").exists() and not (tmp_path / "logs").exists()
+    assert await own_client.revision() == before
+    status, found = await asyncio.to_thread(doctor, tmp_path, *flags, f"--kubeconfig-out={tmp_path}")
+    assert status == 1 and "--kubeconfig-out" in found["flags"]["said"]
 
 
 def test_an_etcd_that_is_away_and_one_of_two(tmp_path: Path) -> None:

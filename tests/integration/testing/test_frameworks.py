@@ -77,6 +77,12 @@ def test_a_server_that_does_not_start_says_why_in_few_lines(tmp_path: Path) -> N
     assert "Traceback" not in outcome.stdout and len(outcome.stdout.splitlines()) < 20
 
 
+@pytest.mark.parametrize("ini", ["kubernetes_api_workers = sharde", "kubernetes_api_scope = modul"])
+def test_an_option_that_is_none_of_its_choices_is_refused(tmp_path: Path, ini: str) -> None:
+    outcome = run_pytest(tmp_path, REFUSED, ini=ini)
+    assert outcome.returncode == 4 and f"{ini}: choose one of " in outcome.stderr and "Traceback" not in outcome.stderr
+
+
 class TestACase(ApiServerTestCase):
     """pytest runs it as unittest would."""
 

@@ -1,0 +1,104 @@
+"""Connections to a server, kept between requests: to make one takes longer than most answers.
+
+What only those need who talk to a server is imported then: pytest imports this whether a test does so or not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import ssl
+    from http.client import HTTPResponse, HTTPSConnection
+
+    from apiserver_gateway.testing.server import ApiServer
+
+MOST_IDLE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request, and the token of who makes it."""
+
+    method: str
+    path: str
+    body: Mapping[str, Any] | None
+    token: str
+
+
+class Connections:
+    """Those of one server that nobody uses just now. Any thread may take one."""
+
+    def __init__(self) -> None:
+        self._idle: list[HTTPSConnection] = []
+        self._context: ssl.SSLContext | None = None
+
+    @contextmanager
+    def answer(self, server: ApiServer, asked: Asked, timeout: float) -> Iterator[HTTPResponse]:
+        """The answer, whatever its status; what it has is to be read in the block.
+
+        Raises ConnectionError where the server is not there, TimeoutError.
+        """
+        from http.client import HTTPException
+
+        __tracebackhide__ = True
+        if not asked.path.startswith("/"):
+            raise ValueError(f"a path begins with a slash, as /api/v1/namespaces does: {asked.path!r}")
+        headers = {"Authorization": f"Bearer {asked.token}", "Content-Type": "application/json"}
+        content = None if asked.body is None else json.dumps(asked.body).encode()
+        connection = self._taken(server, timeout)
+        try:
+            try:
+                connection.request(asked.method, asked.path, content, headers)
+                answer = connection.getresponse()
+            except (ConnectionError, HTTPException) as error:
+                raise ConnectionError(f"{server.url} does not answer: {error or type(error).__name__}") from None
+            yield answer
+        except BaseException:
+            connection.close()
+            raise
+        if answer.isclosed() and not answer.will_close and len(self._idle) < MOST_IDLE:
+            self._idle.append(connection)
+        else:
+            connection.close()
+
+    def close(self) -> None:
+        """Closes them all, and forgets whom to trust."""
+        self._context = None
+        while self._idle:
+            self._idle.pop().close()
+
+    def _taken(self, server: ApiServer, timeout: float) -> HTTPSConnection:
+        """One that is open, or one that opens itself when it is used."""
+        while self._idle:
+            try:
+                connection = self._idle.pop()
+            except IndexError:  # another thread took it
+                break
+            if _is_open(connection):
+                connection.sock.settimeout(timeout)
+                return connection
+            connection.close()
+        import ssl
+        from http.client import HTTPSConnection
+        from urllib.parse import urlsplit
+
+        if not server.url:
+            raise ConnectionError("the server was not started")
+        if self._context is None:
+            self._context = ssl.create_default_context(cafile=str(server.ca_file))
+        place = urlsplit(server.url)
+        return HTTPSConnection(place.hostname or "", place.port, timeout=timeout, context=self._context)
+
+
+def _is_open(connection: HTTPSConnection) -> bool:
+    """Whether the server has said nothing since: what it says unasked is that it closes."""
+    import select
+
+    poll = select.poll()
+    poll.register(connection.sock, select.POLLIN)
+    return not poll.poll(0)

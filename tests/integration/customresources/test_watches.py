@@ -1,0 +1,79 @@
+"""Watches of custom objects: while a webhook does not convert them, and when their definition goes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPResponse
+from typing import Any
+
+from gateway.testing import ApiServer
+from tests.integration.customresources.definitions import DEFINITIONS, definition, establish, version
+from tests.integration.customresources.hook import Hook, with_webhook
+from tests.integration.server.client import ask, connect
+
+
+@contextmanager
+def watching(server: ApiServer, path: str, query: str) -> Iterator[HTTPResponse]:
+    connection = connect(server)
+    connection.request("GET", f"{path}?watch=1&{query}", headers={"Authorization": f"Bearer {server.token}"})
+    try:
+        yield connection.getresponse()
+    finally:
+        connection.close()
+
+
+def things(group: str, name: str) -> str:
+    return f"/apis/{group}/{name}/namespaces/default/widgets"
+
+
+def make(server: ApiServer, group: str, name: str) -> str:
+    body = {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": name}, "spec": {"hostPort": "h:1"}}
+    answer = ask(server, "POST", things(group, "v1"), body)
+    assert answer.status == 201, answer.body
+    revision: str = answer.json["metadata"]["resourceVersion"]
+    return revision
+
+
+def failing(answer: dict[str, Any]) -> None:
+    answer["response"]["result"] = {"status": "Failure", "message": "no such luck"}
+
+
+def test_a_watch_waits_for_a_webhook_that_fails(server: ApiServer, hook: Hook) -> None:
+    group = "waiting.example.com"
+    establish(server, with_webhook(group, hook))
+    revision = make(server, group, "one")
+    two = things(group, "v2")
+    assert ask(server, "GET", two).status == 200
+    with watching(server, two, f"resourceVersion={revision}&timeoutSeconds=20") as follows:
+        with hook.answering(failing):
+            asked = len(hook.reviews)
+            make(server, group, "two")
+            with watching(server, two, "timeoutSeconds=20") as fresh:  # the most recent state, which can't be told
+                error = json.loads(fresh.readline())
+                assert fresh.readline() == b""
+            assert error["type"] == "ERROR"
+            assert (error["object"]["code"], error["object"]["reason"]) == (504, "Timeout")
+            assert error["object"]["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
+            assert asked < len(hook.reviews) < asked + 12  # the two of them ask it in turn, ever less often
+        event = json.loads(follows.readline())
+        assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", "two")
+        assert event["object"]["spec"] == {"host": "h", "port": "1"}
+
+
+def test_a_watch_is_told_of_what_goes_with_its_definition(server: ApiServer) -> None:
+    group = "going.example.com"
+    name = establish(server, definition(group, version("v1"), version("v2", storage=False)))
+    make(server, group, "one")
+    revision = make(server, group, "two")
+    with (
+        watching(server, things(group, "v1"), f"resourceVersion={revision}&timeoutSeconds=20") as one,
+        watching(server, things(group, "v2"), f"resourceVersion={revision}&timeoutSeconds=20") as two,
+    ):
+        assert ask(server, "DELETE", f"{DEFINITIONS}/{name}").status == 200
+        for stream, api_version in ((one, f"{group}/v1"), (two, f"{group}/v2")):
+            events = [json.loads(line) for line in stream.read().splitlines()]
+            assert {each["type"] for each in events} == {"DELETED"}
+            assert {each["object"]["metadata"]["name"] for each in events} == {"one", "two"}
+            assert {each["object"]["apiVersion"] for each in events} == {api_version}
