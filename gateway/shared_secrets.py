@@ -26,6 +26,7 @@ CERTIFICATE, KEY = "tls.crt", "tls.key"
 ATTEMPTS = 5  # at a Secret that others write as well
 KEPT = {"helm.sh/resource-policy": "keep"}  # helm leaves one alone that was of a release once, and no more
 _CONFLICT, _NOT_FOUND = 409, 404
+_TLS = "kubernetes.io/tls"
 _PEER = ("digital signature", "server auth", "client auth")
 _CLIENT = ("digital signature", "client auth")
 
@@ -136,6 +137,8 @@ async def _make_etcd(wanted: Wanted, namespace: Namespace) -> None:
     names = [f"{wanted.etcd}-{which}" for which in ("ca", "member", "client")]
     ca, member_there, client_there = [await namespace.read(name) is not None for name in names]
     if member_there and client_there and not ca:
+        for name in names[1:]:
+            await namespace.keep(name, _TLS, lambda held: held)
         return
     kept = await namespace.keep(
         f"{wanted.etcd}-ca", "Opaque", lambda held: held if held.get(CA_KEY) else _authority(wanted.validity)
@@ -145,8 +148,8 @@ async def _make_etcd(wanted: Wanted, namespace: Namespace) -> None:
     issuer = _Issuer(load_authority(kept[CA], kept[CA_KEY]), kept[CA], wanted.validity)
     member = partial(issuer.kept, subject=wanted.etcd, hosts=hosts, usages=_PEER)
     client = partial(issuer.kept, subject=f"{wanted.etcd}-client", hosts=(), usages=_CLIENT)
-    await namespace.keep(f"{wanted.etcd}-member", "kubernetes.io/tls", member)
-    await namespace.keep(f"{wanted.etcd}-client", "kubernetes.io/tls", client)
+    await namespace.keep(f"{wanted.etcd}-member", _TLS, member)
+    await namespace.keep(f"{wanted.etcd}-client", _TLS, client)
 
 
 @dataclass(frozen=True, slots=True)
