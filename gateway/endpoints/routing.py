@@ -43,6 +43,8 @@ def served_resource(resources: Mapping[ResourceKey, Resource], method: str, info
         return resource
     if not resource.defined:
         raise method_not_allowed()
+    if resource.namespaced and not info.namespace:
+        raise unknown_path()
     if method in ("PUT", "PATCH") and not info.name:
         raise bad_request("name must be provided")
     raise _not_supported(resource, info.verb)

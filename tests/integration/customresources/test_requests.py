@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from gateway.jsontypes import loads
 from gateway.testing import ApiServer
-from tests.integration.customresources.definitions import DEFINITIONS, definition, establish, version
+from tests.integration.customresources.definitions import DEFINITIONS, MERGE, definition, establish, version
 from tests.integration.server.client import ask
 
 GROUP = "requests.example.com"
@@ -43,6 +44,20 @@ def test_what_is_not_supported_is_named(server: ApiServer, method: str, path: st
 def test_an_update_needs_a_name(server: ApiServer) -> None:
     answer = ask(server, "PUT", PATH, body("a"))
     assert (answer.status, answer.json["message"]) == (400, "name must be provided")
+
+
+def test_all_namespaces_have_no_collection_to_delete(server: ApiServer) -> None:
+    assert ask(server, "DELETE", f"/apis/{GROUP}/v1/widgets").status == 404
+
+
+def test_a_patch_is_refused_with_what_came_of_it_in_order(server: ApiServer) -> None:
+    assert ask(server, "POST", PATH, body("refused")).status == 201
+    change = {"spec": {"z": 1, "b": 1}}
+    refused = ask(server, "PATCH", f"{PATH}/refused?fieldValidation=Strict", change, headers=MERGE)
+    assert refused.status == 422
+    shown = loads(refused.json["message"].partition("Invalid value: ")[2].partition(": strict decoding")[0])
+    assert next(iter(loads(shown)["metadata"])) == "creationTimestamp"
+    assert list(loads(shown)["spec"]) == ["b", "z"]
 
 
 def test_a_head_is_a_read_without_its_body(server: ApiServer) -> None:
