@@ -6,55 +6,73 @@ Flags that the gateway lacks are named in a warning and have no effect. `gateway
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from gateway.config import AUTHORIZATION_MODES, FEATURE_GATES
 from gateway.flags import FLAGS
 
 _KNOWN = {flag.name: flag for flag in FLAGS}
-_BOOLEAN = {flag.name for flag in FLAGS if flag.metavar == "BOOL"}
+_SHORT = {"v": "v", "h": "help"}
+_BOOLEANS = frozenset({"true", "false", "t", "f", "1", "0"})
 
 
 def translated(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The gateway's flags for kube-apiserver's, and the names of those that it lacks.
+    """The gateway's flags for kube-apiserver's, and the names of those that it lacks, and of values that it does.
 
-    Both spellings are taken, `--name=value` and `--name value`, and names with underscores as pflag does.
+    All spellings of pflag are taken: `--name=value`, `--name value`, a switch alone, underscores, lists in one flag or
+    in several, `-v4`.
     """
     taken: dict[str, str] = {}
-    lacking: list[str] = []
+    lacking: dict[str, None] = {}
     for name, value in _pairs(arguments):
         if name not in _KNOWN:
-            lacking.append(f"--{name}")
-        elif name == "authorization-mode":
-            lacking += [f"--{name}={mode}" for mode in value.split(",") if mode not in AUTHORIZATION_MODES]
-            if served := [mode for mode in value.split(",") if mode in AUTHORIZATION_MODES]:
-                taken[name] = ",".join(served)
-        elif name == "feature-gates":
-            gates = [gate.strip() for gate in value.split(",") if gate.strip()]
-            lacking += [f"--{name}={gate}" for gate in gates if gate.partition("=")[0] not in FEATURE_GATES]
-            taken[name] = ",".join(gate for gate in gates if gate.partition("=")[0] in FEATURE_GATES)
-        elif name == "service-account-issuer":
-            taken.setdefault(name, value)  # the first signs
-        else:
-            taken[name] = value
-    _take_pair(taken)
-    return [f"--{name}={value}" for name, value in taken.items()], lacking
-
-
-def _pairs(arguments: Sequence[str]) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    waiting = ""
-    for word in arguments:
-        if waiting and not word.startswith("--"):
-            found[-1] = (waiting, word)
-            waiting = ""
+            lacking[f"--{name}"] = None
             continue
+        served, not_served = _split(name, value)
+        lacking |= dict.fromkeys(not_served)
+        if served or not not_served:
+            taken[name] = f"{taken[name]},{served}" if name in taken and _KNOWN[name].is_list else served
+    _take_pair(taken)
+    return [f"--{name}={value}" for name, value in taken.items()], list(lacking)
+
+
+def _split(name: str, value: str) -> tuple[str, list[str]]:
+    """What the gateway can do of a flag's value, and the rest, as it is to be named."""
+    known: Collection[str]
+    if name == "authorization-mode":
+        known, values = AUTHORIZATION_MODES, _listed(value)
+    elif name == "feature-gates":
+        known, values = FEATURE_GATES, [each.removeprefix("kube:") for each in _listed(value)]
+    else:
+        return value, []
+    served = [each for each in values if each.partition("=")[0] in known]
+    return ",".join(served), [f"--{name}={each}" for each in values if each not in served]
+
+
+def _listed(text: str) -> list[str]:
+    return [each.strip() for each in text.split(",") if each.strip()]
+
+
+def _pairs(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Names of flags with their values; what is no flag's value is named as if it were a flag."""
+    words = deque(arguments)
+    while words:
+        word = words.popleft()
         name, separator, value = word.removeprefix("--").partition("=")
+        if word[:1] == "-" != word[1:2] and word[1:2] in _SHORT:  # -v, -v4, -v=4
+            name, value = _SHORT[word[1]], word[2:].removeprefix("=")
+            separator = value
         name = name.replace("_", "-")
-        found.append((name, value if separator else "true" if name in _BOOLEAN else ""))
-        waiting = "" if separator or name in _BOOLEAN else name
-    return found
+        if not separator and word.startswith("-"):
+            flag = _KNOWN.get(name)
+            is_switch = flag is not None and flag.is_switch
+            if words and (words[0].lower() in _BOOLEANS if is_switch else words[0][:2] != "--"):
+                value = words.popleft()
+            elif is_switch:
+                value = "true"
+        yield name, value
 
 
 def _take_pair(taken: dict[str, str]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from gateway import clock
-from gateway.access.authentication import Authenticated
+from gateway.access.authentication import AudienceAgnostic, Authenticated
 from gateway.http.exchange import JSON_TYPE, Request
 from gateway.http.sending import Send
 from gateway.http.status import StatusError, bad_request, service_unavailable
@@ -63,7 +63,8 @@ class TestingApi:
             own_etcd=settings.embedded_etcd and settings.data_dir is None,
         )
         self._users = Users()
-        gateway.services.authenticator.add(self._users)
+        authenticator = gateway.services.authenticator
+        authenticator.add(AudienceAgnostic(self._users, authenticator.audiences))
 
     def serves(self, scope: Any) -> bool:
         """Whether a request is one of these."""

@@ -20,7 +20,7 @@ from storage.history import History
 from storage.index import FEW, Indexes
 from storage.undoing import Undoings
 from storage.unowned import Unowned
-from storage.waking import By, Interest, Waiter, Waiters
+from storage.waking import By, Interest, Told, Waiter, Waiters
 
 log = logging.getLogger(__name__)
 
@@ -207,9 +207,20 @@ class ResourceCache:
         """Takes back a future of `changes`."""
         self._waiters.remove(waiter, interest)
 
-    def expire(self, waiter: Waiter, interest: Interest | None = None) -> None:
-        """Makes a future of `changes` done, unless it is: nothing is to be waited for any longer."""
-        self._waiters.expire(waiter, interest, self.history.end)
+    def follow_changes(self, told: Told, interest: Interest | None = None) -> None:
+        """Has a function told what futures of `changes` result in, in the turn of the loop after each change.
+
+        Until `unfollow_changes`. It must raise nothing.
+        """
+        self._waiters.follow(told, interest)
+
+    def unfollow_changes(self, told: Told, interest: Interest | None = None) -> None:
+        """Ends that."""
+        self._waiters.unfollow(told, interest)
+
+    def unserved(self, told: Told, interest: Interest | None = None) -> int:
+        """From where on a follower may be concerned by what it has not been told of; -1: from where it was."""
+        return self._waiters.unserved(told, interest, self.history.end)
 
     def wake(self) -> None:
         """Wakes those who wait for changes; the feed calls it once a batch."""

@@ -8,8 +8,9 @@ grow with it, so that each wakes for several changes at once.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
+from itertools import islice
 from typing import NamedTuple
 
 from storage.entry import AttributesOf, Change, ChangeType
@@ -17,6 +18,7 @@ from storage.entry import AttributesOf, Change, ChangeType
 CROWD = 50  # watchers that wait for the same
 PAUSE_EACH = 200e-6  # seconds between wake-ups for each of them: some times what it costs to serve one
 MAX_PAUSE = 0.05
+AT_ONCE = 64  # followers told in one turn of the loop
 
 
 class By(Enum):
@@ -37,6 +39,7 @@ class Interest(NamedTuple):
 
 
 Waiter = asyncio.Future[int]
+Told = Callable[[int], None]
 Aspect = tuple[By, str]
 
 
@@ -58,23 +61,26 @@ def values_of(aspect: Aspect, change: Change, attributes_of: AttributesOf) -> It
 class _Crowd:
     """Those who wait for the same."""
 
-    __slots__ = ("_alarm", "_late", "_woken", "members", "position", "waiters")
+    __slots__ = ("_alarm", "_due", "_late", "_since", "_woken", "followers", "members", "position", "waiters")
 
     def __init__(self, late: set[_Crowd]) -> None:
         """`late` gets it while it is yet to be woken."""
         self.waiters: set[Waiter] = set()
-        self.members = 0  # who waits, or was woken and has not said so yet
+        self.followers: dict[Told, None] = {}
+        self.members = 0  # who waits, or was woken and has not said so yet, and who follows
         self.position = -1  # from which those look who are yet to be woken
         self._late = late
         self._woken = 0.0  # by the loop's clock
         self._alarm: asyncio.TimerHandle | None = None
+        self._due: dict[Told, None] = {}  # followers that are to be told in the next turns
+        self._since = -1  # from where those are to look
 
     def tell(self, position: int) -> None:
         """Has them woken, at once or in a moment, to look from a position on or from where they were told before."""
         if self._alarm is not None:
             return
         self.position = position
-        count = len(self.waiters)
+        count = len(self.waiters) + len(self.followers)
         if count < CROWD:
             self.wake()
             return
@@ -98,11 +104,36 @@ class _Crowd:
             self._alarm = None
             self._late.discard(self)
         waiters, self.waiters = self.waiters, set()
-        if len(waiters) >= CROWD:
+        if len(waiters) + len(self.followers) >= CROWD:
             self._woken = asyncio.get_running_loop().time()
         for waiter in waiters:
             if not waiter.done():
                 waiter.set_result(self.position)
+        if self.followers:
+            self._tell_followers()
+
+    def _tell_followers(self) -> None:
+        """Has them told in the next turn; those who are still to be told of what was before come first."""
+        if self._due:
+            self._since = min(self._since, self.position)
+        else:
+            self._since = self.position
+            asyncio.get_running_loop().call_soon(self._serve)
+        self._due.update(self.followers)
+
+    def _serve(self) -> None:
+        for told in tuple(islice(self._due, AT_ONCE)):
+            del self._due[told]
+            if told in self.followers:
+                told(self._since)
+        if self._due:
+            asyncio.get_running_loop().call_soon(self._serve)
+
+    def unserved(self, told: Told, position: int) -> int:
+        """From where a follower has to look that was told nothing yet of what comes after: at a position at most."""
+        if self._due and told in self._due:
+            position = min(position, self._since)
+        return min(position, self.position) if self.late else position
 
 
 class Waiters:
@@ -119,20 +150,37 @@ class Waiters:
 
     def add(self, interest: Interest | None) -> Waiter:
         """Somebody who waits from now on."""
+        crowd = self._join(interest)
+        waiter: Waiter = asyncio.get_running_loop().create_future()
+        crowd.waiters.add(waiter)
+        return waiter
+
+    def follow(self, told: Told, interest: Interest | None) -> None:
+        """Somebody who is told of each change from now on, in the turn of the loop after it, until `unfollow`."""
+        self._join(interest).followers[told] = None
+
+    def _join(self, interest: Interest | None) -> _Crowd:
         crowd = self._any
         if interest is not None:
             values = self._found.setdefault(interest[:2], {})
             crowd = values.get(interest.value) or values.setdefault(interest.value, _Crowd(self._late))
-        waiter: Waiter = asyncio.get_running_loop().create_future()
         crowd.members += 1
-        crowd.waiters.add(waiter)
-        return waiter
+        return crowd
 
     def remove(self, waiter: Waiter, interest: Interest | None) -> None:
         """Somebody who does not wait any more; to be told once of each."""
         crowd = self._crowd(interest)
-        crowd.members -= 1
         crowd.waiters.discard(waiter)
+        self._leave(crowd, interest)
+
+    def unfollow(self, told: Told, interest: Interest | None) -> None:
+        """Somebody who follows no more; to be told once of each."""
+        crowd = self._crowd(interest)
+        crowd.followers.pop(told, None)
+        self._leave(crowd, interest)
+
+    def _leave(self, crowd: _Crowd, interest: Interest | None) -> None:
+        crowd.members -= 1
         if interest is not None and not crowd.members:
             crowd.wake()
             values = self._found[interest[:2]]
@@ -140,11 +188,9 @@ class Waiters:
             if not values:
                 del self._found[interest[:2]]
 
-    def expire(self, waiter: Waiter, interest: Interest | None, position: int) -> None:
-        """Ends somebody's waiting, to look from a position on: what came before has been told, or is yet to be."""
-        if not waiter.done():
-            crowd = self._crowd(interest)
-            waiter.set_result(-1 if interest is None else crowd.position if crowd.late else position)
+    def unserved(self, told: Told, interest: Interest | None, position: int) -> int:
+        """From where a follower has to look, at a position at most: what came before was told, or is of no concern."""
+        return -1 if interest is None else self._crowd(interest).unserved(told, position)
 
     def _crowd(self, interest: Interest | None) -> _Crowd:
         return self._any if interest is None else self._found[interest[:2]][interest.value]

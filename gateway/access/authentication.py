@@ -37,6 +37,21 @@ class TokenAuthenticator(Protocol):
         ...
 
 
+class AudienceAgnostic:
+    """Tokens that say nothing of an audience: good for the API server's own, and for no other."""
+
+    def __init__(self, tokens: TokenAuthenticator, audiences: Sequence[str]) -> None:
+        """`audiences` are the API server's."""
+        self._tokens, self._audiences = tokens, frozenset(audiences)
+
+    async def authenticate(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
+        """Whose the token is, for those of the audiences that are the API server's; None where none is."""
+        common = tuple(each for each in audiences if each in self._audiences)
+        if audiences and not common:
+            return None
+        return await self._tokens.authenticate(token, common)
+
+
 class RequestAuthenticator(Protocol):
     """Knows users by the connection's certificate, or by headers that only its holder may send."""
 

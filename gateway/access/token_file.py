@@ -17,8 +17,9 @@ class InvalidTokenFile(Exception):
 
 
 class StaticTokens:
-    """Tokens that are known from the start, good for every audience. Found by their digests: how long it takes to find
-    one tells nothing of it. `headers` has the users by the digests of whole Authorization headers.
+    """Tokens that are known from the start. Found by their digests: how long it takes to find one tells nothing of it.
+
+    `headers` has the users by the digests of whole Authorization headers.
     """
 
     def __init__(self, users: Mapping[str, User]) -> None:

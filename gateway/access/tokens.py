@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from gateway.access.authentication import Authenticated, Authenticator, TokenAuthenticator, with_authenticated
+from gateway.access.authentication import (
+    AudienceAgnostic,
+    Authenticated,
+    Authenticator,
+    TokenAuthenticator,
+    with_authenticated,
+)
 from gateway.access.bootstrap_tokens import BootstrapTokens
 from gateway.access.client_certificates import certificate_authenticators
 from gateway.access.following import Followed, Following
@@ -34,12 +40,12 @@ def authenticator_of(settings: Settings, objects: Objects, following: Following,
     audiences = api_audiences(settings)
     accounts = _accounts(settings, audiences, objects, following, uses)
     static = StaticTokens(users)
-    tokens: list[TokenAuthenticator] = [static, accounts]
+    tokens: list[TokenAuthenticator] = [AudienceAgnostic(static, audiences), accounts]
     if settings.enable_bootstrap_token_auth:
-        tokens.append(BootstrapTokens(objects))
+        tokens.append(AudienceAgnostic(BootstrapTokens(objects), audiences))
     issuers = _issuers(settings)
     if issuers is not None:
-        tokens.append(issuers)
+        tokens.append(AudienceAgnostic(issuers, audiences))
     if settings.authentication_token_webhook_config_file:
         tokens.append(_webhook(settings, audiences))
     certificates, followed = certificate_authenticators(settings)

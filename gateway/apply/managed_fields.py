@@ -159,7 +159,7 @@ def _starting_point(sent: object, live: list[JsonObject], is_subresource: bool) 
         except (ValueError, AttributeError):
             entries = []
         if entries:
-            return entries
+            return [entry for entry in entries if entry.get("fieldsV1")]  # who owns nothing is no manager
     return live
 
 

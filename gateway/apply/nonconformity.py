@@ -14,7 +14,7 @@ from gateway.validation.field import go_quote
 _Errors = list[tuple[str, str]]
 
 _TWICE = "duplicate entries for key"
-_UNTYPED = frozenset({Kind.QUANTITY, Kind.TIME, Kind.MICROTIME, Kind.DURATION, Kind.INT_OR_STRING})
+_UNTYPED = frozenset({Kind.QUANTITY, Kind.TIME, Kind.MICROTIME, Kind.DURATION})
 
 
 def nonconformity(value: Any, type_: Type, *, duplicates: bool = False) -> str | None:
@@ -49,7 +49,7 @@ def _check(value: Any, type_: Type, path: str, errors: _Errors) -> None:
         case Kind.ANY:
             if type_.name == FREE_OBJECT and not isinstance(value, dict):
                 errors.append((path, f"expected map, got {_pointer(value)}"))
-        case Kind.INT_OR_STRING if type_.structural:
+        case Kind.INT_OR_STRING:
             pass
         case _:
             message = _scalar_error(value, Kind.QUANTITY if type_.name == FORMATTED else type_.kind)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from glob import escape, glob
+from pathlib import Path
+
 from click.shell_completion import (
     BashComplete,
     CompletionItem,
@@ -20,14 +23,21 @@ class _Whole(ShellComplete):
         name, equals, _ = incomplete.partition("=")
         if not (equals and name.startswith("--")):
             return found
+        offered = []
         for item in found:
-            if item.type == "plain":
-                item.value = f"{name}={item.value}"
-        return found
+            values = [item.value] if item.type == "plain" else _paths(str(item.value), item.type)
+            offered += [CompletionItem(f"{name}={value}", help=item.help) for value in values]
+        return offered
 
     def script(self) -> str:
         """What the shell is to read."""
         return self.source()
+
+
+def _paths(beginning: str, kind: str) -> list[str]:
+    """What a shell would offer of files that begin so, and of directories; of these alone where that is the `kind`."""
+    there = map(Path, sorted(glob(f"{escape(beginning)}*")))  # noqa: PTH207  # Path().glob takes no absolute ones
+    return [f"{path}/" if path.is_dir() else str(path) for path in there if kind == "file" or path.is_dir()]
 
 
 class Zsh(_Whole, ZshComplete):

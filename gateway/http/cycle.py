@@ -8,10 +8,13 @@ from typing import Any, cast
 from gateway.http.corked import Corked
 from gateway.http.engine import STATUS_LINE, RequestResponseCycle
 from gateway.http.exchange import Header
+from gateway.http.pouring import Sink
 
 WHOLE = "http.response.whole"
 """An ASGI extension: a message of this type is an answer's status, headers (with the length) and all of its body."""
-EXTENSIONS: dict[str, dict[str, object]] = {WHOLE: {}}
+POUR = "http.response.pour"
+"""Another, which may come with it: a message of this type has in `take` who is given a sink for the body's chunks."""
+EXTENSIONS: dict[str, dict[str, object]] = {WHOLE: {}, POUR: {}}
 
 _CONTROLS = bytes(code for code in (*range(32), 127) if code != 9)  # none of them may be in a header's value
 _COLON, _END = b": ", b"\r\n"
@@ -22,11 +25,20 @@ class Cycle(RequestResponseCycle):
 
     async def send(self, message: Any) -> None:
         """ASGI's send; raises RuntimeError for messages out of turn and for headers that HTTP forbids."""
-        if message["type"] != WHOLE:
+        if message["type"] == POUR:
+            message["take"](Sink(self))
+        elif message["type"] != WHOLE:
             await super().send(message)
         elif not self._answered(message["status"], message["headers"], message["body"]):
             await super().send(message | {"type": "http.response.start"})
             await super().send({"type": "http.response.body", "body": message["body"]})
+
+    def pour(self, data: bytes) -> bool:
+        """Writes a part of the body, framed; False when it has to wait, or is of no use any more."""
+        if self.flow.write_paused or self.disconnected or self.response_complete or not self.chunked_encoding:
+            return False
+        self.transport.write(data)
+        return True
 
     def _answered(self, status: int, headers: Sequence[Header], body: bytes) -> bool:
         """Says all at once; False for what has to be looked at more closely."""

@@ -7,8 +7,9 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
-from gateway.http.cycle import WHOLE
+from gateway.http.cycle import POUR, WHOLE
 from gateway.http.exchange import Header, Request, Response
+from gateway.http.pouring import Pourable
 from gateway.http.turns import next_turn
 from gateway.http.warnings import warning_headers
 
@@ -29,7 +30,7 @@ def audit_id(headers: Mapping[bytes, bytes]) -> bytes:
 
 async def send_response(request: Request, response: Response, send: Send, whole: bool = False) -> None:
     """Sends all of a response; a streamed one until it ends or the client goes away. `whole`: `send` takes answers in
-    one message.
+    one message, and gives sinks for streams.
     """
     body = response.body
     headers: list[Header] = [
@@ -53,6 +54,8 @@ async def send_response(request: Request, response: Response, send: Send, whole:
         await send({"type": "http.response.body", "body": body})
     elif isinstance(body, AsyncIterator):
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        if whole and isinstance(body, Pourable) and request.method == "GET":
+            await send({"type": POUR, "take": body.pour_into})
         await _stream(_cut(body) if response.finite else body, request, send)
     else:
         headers.append((b"content-length", b"%d" % sum(map(len, body))))

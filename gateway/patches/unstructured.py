@@ -10,6 +10,7 @@ from typing import Any
 
 from gateway.patches.go_text import go_type
 from gateway.schema.decode import DecodeError, DecodeReport, decode
+from gateway.schema.problems import refusal_of_own
 from gateway.schema.types import Kind, Type
 
 _BITS = {Kind.INT32: 32, Kind.INT64: 64}
@@ -62,11 +63,13 @@ def mismatch(value: Any, type_: Type) -> str | None:
                 return f"cannot restore slice from {_kind(value)}"
             members = ((member, type_.elem) for member in value) if type_.elem else iter(())
         case Kind.BYTES:
-            return None if isinstance(value, str) else f"cannot restore slice from {_kind(value)}"
+            return (
+                refusal_of_own(type_, value) if isinstance(value, str) else f"cannot restore slice from {_kind(value)}"
+            )
         case Kind.STRING | Kind.BOOL | Kind.INT32 | Kind.INT64 | Kind.FLOAT:
             return _scalar_mismatch(value, type_)
         case _:
-            return None
+            return refusal_of_own(type_, value)
     return next((message for message in (mismatch(v, t) for v, t in members) if message), None)
 
 

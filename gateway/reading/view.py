@@ -27,6 +27,7 @@ class View:
         "_attributes_of",
         "_convert",
         "_encode",
+        "_latest",
         "_match",
         "_memo",
         "_remembered",
@@ -53,6 +54,7 @@ class View:
         self._attributes_of = resource.spec.attributes_of
         self._memo: dict[tuple[int, int, int], tuple[bytes, int]] = {}
         self._remembered = 0  # bytes
+        self._latest = (-1, -1, -1, b"", -1)  # what was asked for last: the next of a crowd asks for the same
 
     def chunk(self, position: int, history: History | None = None) -> tuple[bytes, int]:
         """The next events from a position of the history on, as sent, and the position after them. Raises Overrun.
@@ -63,6 +65,10 @@ class View:
         of one revision come together: a client that resumes names the last revision it has seen.
         """
         history = history or self._resource.history
+        number, since, upto, chunk, reached = self._latest
+        newest = history.end
+        if since == position and upto == newest and number == history.number and position >= history.first:
+            return chunk, reached
         end = self._step(position, history)
         span = (history.number, position, end)
         found = self._memo.get(span)
@@ -70,6 +76,7 @@ class View:
             changes = _some(history.between(position, end))
             found = self.encode(changes), position + len(changes)
             self._remember(span, *found)
+        self._latest = history.number, position, newest, *found
         return found
 
     def _step(self, position: int, history: History) -> int:

@@ -2,7 +2,7 @@
 
 A watcher is a position in the resource's history and nothing else: no buffer of its own, so a slow one costs nothing
 until what it has not read is dropped; then its stream ends and the client resumes. What is older than the history
-comes from `older_history`.
+comes from `older_history`. Once a stream is up to date its task sleeps: changes are written as they are told.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
 from dataclasses import dataclass
 
 from gateway.encodings.encoder import Encoder
 from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.versions import NotConverted
 from gateway.http.failures import as_status
+from gateway.http.pouring import Sink
 from gateway.http.status import StatusError, expired, service_unavailable
 from gateway.http.turns import next_turn
 from gateway.jsontypes import dumps
@@ -53,6 +54,9 @@ class WatchStream:
     position: int = -1  # in the history: what comes next; -1 until it is known
     deadline: float = 0.0
     next_bookmark: float = 0.0
+    sink: Sink | None = None  # where chunks may be written at once
+    _opened: bool = False  # whether a chunk has been given
+    _wake: asyncio.Future[int] | None = None  # while it waits for changes
 
     async def prepare(self, revision: int) -> None:
         """Brings the cache to where the stream may start from its state, or reads that state from etcd where the cache
@@ -67,17 +71,15 @@ class WatchStream:
         if not current:
             self.page = await reads.page_direct(self.endpoint.cache, view.prefix, view.prefix, 0, self.options.match)
 
-    async def run(self, revision: int) -> AsyncIterator[bytes]:
+    async def run(self, revision: int) -> AsyncGenerator[bytes, None]:
         """The stream's chunks, each of whole events, until the timeout, the shutdown or an error."""
         self._start_clock()
         if self.failure is not None:
             yield self._error(self.failure)
             return
-        opening = True
         try:
             async for chunk in self._chunks(revision):
-                yield self.encoder.opening(chunk) if opening else chunk
-                opening = False
+                yield self._opening(chunk)
         except Overrun:
             return
         except Compacted:
@@ -88,6 +90,12 @@ class WatchStream:
             yield self._error(error)
         except StorageError as error:
             yield self._error(service_unavailable(str(error)))
+
+    def _opening(self, chunk: bytes) -> bytes:
+        if self._opened:
+            return chunk
+        self._opened = True
+        return self.encoder.opening(chunk)
 
     def _error(self, error: StatusError) -> bytes:
         return self.encoder.error(dumps(error.status()))
@@ -192,15 +200,48 @@ class WatchStream:
             await asyncio.wait_for(self.endpoint.services.stopping.wait(), min(seconds, left))
 
     async def _changed(self, seconds: float) -> None:
-        """Waits for a change, some seconds at most."""
-        cache, interest = self.endpoint.cache, self.view.interest
-        waiter = cache.changes(interest)
-        timer = asyncio.get_running_loop().call_later(seconds, cache.expire, waiter, interest)
+        """Waits for a change that is not written at once, some seconds at most."""
+        cache, interest, loop = self.endpoint.cache, self.view.interest, asyncio.get_running_loop()
+        self._wake = loop.create_future()
+        timer = loop.call_later(seconds, self._expire)
+        cache.follow_changes(self._told, interest)
         try:
-            self.position = max(self.position, await waiter)
+            self.position = max(self.position, await self._wake)
         finally:
             timer.cancel()
-            cache.forget(waiter, interest)
+            cache.unfollow_changes(self._told, interest)
+            self._wake = None
+
+    def _expire(self) -> None:
+        """It has waited long enough."""
+        wake = self._wake
+        if wake is not None and not wake.done():
+            wake.set_result(self.endpoint.cache.unserved(self._told, self.view.interest))
+
+    def _told(self, position: int) -> None:
+        """Something has changed, from a position on if it is not -1."""
+        wake = self._wake
+        if wake is None or wake.done():
+            return
+        self.position = max(self.position, position)
+        if not self._poured():
+            wake.set_result(self.position)
+
+    def _poured(self) -> bool:
+        """Writes at once what has changed; False when there is more to do, or what can't be done so."""
+        endpoint, sink = self.endpoint, self.sink
+        if sink is None or endpoint.versions.converts or self._over():
+            return False
+        end = endpoint.cache.history.end
+        if self.position < end:
+            try:
+                chunk, reached = self.view.chunk(self.position)
+            except Exception:  # comes again where it ends the stream
+                return False
+            if chunk and not sink.pour(chunk if self._opened else self.encoder.opening(chunk)):
+                return False
+            self._opened, self.position = self._opened or bool(chunk), reached
+        return self.position >= end
 
     def _schedule_bookmark(self, now: float) -> None:
         last = self.deadline - BOOKMARK_BEFORE_END
@@ -243,3 +284,24 @@ class WatchStream:
         finally:
             reach.cancel()
             stop.cancel()
+
+
+class WatchBody:
+    """The body of the answer: a stream's chunks, which writes changes by itself where it is given a sink."""
+
+    def __init__(self, stream: WatchStream, revision: int) -> None:
+        self._stream, self._chunks = stream, stream.run(revision)
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._chunks
+
+    def __anext__(self) -> Awaitable[bytes]:
+        return self._chunks.__anext__()
+
+    async def aclose(self) -> None:
+        """Ends the stream."""
+        await self._chunks.aclose()
+
+    def pour_into(self, sink: Sink) -> None:
+        """Has changes written at once."""
+        self._stream.sink = sink

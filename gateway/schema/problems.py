@@ -181,6 +181,23 @@ def _elem(type_: Type) -> Type:
     return type_.elem
 
 
+def refusal_of_own(type_: Type, value: Any) -> str | None:
+    """What a scalar type that reads its JSON itself says to a value, or bytes to one that is no base64; None: fine."""
+    if type_.kind is Kind.BYTES:
+        found = _plain_refusal(type_, value)
+        return f"error decoding from json: {found.text}" if found and not found.go_type else None
+    try:
+        if type_.kind in _OWN_JSON:
+            _OWN_JSON[type_.kind](value)
+    except _Refusal as refusal:
+        return (
+            f"json: cannot unmarshal {refusal.text} into Go value of type {refusal.go_type}"
+            if refusal.go_type
+            else refusal.text
+        )
+    return None
+
+
 def _plain_refusal(type_: Type, value: Any) -> _Refusal | None:
     """Why Go's generic code doesn't take a value for a type, or None when it does."""
     match type_.kind, value:

@@ -51,16 +51,27 @@ async def export(cluster: Cluster, wanted: Wanted, sink: Sink, told: Told) -> Ex
     """Puts objects into the sink in the order of their import. Raises UnknownResource, ApiError, Unreachable."""
     found = await discover(cluster)
     exported = Exported(problems=list(found.problems))
+    going = frozenset[str]() if wanted.everything else await _ending(cluster)
     for resource in chosen(found, wanted):
         try:
             async for obj in _objects(cluster, resource, wanted.namespaces):
-                if wanted.everything or not comes_by_itself(obj):
+                if wanted.everything or not (comes_by_itself(obj) or obj["metadata"].get("namespace") in going):
                     sink.put(resource.full_name, stripped(obj, status=wanted.status))
                     exported.count += 1
                     told("objects", exported.count, 0)
         except ApiError as error:
             exported.problems.append(f"{resource.full_name}: {error}")
     return exported
+
+
+async def _ending(cluster: Cluster) -> frozenset[str]:
+    """The namespaces that are being deleted; none where they can't be listed."""
+    try:
+        pages = [page async for page in _pages(cluster, "/api/v1/namespaces")]
+    except ApiError:
+        return frozenset()
+    found = (item["metadata"] for page in pages for item in page.get("items") or ())
+    return frozenset(metadata["name"] for metadata in found if metadata.get("deletionTimestamp"))
 
 
 def chosen(found: Discovered, wanted: Wanted) -> list[ApiResource]:

@@ -17,7 +17,7 @@ MANAGER = "apiserver-gateway-import"
 AT_ONCE = 8
 PATIENCE, LOOK = 30.0, 0.1  # seconds until a definition is served, and between looks
 _DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
-_APPLY = "application/apply-patch+yaml"
+_APPLY, _MERGE = "application/apply-patch+yaml", "application/merge-patch+json"
 
 Told = Callable[[str, int, int], None]
 
@@ -50,6 +50,16 @@ class _NotServed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class _Orphan:
+    """An object that was written before one of its owners."""
+
+    of: _Object
+    path: str
+    namespace: str
+    references: list[JsonObject]
+
+
+@dataclass(frozen=True, slots=True)
 class _Object:
     place: str
     value: JsonObject
@@ -69,9 +79,16 @@ async def import_all(cluster: Cluster, objects: Iterable[tuple[str, JsonObject]]
     importing = _Importing(cluster, how, await discover(cluster), told)
     found = sorted((_Object(place, value) for place, value in objects), key=lambda each: each.rank)
     importing.total = len(found)
+    importing.coming = {_referred(each.value | {"name": each.value["metadata"]["name"]}) for each in found}
     for _, group in groupby(found, key=lambda each: each.rank):
         await importing.write(list(group))
+    await importing.adopt()
     return importing.imported
+
+
+def _referred(reference: JsonObject) -> tuple[str, str, str]:
+    group, slash, _ = str(reference.get("apiVersion")).partition("/")
+    return (group if slash else ""), str(reference.get("kind")), str(reference.get("name"))
 
 
 class _Importing:
@@ -79,6 +96,8 @@ class _Importing:
         self._cluster, self._how, self._found, self._told = cluster, how, found, told
         self._places = asyncio.Semaphore(AT_ONCE)
         self._uids: dict[str, str] = {}  # of owners, by path
+        self._orphans: list[_Orphan] = []
+        self.coming: set[tuple[str, str, str]] = set()  # kinds and names of all that is to be written
         self.imported, self.total, self._done = Imported(), 0, 0
 
     async def write(self, objects: list[_Object]) -> None:
@@ -108,8 +127,9 @@ class _Importing:
         status = value.pop("status", None)
         metadata = value["metadata"]
         namespace = str(metadata.get("namespace") or "default") if resource.namespaced else ""
-        if metadata.get("ownerReferences"):
-            metadata["ownerReferences"] = await self._owners(metadata["ownerReferences"], namespace)
+        references = metadata.get("ownerReferences") or []
+        if references:
+            metadata["ownerReferences"] = await self._owners(references, namespace)
         # the version of the object need not be the one that the server prefers
         place = replace(resource, version=str(value["apiVersion"]).rpartition("/")[2])
         path = place.path(namespace, metadata["name"])
@@ -117,20 +137,34 @@ class _Importing:
             await self._cluster.ask("POST", place.path(namespace) + self._how.query(), value)
         else:
             await self._cluster.ask("PATCH", path + self._how.query(), value, _APPLY)
+        if len(metadata.get("ownerReferences") or ()) < len(references) and self.coming & {*map(_referred, references)}:
+            self._orphans.append(_Orphan(obj, path, namespace, references))
         if status and self._how.status and "status" in resource.subresources:
             whole = {"apiVersion": value["apiVersion"], "kind": value["kind"], "metadata": _named(metadata)}
             forced = replace(self._how, force=True, create=False).query()
             await self._cluster.ask("PATCH", f"{path}/status{forced}", {**whole, "status": status}, _APPLY)
 
+    async def adopt(self) -> None:
+        """Gives those their owners that were written before them."""
+        for orphan in () if self._how.dry_run else self._orphans:
+            owners = await self._owners(orphan.references, orphan.namespace)
+            value = stripped(orphan.of.value)
+            value["metadata"]["ownerReferences"] = owners
+            patch, how = ({"metadata": {"ownerReferences": owners}}, _MERGE) if self._how.create else (value, _APPLY)
+            try:
+                await self._cluster.ask("PATCH", orphan.path + self._how.query(), patch, how)
+            except ApiError as error:
+                self._problem(orphan.of, f"its owners: {error}")
+
     async def _owners(self, references: list[JsonObject], namespace: str) -> list[JsonObject]:
         """The owners as they are here; those that are not are nobody's any more."""
         found = []
         for reference in references:
-            group, slash, _ = str(reference.get("apiVersion")).partition("/")
-            resource = self._found.of_kind(group if slash else "", str(reference.get("kind")))
+            group, kind, name = _referred(reference)
+            resource = self._found.of_kind(group, kind)
             if resource is None:
                 continue
-            path = resource.path(namespace, str(reference.get("name")))
+            path = resource.path(namespace, name)
             if path not in self._uids:
                 try:
                     owner = await self._cluster.ask("GET", path)

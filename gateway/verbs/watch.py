@@ -11,7 +11,7 @@ from gateway.http.negotiation import PARTIAL_LIST
 from gateway.reading.interests import interest_of
 from gateway.reading.list_options import ListOptions, list_options, parse_resource_version
 from gateway.reading.view import View
-from gateway.reading.watch_stream import WatchStream
+from gateway.reading.watch_stream import WatchBody, WatchStream
 
 
 async def watch(endpoint: Endpoint, request: Request) -> Response:
@@ -26,7 +26,7 @@ async def watch(endpoint: Endpoint, request: Request) -> Response:
     stream = WatchStream(endpoint, encoder, _view(endpoint, encoder, request, options), options, initial)
     if not options.resource_version or (initial and revision):
         await stream.prepare(revision)
-    return Response(200, stream.run(revision), request.representation.content_type, encoded=True)
+    return Response(200, WatchBody(stream, revision), request.representation.content_type, encoded=True)
 
 
 async def nothing() -> AsyncIterator[bytes]:

@@ -7,6 +7,9 @@ import os
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 # What fails comes as an exception; gRPC's own lines on standard error say it again, many times a second.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+# Its event engine hands each message on to another of its threads, twice; the poller that it falls back on reads where
+# it waits. A call switches threads a third as often, and takes a tenth to a third less CPU.
+os.environ.setdefault("GRPC_EXPERIMENTS", "-event_engine_client")
 
 from storage.errors import LeaseNotFound
 from storage.etcd.client import EtcdClient

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -19,7 +20,7 @@ from storage.backups.taking import take
 from storage.embedded import EmbeddedEtcd
 from storage.errors import StorageError
 from storage.etcd import EtcdClient, EtcdSettings
-from tests.integration.etcd.guarding import enable_users
+from tests.integration.etcd.guarding import certificate, enable_users
 from tests.integration.server.client import ask
 
 ROOT = Path(__file__).parents[3]
@@ -270,3 +271,28 @@ def test_an_etcd_with_users(tmp_path: Path) -> None:
         assert run("restore", str(tmp_path / "backup"), f"--config={config}").returncode == 0
         wrong = run("backup", str(tmp_path / "other"), f"--config={config}", "--etcd-password=wrong")
     assert wrong.returncode == 1 and "see --etcd-username and --etcd-password" in wrong.stderr
+
+
+async def test_an_etcd_with_tls(tmp_path: Path) -> None:
+    """A whole way there and back with a client's certificate; what is missing or wrong of it is said in a line."""
+    for name in ("ca", "server", "client"):
+        certificate(tmp_path, name, "ca")
+    files = {"cert-file": "server.pem", "key-file": "server.key", "trusted-ca-file": "ca.pem"}
+    arguments = ["--client-cert-auth", *(f"--{flag}={tmp_path / file}" for flag, file in files.items())]
+    ca, cert, key = (tmp_path / file for file in ("ca.pem", "client.pem", "client.key"))
+    with EmbeddedEtcd(loopback=True, arguments=arguments) as etcd:
+        trusting = [f"--etcd-servers={etcd.endpoint}", f"--etcd-cafile={ca}"]
+        flags = [*trusting, f"--etcd-certfile={cert}", f"--etcd-keyfile={key}"]
+        async with EtcdClient(EtcdSettings((etcd.endpoint,), ca, cert, key)) as client:
+            await fill(client, "/registry", 20)
+            before = await state(client, "/registry")
+            taken = await asyncio.to_thread(run, "backup", f"{tmp_path}/backup", *flags)
+            assert taken.returncode == 0, taken.stderr
+            restored = await asyncio.to_thread(run, "restore", f"{tmp_path}/backup", *flags, "--etcd-prefix=/other")
+            assert restored.returncode == 0, restored.stderr
+            after = await state(client, "/other")
+        assert {key.replace(b"/other", b"/registry", 1): value for key, value in after.items()} == before
+        without = await asyncio.to_thread(run, "backup", f"{tmp_path}/2", *trusting)
+        plain = await asyncio.to_thread(run, "backup", f"{tmp_path}/2", trusting[0].replace("https", "http"))
+    for outcome, said in ((without, "wants a client certificate"), (plain, "speaks TLS")):
+        assert outcome.returncode == 1 and said in outcome.stderr and len(outcome.stderr.splitlines()) == 1

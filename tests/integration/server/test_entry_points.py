@@ -73,7 +73,7 @@ def test_flags_of_kube_apiserver() -> None:
         ]
     )
     assert set(flags) >= {"--secure-port=1", "--anonymous-auth=true", "--allow-privileged=true"}
-    assert "--service-account-issuer=a" in flags and "--service-account-issuer=b" not in flags
+    assert "--service-account-issuer=a,b" in flags
     assert {"--v", "--profiling"} <= set(lacking)
 
 

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -177,7 +178,7 @@ async def test_lists_are_read_by_pages(full: ApiServer, monkeypatch: pytest.Monk
     await exporting.export(cluster, Wanted(["configmaps"], ["shop"]), names, lambda what, done, of: None)
     cluster.close()
     assert names == [f"c{n}" for n in range(5)]
-    assert len([path for path in asked if "limit=2" in path]) == 3
+    assert len([path for path in asked if "configmaps?limit=2" in path]) == 3
 
 
 def test_what_could_not_be_made_is_said_at_the_end(full: ApiServer, empty: ApiServer, tmp_path: Path) -> None:
@@ -193,6 +194,48 @@ def test_what_could_not_be_made_is_said_at_the_end(full: ApiServer, empty: ApiSe
     assert any("ConfigMap nowhere/x: 404 NotFound: namespaces" in line for line in problems)
     again = run(empty, "import", "--create", "-", stdin=json.dumps(good))
     assert again.returncode == 1 and "409 AlreadyExists" in again.stderr
+
+
+@pytest.mark.parametrize("how", [[], ["--create"]])
+def test_owners_come_over_in_whatever_order(empty: ApiServer, tmp_path: Path, how: list[str]) -> None:
+    """A ConfigMap is made before the custom object that owns it, and names of owners may come after those of theirs."""
+
+    def config_map(name: str, api_version: str = "", kind: str = "", owner: str = "") -> dict[str, Any]:
+        reference = {"apiVersion": api_version, "kind": kind, "name": owner, "uid": "of-another-server"}
+        metadata = {"name": name, "namespace": "default", "ownerReferences": [reference] if owner else []}
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+
+    odd = {"apiVersion": f"{GROUP}/v1", "kind": "Odd", "metadata": {"name": "o", "namespace": "default"}}
+    objects = [
+        DEFINITION,
+        config_map("a", "v1", "ConfigMap", "b"),
+        config_map("b", "v1", "ConfigMap", "c"),
+        config_map("c", f"{GROUP}/v1", "Odd", "o"),
+        config_map("d", "v1", "ConfigMap", "of-nobody-here"),
+        odd,
+    ]
+    (path := tmp_path / "some.json").write_text("\n".join(map(json.dumps, objects)))
+    outcome = run(empty, "import", *how, str(path))
+    assert (outcome.returncode, outcome.stderr) == (0, f"6 objects {'created' if how else 'applied'}\n")
+    maps = "/api/v1/namespaces/default/configmaps"
+    paths = [f"{maps}/a", f"{maps}/b", f"{maps}/c", f"/apis/{GROUP}/v1/namespaces/default/odds/o"]
+    found = [ask(empty, "GET", each).json["metadata"] for each in paths]
+    for owned, owner in pairwise(found):
+        assert [each["uid"] for each in owned["ownerReferences"]] == [owner["uid"]]
+    assert "ownerReferences" not in ask(empty, "GET", f"{maps}/d").json["metadata"]
+
+
+def test_a_namespace_that_ends_takes_what_is_in_it_along(empty: ApiServer) -> None:
+    for path, body in (
+        ("/api/v1/namespaces", {"metadata": {"name": "going"}}),
+        ("/api/v1/namespaces/going/configmaps", {"metadata": {"name": "held", "finalizers": ["example.org/held"]}}),
+    ):
+        assert ask(empty, "POST", path, body).status == 201
+    assert "going" in run(empty, "export").stdout
+    assert ask(empty, "DELETE", "/api/v1/namespaces/going").status == 200
+    assert "going" not in run(empty, "export").stdout
+    held = "/api/v1/namespaces/going/configmaps/held"
+    ask(empty, "PUT", held, {"metadata": {"name": "held"}})
 
 
 def test_a_dry_run_writes_nothing(empty: ApiServer, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.access.authentication import ANONYMOUS_USER, Authenticator
+from gateway.access.authentication import ANONYMOUS_USER, AudienceAgnostic, Authenticator, InvalidCredentials
 from gateway.access.authorization import forbidden
 from gateway.access.token_file import InvalidTokenFile, StaticTokens, parse_tokens
 from gateway.http.request_info import request_info
@@ -38,6 +38,21 @@ def test_a_short_line_is_named() -> None:
 async def test_headers_name_users(header: bytes, name: str | None) -> None:
     user = await Authenticator([StaticTokens(USERS)], ["api"]).authenticate({b"authorization": header})
     assert (user.name if user else None) == name
+
+
+@pytest.mark.parametrize(
+    ("wanted", "common"),
+    [(("api",), ("api",)), (("x", "api"), ("api",)), (("api", "api"), ("api", "api")), (("x",), None)],
+)
+async def test_tokens_that_name_no_audience_are_meant_for_the_server(
+    wanted: tuple[str, ...], common: tuple[str, ...] | None
+) -> None:
+    authenticator = Authenticator([AudienceAgnostic(StaticTokens(USERS), ["api", "other"])], ["api", "other"])
+    if common is None:
+        with pytest.raises(InvalidCredentials, match="invalid bearer token"):
+            await authenticator.review("tok", wanted)
+    else:
+        assert (await authenticator.review("tok", wanted)).audiences == common
 
 
 async def test_nobody_is_let_in_without_credentials_unless_anonymous_is_on() -> None:

@@ -150,6 +150,16 @@ def test_invalid_or_missing_entries_mean_those_of_the_live_object() -> None:
         assert entries(write(new, first)) == entries(first)
 
 
+def test_entries_that_own_nothing_are_not_taken_from_the_client() -> None:
+    old = write(config_map(a="1"), None, "creator")
+    nothing = {**old["metadata"]["managedFields"][0], "manager": "other", "fieldsV1": {}}
+    new = config_map(a="1")
+    new["metadata"]["managedFields"] = [*old["metadata"]["managedFields"], nothing]
+    assert [entry[0] for entry in entries(write(new, old))] == ["creator"]
+    new["metadata"]["managedFields"] = [nothing]
+    assert "managedFields" not in write(new, old)["metadata"]
+
+
 def test_valid_entries_are_taken_from_the_client_but_not_through_a_subresource() -> None:
     first = write(config_map(a="1"), None)
     new = config_map(a="1")

@@ -245,3 +245,9 @@ def test_an_object_of_which_nothing_is_said_is_one_all_the_same(value: Any, prob
     free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     type_ = schema_type({"type": "object", "properties": {"a": free}})
     assert nonconformity({"a": value}, type_) == problem
+
+
+@pytest.mark.parametrize("value", [1, "50%", 1.5, True, {}, []])
+def test_whether_an_int_or_string_is_one_is_left_to_the_conversion(value: Any) -> None:
+    budget = type_for("policy", "v1", "PodDisruptionBudget")
+    assert nonconformity({"spec": {"maxUnavailable": value}}, budget) is None

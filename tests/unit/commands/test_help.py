@@ -72,6 +72,10 @@ def test_every_command_has_help(words: tuple[str, ...]) -> None:
     assert outcome.returncode == 0 and outcome.stdout.startswith("Usage: apiserver-gateway")
 
 
+def test_the_version_is_told() -> None:
+    assert re.fullmatch(r"apiserver-gateway( \S+)?, Kubernetes v1\.\d+\.\d+\n", run("--version").stdout)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -79,6 +83,9 @@ def test_every_command_has_help(words: tuple[str, ...]) -> None:
         (("kubeconfig",), "apiserver-gateway: missing option '--user'; see apiserver-gateway kubeconfig --help"),
         (("serve", "--workres=1"), "apiserver-gateway: there is no flag --workres; do you mean --workers?; see"),
         (("serve",), "apiserver-gateway: no etcd to store in"),
+        (("envtest-assets", "/proc/none"), "apiserver-gateway: cannot use /proc/none: No such file or directory"),
+        (("etcd", "install", "--sha256=x"), "apiserver-gateway: x is no SHA-256"),
+        (("up", "--workres=1", "--", "true"), "apiserver-gateway: there is no flag --workres; do you mean --workers?"),
         (("serve", "--config=/none"), "apiserver-gateway: --config: cannot read /none: No such file or directory"),
     ],
 )
@@ -117,6 +124,8 @@ def test_values_after_an_equals_sign() -> None:
     assert complete("bash", "serve", "--log-format", "=", "j") == ["json"]
     for shell in ("zsh", "fish"):
         assert complete(shell, "serve", "--log-format=j") == ["--log-format=json"]
+        assert complete(shell, "serve", "--tls-cert-file=pypro") == ["--tls-cert-file=pyproject.toml"]
+        assert complete(shell, "serve", "--cert-dir=storage/et") == ["--cert-dir=storage/etcd/"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -127,20 +136,43 @@ def test_scripts_are_such_as_the_shell_reads(shell: str) -> None:
         subprocess.run([shell, "-n"], input=script, text=True, check=True)
 
 
-def test_bash_completes(tmp_path: Path) -> None:
+BASH = """
+source <(apiserver-gateway completion bash)
+COMP_WORDS=(apiserver-gateway serve --audit-log-mode = bl)
+COMP_CWORD=4
+_apiserver_gateway_completion apiserver-gateway
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+FISH = """
+apiserver-gateway completion fish | source
+complete -C "apiserver-gateway serve --audit-log-mode=bl" | cut -f1
+"""
+ZSH = """
+autoload -Uz compinit && compinit -u -D
+source <(apiserver-gateway completion zsh)
+compadd() { print -l -- "${(@P)@[-1]}"; }
+_describe() { print -l -- "${(@)${(@P)3}%%:*}"; }
+words=(apiserver-gateway serve --audit-log-mode=bl)
+CURRENT=3
+_apiserver_gateway_completion
+"""
+
+
+@pytest.mark.parametrize(
+    ("shell", "asks", "before"),
+    [("bash", BASH, ""), ("fish", FISH, "--audit-log-mode="), ("zsh", ZSH, "--audit-log-mode=")],
+)
+def test_shells_complete(tmp_path: Path, shell: str, asks: str, before: str) -> None:
+    """The scripts at work, in those shells that there are."""
+    if shell != "bash" and not shutil.which(shell):
+        pytest.skip(f"there is no {shell}")
     (program := tmp_path / "apiserver-gateway").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gateway "$@"\n')
     program.chmod(0o755)
-    asks = (
-        "source <(apiserver-gateway completion bash)\n"
-        "COMP_WORDS=(apiserver-gateway serve --audit-log-mode = bl)\nCOMP_CWORD=4\n"
-        "_apiserver_gateway_completion apiserver-gateway\n"
-        'echo "${COMPREPLY[@]}"\n'
-    )
-    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)}
     outcome = subprocess.run(
-        ["bash", "-c", asks], env=environment, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+        [shell, "-c", asks], env=environment, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
     )
-    assert outcome.stdout.split() == ["blocking", "blocking-strict"], outcome.stderr
+    assert outcome.stdout.split() == [f"{before}blocking", f"{before}blocking-strict"], outcome.stderr
 
 
 def test_every_flag_can_be_completed() -> None:

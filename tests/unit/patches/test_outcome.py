@@ -34,6 +34,8 @@ def test_patched_document_has_patched_objects_sorted_and_others_in_the_order_of_
         ({"data": ["a"]}, "cannot restore map from slice"),
         ({"metadata": "x"}, "cannot restore struct from: string"),
         ({"immutable": "x"}, "unrecognized type: bool"),
+        ({"binaryData": {"a": "\u00fc"}}, "error decoding from json: illegal base64 data at input byte 0"),
+        ({"metadata": {"creationTimestamp": 1}}, "json: cannot unmarshal number into Go value of type string"),
     ],
 )
 def test_strategic_patch_is_quoted_with_the_wording_of_the_converter(patch: dict[str, Any], message: str) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from storage import waking
 from storage.cache import ResourceCache
 from storage.entry import ChangeType
-from storage.waking import CROWD, By, Interest, Waiter
+from storage.waking import AT_ONCE, CROWD, By, Interest, Waiter
 from tests.unit.storage.canonical import PREFIX, canonical, key, pods
 
 INTERESTS = [
@@ -93,9 +93,8 @@ async def test_a_crowd_is_woken_once_for_several_changes_and_misses_none(
         put(cache, "n", "a", revision, v="1")
         cache.wake()
     assert not any(waiter.done() for waiter in crowd)
-    cache.expire(crowd[0], interest)
     told = 1 if interest else -1
-    assert crowd[0].result() == told, "who has waited long enough was not told of what came"
+    assert cache.unserved(list[int]().append, interest) == told, "who has waited long enough would miss what came"
     cache.wake_all()
     assert [waiter.result() for waiter in crowd] == [told] * CROWD
 
@@ -110,12 +109,56 @@ async def test_a_crowd_is_woken_without_another_change(interest: Interest | None
 
 
 async def test_who_has_waited_long_enough_looks_from_the_end_on() -> None:
-    cache = pods()
+    cache, told = pods(), list[int]()
     put(cache, "n", "a", 1)
     cache.wake()
-    waiter = cache.changes(INTERESTS[0])
-    cache.expire(waiter, INTERESTS[0])
-    assert waiter.result() == 1
+    cache.follow_changes(told.append, INTERESTS[0])
+    assert cache.unserved(told.append, INTERESTS[0]) == 1
+    put(cache, "n", "a", 2)
+    cache.wake()
+    assert cache.unserved(told.append, INTERESTS[0]) == 1, "what it is yet to be told of is skipped"
+    await asyncio.sleep(0)
+    assert told == [1] and cache.unserved(told.append, INTERESTS[0]) == 2
+
+
+async def test_who_follows_is_told_of_each_change_until_it_ends() -> None:
+    cache = pods()
+    told: dict[Interest | None, list[int]] = {interest: [] for interest in (*INTERESTS, None)}
+    for interest, positions in told.items():
+        cache.follow_changes(positions.append, interest)
+    put(cache, "n", "a", 1, v="1")
+    cache.wake()
+    assert not any(told.values()), "who applies a change does not wait for those who hear of it"
+    await asyncio.sleep(0)
+    put(cache, "m", "b", 2, v="2")
+    cache.wake()
+    await asyncio.sleep(0)
+    assert told == {**{interest: [0] for interest in INTERESTS}, None: [-1, -1]}
+    put(cache, "n", "a", 3, v="1")
+    cache.wake()
+    for interest, positions in told.items():
+        cache.unfollow_changes(positions.append, interest)
+    await asyncio.sleep(0)
+    assert told == {**{interest: [0] for interest in INTERESTS}, None: [-1, -1]}
+    assert not cache._waiters.selective and not cache._waiters._any.followers
+
+
+async def test_a_crowd_of_followers_is_told_in_parts_and_each_of_all() -> None:
+    cache, told = pods(), [list[int]() for _ in range(2 * AT_ONCE + 1)]
+    followers = [positions.append for positions in told]
+    for follower in followers:
+        cache.follow_changes(follower, INTERESTS[0])
+    put(cache, "n", "a", 1)
+    cache.wake()
+    await asyncio.sleep(0)
+    assert told == [[0]] * AT_ONCE + [[]] * (AT_ONCE + 1)
+    put(cache, "n", "a", 2)
+    cache._waiters.wake_all(1)
+    await asyncio.sleep(0)
+    assert told == [[0]] * 2 * AT_ONCE + [[]], "those who have heard nothing yet come first"
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert told == [[0, 0]] * AT_ONCE + [[0]] * (AT_ONCE + 1)
 
 
 @given(st.lists(st.tuples(st.sampled_from("nm"), st.sampled_from("ab"), st.sampled_from(["", "1", "2"])), max_size=12))

@@ -161,3 +161,14 @@ topologySpreadConstraints:
 - {name: ETCDCTL_CERT, value: /etc/etcd/tls/tls.crt}
 - {name: ETCDCTL_KEY, value: /etc/etcd/tls/tls.key}
 {{- end -}}
+
+{{/* The newest version of TLSRoute that the cluster serves; it left the experimental channel as v1 */}}
+{{- define "gateway.tlsRouteVersion" -}}
+{{- $found := "" -}}
+{{- range list "v1" "v1alpha3" "v1alpha2" -}}
+{{- if and (not $found) ($.Capabilities.APIVersions.Has (printf "gateway.networking.k8s.io/%s/TLSRoute" .)) -}}
+{{- $found = . -}}
+{{- end -}}
+{{- end -}}
+gateway.networking.k8s.io/{{ default "v1" $found }}
+{{- end -}}

@@ -1,0 +1,72 @@
+"""The `kube-apiserver` for programs that start one takes all flags of the real one, however they are written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gateway.command_line import read_flags
+from gateway.flags import FLAGS, settings_from
+from gateway.kube_apiserver import translated
+
+KNOWN = {flag.name for flag in FLAGS}
+VALUES = {"ip": "127.0.0.1", "duration": "1m0s", "int": "10", "float": "0.01", "float32": "0.5", "Level": "4"}
+
+
+def flags_of_kube_apiserver() -> list[tuple[str, str, str]]:
+    """Names, types and defaults; `hack/kube_apiserver_flags.py` writes them."""
+    lines = (Path(__file__).parent / "kube-apiserver.flags").read_text().splitlines()[1:]
+    found = [(name, kind, default) for name, kind, default in (f"{line}  ".split(" ", 2) for line in lines)]
+    return [(name, kind, default.strip()) for name, kind, default in found if name not in ("help", "version")]
+
+
+@pytest.mark.parametrize("separate", [False, True])
+def test_what_it_lacks_is_named_and_nothing_else(separate: bool) -> None:
+    lacking = [(name, kind) for name, kind, _ in flags_of_kube_apiserver() if name not in KNOWN]
+    words: list[str] = []
+    for name, kind in lacking:
+        value = VALUES.get(kind, "a,b")
+        if kind == "bool":
+            words.append(f"--{name}" if separate else f"--{name}=false")
+        else:
+            words += [f"--{name}", value] if separate else [f"--{name}={value}"]
+    assert len(lacking) > 50
+    assert translated(words) == ([], [f"--{name}" for name, _ in lacking])
+
+
+def test_it_takes_kube_apiservers_defaults() -> None:
+    for name, _, default in flags_of_kube_apiserver():
+        if name in KNOWN and default:
+            flags, lacking = translated([f"--{name}={default}", "--etcd-servers", "http://127.0.0.1:1"])
+            assert not lacking
+            settings_from(read_flags(flags).texts, {})
+
+
+@pytest.mark.parametrize(
+    ("words", "flags", "lacking"),
+    [
+        (["--secure_port", "1", "--anonymous-auth", "--allow-privileged=F"], {"secure-port": "1"}, []),
+        (["--anonymous-auth", "false", "--enable_garbage_collector"], {"anonymous-auth": "false"}, []),
+        (["--service-account-key-file=a", "--service-account-key-file=b,c"], {"service-account-key-file": "a,b,c"}, []),
+        (["--secure-port=1", "--secure-port=2"], {"secure-port": "2"}, []),
+        (["--authorization-mode=Node,ABAC", "--authorization-mode", "RBAC"], {"authorization-mode": "Node,RBAC"}, None),
+        (["--authorization-mode=ABAC"], {"authorization-mode": None}, ["--authorization-mode=ABAC"]),
+        (
+            ["--feature-gates=kube:CBORServingAndStorage=true,A=true", "--feature-gates", "A=true"],
+            {"feature-gates": "CBORServingAndStorage=true"},
+            ["--feature-gates=A=true"],
+        ),
+        (["-v4", "-v", "4", "-v=4", "--v=4", "--v", "4"], {}, ["--v"]),
+        (["--tls-sni-cert-key", "a,b", "--profiling", "stray"], {}, ["--tls-sni-cert-key", "--profiling"]),
+        (["--admission-control-config-file="], {}, ["--admission-control-config-file"]),
+        (["--", "-", "", "---"], {}, None),
+    ],
+)
+def test_all_spellings_of_pflag_are_taken(
+    words: list[str], flags: dict[str, str | None], lacking: list[str] | None
+) -> None:
+    found, named = translated(words)
+    taken = dict(each.removeprefix("--").split("=", 1) for each in found)
+    assert {name: taken.get(name) for name in flags} == flags
+    assert lacking is None or named == lacking

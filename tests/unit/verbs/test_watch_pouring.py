@@ -1,0 +1,110 @@
+"""Changes of a stream that is up to date are written at once, or by its task: each once, in order, and none is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.http.pouring import Sink
+from gateway.reading.list_options import ListOptions
+from gateway.reading.view import View
+from gateway.reading.watch_stream import WatchBody, WatchStream
+from storage.cache import ResourceCache
+from tests.unit.storage.canonical import PREFIX, canonical, key, pods
+
+
+class Client:
+    """Reads what a stream's task gives, and what is poured for it while it is `ready`."""
+
+    def __init__(self, cache: ResourceCache) -> None:
+        self.ready, self.got, self.poured, self.cache = True, bytearray(), 0, cache
+        store, services = SimpleNamespace(cache=SimpleNamespace(reached=0)), SimpleNamespace(stopping=asyncio.Event())
+        self.endpoint = SimpleNamespace(
+            cache=cache, store=store, services=services, retired=False, versions=SimpleNamespace(converts=False)
+        )
+        encoder = SimpleNamespace(opening=lambda chunk: b"first:" + chunk)
+        view = View(cache, PREFIX, None, lambda type_, entry: b"%d;" % entry.revision)
+        stream = WatchStream(
+            cast(Any, self.endpoint), cast(Any, encoder), view, ListOptions(), initial=False, position=cache.history.end
+        )
+        self.body = WatchBody(stream, cache.history.end)
+        self.task = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        async for chunk in self.body:
+            self.got += b"%x\r\n%b\r\n" % (len(chunk), chunk)
+
+    def pour(self, data: bytes) -> bool:
+        if self.ready:
+            self.got += data
+            self.poured += 1
+        return self.ready
+
+    def seen(self) -> str:
+        """The events alone, once everybody has had turns."""
+        text, events = bytes(self.got), b""
+        while text:
+            size, _, rest = text.partition(b"\r\n")
+            events += rest[: int(size, 16)]
+            text = rest[int(size, 16) + 2 :]
+        return events.decode()
+
+
+async def turns() -> None:
+    for _ in range(4):
+        await asyncio.sleep(0)
+
+
+def expected(revisions: int) -> str:
+    return "first:" + "".join(f"{revision};" for revision in range(1, revisions + 1)) if revisions else ""
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=12))
+def test_whether_or_not_a_sink_takes_them_all_come_once_and_in_order(steps: list[tuple[bool, bool]]) -> None:
+    """Of each change: whether the client is ready, and whether others get turns before the next."""
+
+    async def run() -> None:
+        cache = pods()
+        client = Client(cache)
+        client.body.pour_into(Sink(client))
+        await turns()
+        for revision, (client.ready, pause) in enumerate(steps, 1):
+            cache.put(key("n", "a"), canonical("a"), revision)
+            cache.wake()
+            if pause:
+                await turns()
+        await turns()
+        assert client.seen() == expected(len(steps))
+        assert client.poured or not any(ready and pause for ready, pause in steps)
+        client.task.cancel()
+
+    asyncio.run(run())
+
+
+async def test_without_a_sink_the_task_gives_them() -> None:
+    client = Client(pods())
+    await turns()
+    for revision in (1, 2):
+        client.cache.put(key("n", "a"), canonical("a"), revision)
+        client.cache.wake()
+        await turns()
+    assert (client.seen(), client.poured) == (expected(2), 0)
+    client.task.cancel()
+
+
+async def test_a_stream_ends_with_the_server_and_when_its_past_is_gone() -> None:
+    ended, overrun = Client(pods()), Client(pods())
+    for client in (ended, overrun):
+        client.body.pour_into(Sink(client))
+    await turns()
+    ended.endpoint.services.stopping.set()
+    overrun.cache.start_over()
+    for client in (ended, overrun):
+        client.cache.wake_all()
+    await asyncio.gather(ended.task, overrun.task)
+    assert not ended.got and not overrun.got
+    assert not ended.cache._waiters._any.followers and not overrun.cache._waiters._any.followers
