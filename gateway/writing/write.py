@@ -38,6 +38,7 @@ class Write:
     attributes: Attributes
     size: int = 0  # bytes of the body, or of what it changes if that is more
     conversions: Conversions | None = None  # of an update, where a webhook converts
+    settled: bool = True  # whether the object has the defaults with which it is read
     via: Store | None = None  # a store of its own to write to, as that of a controller, which only its leader changes
 
     @property
@@ -157,16 +158,15 @@ async def encoded(write: Write, obj: JsonObject) -> bytes:
         return await offloaded(write.size, lambda: endpoint.encode(obj))
     value = await endpoint.as_stored(obj, lambda stored: offloaded(write.size, lambda: endpoint.encode(stored)))
     settled = endpoint.resource.model.settled
-    if settled is not None and not write.options.dry_run and _reads_as_written(endpoint):
+    if settled is not None and not write.options.dry_run and _reads_as_written(write):
         settled.add(value)
     return value
 
 
-def _reads_as_written(endpoint: Endpoint) -> bool:
+def _reads_as_written(write: Write) -> bool:
     """Whether what was decoded, defaulted and admitted is what reading it from storage gives."""
-    resource = endpoint.resource
-    whole = resource.api_version == resource.storage_version and resource.subresource in ("", "status")
-    return whole and not endpoint.strategy.reread
+    resource = write.resource
+    return write.settled and resource.api_version == resource.storage_version and not write.endpoint.strategy.reread
 
 
 def read_back(write: Write, value: bytes) -> bytes:
