@@ -60,7 +60,6 @@ async def patch(endpoint: Endpoint, request: Request) -> Response:
 
 async def _write(request: Request, write: Write, make: MakeObject, uid: str = "") -> Response:
     parent = begin(write.endpoint.parent(), request, write.options)
-    parent.settled = False  # what holds the replicas may be new, and have defaults
     written = await update_object(parent, _through_scale(parent, make), uid=uid)
     scale = view_of(parent.resource).scale(loads(await body_of(parent, written)))
     return Response(200, dump_line(scale))

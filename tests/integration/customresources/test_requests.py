@@ -12,9 +12,10 @@ from tests.integration.server.client import ask
 GROUP = "requests.example.com"
 PATH = f"/apis/{GROUP}/v1/namespaces/default/widgets"
 SCALE = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+FREE = {"type": "object", "additionalProperties": {"x-kubernetes-preserve-unknown-fields": True}}
 SPEC = {
     "type": "object",
-    "properties": {"replicas": {"type": "integer"}, "color": {"type": "string", "default": "red"}},
+    "properties": {"replicas": {"type": "integer"}, "color": {"type": "string", "default": "red"}, "free": FREE},
 }
 STATUS = {"type": "object", "properties": {"phase": {"type": "string"}}, "default": {"phase": "New"}}
 APPLY = {"Content-Type": "application/apply-patch+yaml"}
@@ -70,6 +71,14 @@ def test_what_a_scale_brings_has_defaults(server: ApiServer) -> None:
     scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "scaled"}, "spec": {"replicas": 2}}
     assert ask(server, "PUT", f"{PATH}/scaled/scale", scale).status == 200
     assert ask(server, "GET", f"{PATH}/scaled").json["spec"] == {"replicas": 2, "color": "red"}
+
+
+def test_a_null_that_an_apply_leaves_is_read_by_nobody(server: ApiServer) -> None:
+    assert ask(server, "POST", PATH, body("nulled")).status == 201
+    wanted = {**body("nulled"), "spec": {"free": {"a": None, "b": 1}}}
+    shown = ask(server, "PATCH", f"{PATH}/nulled?fieldManager=m&force=true", wanted, headers=APPLY)
+    assert shown.status == 200, shown.body
+    assert shown.json["spec"] == ask(server, "GET", f"{PATH}/nulled").json["spec"]
 
 
 @pytest.mark.parametrize("query", ["", "&dryRun=All"])
