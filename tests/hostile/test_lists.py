@@ -21,6 +21,7 @@ LIST = "/api/v1/configmaps?resourceVersion=0"
 CROWD = 20
 PATIENCE = 1.5  # seconds that clients go on reading
 LIMIT = 0.1
+PATIENCE = 90.0  # seconds for what is large, on a machine that does something else as well
 META = "v=v1;g=meta.k8s.io"
 
 
@@ -118,4 +119,4 @@ def test_one_big_object_holds_nobody(server: ApiServer, accept: str) -> None:
     name = f"big-{accept[-4:]}"
     assert ask(server, "POST", path, {"metadata": {"name": name}, "data": data}).status == 201
     with held_at_most(server, LIMIT), ThreadPoolExecutor(4) as pool:
-        assert set(pool.map(lambda _: read(server, f"{path}/{name}", accept, 30.0), range(4))) == {200}
+        assert set(pool.map(lambda _: read(server, f"{path}/{name}", accept, PATIENCE), range(4))) == {200}
