@@ -55,6 +55,8 @@ def install(
     """
     if not re.fullmatch(r"\d+\.\d+\.\d+", version):
         raise InstallError(f"{version} is no version of etcd, such as {VERSION}")
+    if sha256 and not re.fullmatch("[0-9a-fA-F]{64}", sha256):
+        raise InstallError(f"{sha256} is no SHA-256: that has 64 hexadecimal digits")
     place = cache_directory() / f"etcd-{version}"
     if binary_version(place / "etcd") == parse_version(version):
         return place / "etcd"

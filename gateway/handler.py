@@ -30,6 +30,7 @@ from gateway.http.negotiation import JSON, STANDARD, Negotiator, is_human, prett
 from gateway.http.request_info import MalformedPath, RequestInfo, request_info
 from gateway.http.sending import Send, send_response, with_standard_headers
 from gateway.http.status import StatusError, not_found
+from gateway.http.websocket import switched
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.registry import builtin_groups
 from gateway.kinds.resource import Resource
@@ -169,7 +170,7 @@ class Handler:
         response = await self._answer(request, route, timeout)
         if held.seats is not None:
             held.seats.give_back()
-        return response
+        return switched(request, response) if b"upgrade" in request.headers else response
 
     async def _answer(self, request: Request, route: Route, timeout: float | None) -> Response:
         """What the verb answers, in the representation that was negotiated."""

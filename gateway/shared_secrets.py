@@ -24,7 +24,9 @@ from gateway.transfer.cluster import ApiError, Cluster
 CA, CA_KEY = "ca.crt", "ca.key"
 CERTIFICATE, KEY = "tls.crt", "tls.key"
 ATTEMPTS = 5  # at a Secret that others write as well
+KEPT = {"helm.sh/resource-policy": "keep"}  # helm leaves one alone that was of a release once, and no more
 _CONFLICT, _NOT_FOUND = 409, 404
+_TLS = "kubernetes.io/tls"
 _PEER = ("digital signature", "server auth", "client auth")
 _CLIENT = ("digital signature", "client auth")
 
@@ -68,7 +70,7 @@ class Namespace:
             found = await self.read(name)
             held = data_of(found)
             data = filled(held)
-            if found is not None and data == held:
+            if found is not None and data == held and KEPT.items() <= annotations_of(found).items():
                 break
             try:
                 await self._write(name, kind, found, data)
@@ -81,9 +83,10 @@ class Namespace:
     async def _write(self, name: str, kind: str, found: JsonObject | None, data: Data) -> None:
         encoded = {key: b64encode(value).decode() for key, value in data.items()}
         if found is not None:
-            await self._cluster.ask("PUT", f"{self._path}/{name}", {**found, "data": encoded})
+            metadata = {**found["metadata"], "annotations": {**annotations_of(found), **KEPT}}
+            await self._cluster.ask("PUT", f"{self._path}/{name}", {**found, "metadata": metadata, "data": encoded})
             return
-        metadata = {"name": name, "labels": self._labels}
+        metadata = {"name": name, "labels": self._labels, "annotations": KEPT}
         secret = {"apiVersion": "v1", "kind": "Secret", "type": kind, "metadata": metadata, "data": encoded}
         await self._cluster.ask("POST", self._path, secret)
 
@@ -91,6 +94,11 @@ class Namespace:
 def data_of(secret: JsonObject | None) -> Data:
     """What a Secret holds."""
     return {key: b64decode(value) for key, value in ((secret or {}).get("data") or {}).items()}
+
+
+def annotations_of(secret: JsonObject) -> dict[str, str]:
+    """The annotations of a Secret."""
+    return secret["metadata"].get("annotations") or {}
 
 
 async def make(wanted: Wanted, namespace: Namespace) -> None:
@@ -122,7 +130,16 @@ def _authority(validity: timedelta) -> Data:
 
 
 async def _make_etcd(wanted: Wanted, namespace: Namespace) -> None:
-    """A CA of etcd's own, the certificate that all members show each other and clients, and the gateways' one."""
+    """A CA of etcd's own, the certificate that all members show each other and clients, and the gateways' one.
+
+    Certificates that are there without that CA are of others, who renew them.
+    """
+    names = [f"{wanted.etcd}-{which}" for which in ("ca", "member", "client")]
+    ca, member_there, client_there = [await namespace.read(name) is not None for name in names]
+    if member_there and client_there and not ca:
+        for name in names[1:]:
+            await namespace.keep(name, _TLS, lambda held: held)
+        return
     kept = await namespace.keep(
         f"{wanted.etcd}-ca", "Opaque", lambda held: held if held.get(CA_KEY) else _authority(wanted.validity)
     )
@@ -131,8 +148,8 @@ async def _make_etcd(wanted: Wanted, namespace: Namespace) -> None:
     issuer = _Issuer(load_authority(kept[CA], kept[CA_KEY]), kept[CA], wanted.validity)
     member = partial(issuer.kept, subject=wanted.etcd, hosts=hosts, usages=_PEER)
     client = partial(issuer.kept, subject=f"{wanted.etcd}-client", hosts=(), usages=_CLIENT)
-    await namespace.keep(f"{wanted.etcd}-member", "kubernetes.io/tls", member)
-    await namespace.keep(f"{wanted.etcd}-client", "kubernetes.io/tls", client)
+    await namespace.keep(f"{wanted.etcd}-member", _TLS, member)
+    await namespace.keep(f"{wanted.etcd}-client", _TLS, client)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,8 @@ def up(flags: Sequence[str], command: Sequence[str]) -> int:
                 return 127
             return _ended(process)
     except ServerDidNotStart as error:
-        print(f"apiserver-gateway: {str(error).strip().splitlines()[-1]}", file=sys.stderr)
+        said = str(error).strip().splitlines()[-1].removeprefix("apiserver-gateway: ")
+        print(f"apiserver-gateway: {said}", file=sys.stderr)
         return 1
 
 

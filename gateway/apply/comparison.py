@@ -136,7 +136,9 @@ def _compare_free(old: Any, new: Any) -> Comparison | None:
         return _compare_free_objects(old, new)
     if isinstance(old, dict) and old and new is not None:
         return Comparison({".": LEAF}, children_of(_every_free(old)))
-    if isinstance(new, dict) and new and old is not None:
+    if isinstance(new, dict) and new and old is None:  # what was null is there already
+        return Comparison(children_of(_every_free(new)), {})
+    if isinstance(new, dict) and new:
         return Comparison(_every_free(new), {})
     return None if old == new and type(old) is type(new) else _MODIFIED
 

@@ -53,6 +53,8 @@ def from_wire(value: Any) -> FieldSet:
     Raises ValueError for what is no field set.
     """
     fields: FieldSet = {}
+    if value is None:
+        return LEAF
     if not isinstance(value, dict):
         raise ValueError("no object")
     for element, below in value.items():

@@ -101,6 +101,10 @@ def _shown_value(value: Any) -> str:
             return "true" if value else "false"
         case None:
             return "null"
+        case list():
+            return f"[{','.join(map(_shown_value, value))}]"
+        case dict():
+            return "".join(f"{name}={_shown_value(member)}" for name, member in value.items())
     return str(value)
 
 

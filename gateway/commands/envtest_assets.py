@@ -14,10 +14,13 @@ from gateway.commands.failing import CommandFailed
 def command(directory: Path | None) -> None:
     """Makes a directory with the programs that envtest starts, and prints its path: DIRECTORY, or one in the cache."""
     from gateway.envtest import assets
+    from gateway.files import words
     from storage.embedded import EmbeddedEtcdError
     from storage.embedded.binary import cache_directory
 
     try:
         click.echo(assets(directory or cache_directory() / "envtest"))
-    except (EmbeddedEtcdError, OSError) as error:
+    except EmbeddedEtcdError as error:
         raise CommandFailed(str(error)) from None
+    except OSError as error:
+        raise CommandFailed(f"cannot use {words(error, directory)}") from None

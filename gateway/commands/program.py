@@ -50,7 +50,11 @@ class Program(click.Group):
 def run(words: Sequence[str]) -> int:
     """Runs a command; returns its exit status: 1 for whatever is wrong, 130 when it is broken off."""
     shells.register()
-    program = Program(help="A Kubernetes API server whose only database is etcd.", context_settings=CONTEXT)
+    version = click.Option(
+        ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version."
+    )
+    about = "A Kubernetes API server whose only database is etcd."
+    program = Program(help=about, context_settings=CONTEXT, params=[version])
     try:
         status = program.main(list(words), NAME, COMPLETE, standalone_mode=False)
     except click.exceptions.Exit as end:
@@ -70,6 +74,20 @@ def run(words: Sequence[str]) -> int:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123  # who read it is gone
         return 1
     return status if isinstance(status, int) else 0
+
+
+def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import PackageNotFoundError, version
+
+        from gateway.version import GIT_VERSION
+
+        try:
+            own = f"{NAME} {version(NAME)}"
+        except PackageNotFoundError:  # out of a checkout that is not installed
+            own = NAME
+        click.echo(f"{own}, Kubernetes {GIT_VERSION}")
+        context.exit()
 
 
 def _line(message: str) -> str:

@@ -137,6 +137,8 @@ class Definitions:
             return
         if wanted is not definition:
             await write_status(self._endpoints, name, lambda at: settled(at, self._others(at), now_text()))
+            if self._all.get(name) is definition:  # what it was given, the next one does not get
+                self._all[name] = wanted
         deleting = wanted["metadata"].get("deletionTimestamp")
         if deleting and FINALIZER in (wanted["metadata"].get("finalizers") or ()) and name not in self._cleaning:
             task = asyncio.ensure_future(clean_up(self._endpoints, wanted))

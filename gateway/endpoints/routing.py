@@ -35,11 +35,19 @@ def served_resource(resources: Mapping[ResourceKey, Resource], method: str, info
     offered = [verbs for verbs in methods.values() if not resource.verbs.isdisjoint(verbs)]
     if not offered:
         raise unknown_path()
+    if resource.defined and method == "HEAD":
+        method = "GET"
     if method in methods and not resource.verbs.isdisjoint(methods[method]):
         return resource
     if info.subresource in _WITH_PATH and method in _ANY_METHOD:
         return resource
-    raise method_not_allowed()
+    if not resource.defined:
+        raise method_not_allowed()
+    if resource.namespaced and not info.namespace:
+        raise unknown_path()
+    if method in ("PUT", "PATCH") and not info.name:
+        raise bad_request("name must be provided")
+    raise _not_supported(resource, info.verb)
 
 
 def _methods(resource: Resource, info: RequestInfo) -> Mapping[str, tuple[str, ...]]:
@@ -76,6 +84,13 @@ def method_not_allowed() -> StatusError:
     """405 for a method that a path does not serve."""
     message = "the server does not allow this method on the requested resource"
     return StatusError(405, "MethodNotAllowed", message, {})
+
+
+def _not_supported(resource: Resource, verb: str) -> StatusError:
+    """405 for what custom objects do not serve, whose router is another one in kube-apiserver."""
+    details = {"group": resource.group, "kind": resource.resource}
+    message = f'{verb} is not supported on resources of kind "{resource.resource}.{resource.group}"'
+    return StatusError(405, "MethodNotAllowed", message, details)
 
 
 def _invalid_name(name: str) -> StatusError:

@@ -9,6 +9,7 @@ from gateway.http.corked import Corked
 from gateway.http.engine import STATUS_LINE, RequestResponseCycle
 from gateway.http.exchange import Header
 from gateway.http.pouring import Sink
+from gateway.http.websocket import SWITCHING, Incoming
 
 WHOLE = "http.response.whole"
 """An ASGI extension: a message of this type is an answer's status, headers (with the length) and all of its body."""
@@ -21,17 +22,35 @@ _COLON, _END = b": ", b"\r\n"
 
 
 class Cycle(RequestResponseCycle):
-    """One request and its answer. An answer in two messages costs twice what one costs."""
+    """One request and its answer. An answer in two messages costs twice what one costs.
+
+    `incoming` takes what the client sends once its connection is a WebSocket.
+    """
+
+    incoming: Incoming | None = None
 
     async def send(self, message: Any) -> None:
         """ASGI's send; raises RuntimeError for messages out of turn and for headers that HTTP forbids."""
         if message["type"] == POUR:
             message["take"](Sink(self))
+        elif self.incoming is not None or message.get("status") == SWITCHING:
+            await self._send_switched(message)
         elif message["type"] != WHOLE:
             await super().send(message)
         elif not self._answered(message["status"], message["headers"], message["body"]):
             await super().send(message | {"type": "http.response.start"})
             await super().send({"type": "http.response.body", "body": message["body"]})
+
+    async def _send_switched(self, message: Any) -> None:
+        """Sends what is no HTTP any more after its head: as it is, until the connection ends."""
+        if self.incoming is None:
+            self.keep_alive, self.chunked_encoding = True, False  # no header is to be added
+            await super().send(message)
+            self.keep_alive = False
+            self.incoming = Incoming(self.transport.write, self.transport.close)
+            return
+        self.expected_content_length = len(message.get("body", b""))
+        await super().send(message)
 
     def pour(self, data: bytes) -> bool:
         """Writes a part of the body, framed; False when it has to wait, or is of no use any more."""

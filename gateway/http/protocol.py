@@ -46,6 +46,8 @@ class _Refused(Exception):
 class Protocol(HttpToolsProtocol):
     """One connection. `lost` is called when it has ended."""
 
+    cycle: Cycle
+
     def __init__(
         self,
         config: Config,
@@ -91,6 +93,9 @@ class Protocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         if self._parting:
+            return
+        if self._unanswered and self.cycle.incoming is not None:
+            self.cycle.incoming.take(data)
             return
         self._unset_keepalive_if_required()
         stage, complete = self._stage, self._complete

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-_LONGEST = 64 * 1024  # bytes; a longer value takes little longer to write than to read
-_MOST = 4 << 20  # bytes of all values of a process
+_LONGEST = 2 << 20  # bytes
+_MOST = 8 << 20  # bytes of all values of a process
 
 
 class SettledValues:

@@ -40,18 +40,26 @@ class Gnostic:
     def __init__(self, version: int) -> None:
         facts = loads(Path(__file__).with_name(f"version{version}_messages.json").read_bytes())
         self._messages = {name: [Field(*field) for field in fields] for name, fields in facts.items()}
+        self._contents: dict[str, Write] = {}
         self._writers: dict[str, Write] = {"string": _string, "bool": _bool, "double": _double, "int64": _integer}
 
     def document(self, document: JsonObject) -> bytes:
-        """An openapi Document."""
+        """An openapi Document; what is bytes in it stands for the content of a message already."""
         return self._body("Document")(document)
+
+    def content(self, message: str, value: JsonObject) -> bytes:
+        """The content of a message, as which a part of a document can be put together."""
+        known = self._contents.get(message)
+        if known is None:
+            known = self._contents[message] = self._body(message)
+        return known(value)
 
     def _writer(self, type_: str) -> Write:
         found = self._writers.get(type_)
         if found is None:
             self._writers[type_] = lambda value: self._writers[type_](value)  # for those that lead back to themselves
             body = self._body(type_)
-            found = self._writers[type_] = lambda value: delimited(body(value))
+            found = self._writers[type_] = lambda value: delimited(value if type(value) is bytes else body(value))
         return found
 
     def _body(self, name: str) -> Write:

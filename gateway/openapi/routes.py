@@ -6,7 +6,6 @@ Each has its own set of media types, and 406 without a body for what is not amon
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Mapping
 from email.utils import formatdate
 from time import time
@@ -16,6 +15,7 @@ from gateway.http.negotiation import parse_accept
 from gateway.kinds.registry import Registry
 from gateway.openapi.documents import ROOT, Documents
 from gateway.openapi.gnostic import PROTOBUF, PROTOBUF_BEFORE
+from gateway.openapi.version2_latest import LatestVersion2
 
 METHODS = ["GET", "HEAD"]
 _YEAR = 365 * 24 * 3600
@@ -28,13 +28,9 @@ def openapi(registry: Registry, on_change: Callable[[Callable[[], None]], None])
     """The router; documents are made from `registry` when they are first asked for, and again after each change."""
     router = APIRouter()
     documents: list[Documents] = []
-    made_2: dict[str, bytes] = {}  # version 2, by media type
-
-    def forget() -> None:
-        documents.clear()
-        made_2.clear()
-
-    on_change(forget)
+    latest_2 = LatestVersion2(registry)
+    on_change(documents.clear)
+    on_change(latest_2.forget)
 
     def made() -> Documents:
         if not documents:
@@ -64,19 +60,14 @@ def openapi(registry: Registry, on_change: Callable[[Callable[[], None]], None])
         return Response(found, headers=headers, media_type=media_type)
 
     async def version_2(request: Request) -> Response:
-        from gateway.openapi import version2
-
         media_type = chosen(request.headers.get("accept", ""), _served(2))
         if media_type is None:
             return Response(None, 406, _VARY)
-        for needed, make in ((_JSON, version2.json_document), (media_type, version2.protobuf_document)):
-            if needed not in made_2:
-                made_2[needed] = await asyncio.to_thread(make, registry)
-        # one tag for both, as kube-apiserver has it: a cache keeps them apart by Vary
-        headers = {"etag": f'"{hashlib.sha512(made_2[_JSON]).hexdigest().upper()}"', **_VARY}
+        found, tag = await latest_2.document(protobuf=media_type != _JSON)
+        headers = {"etag": f'"{tag}"', **_VARY}
         if request.headers.get("if-none-match") == headers["etag"]:
             return Response(None, 304, headers)
-        return Response(made_2[media_type], headers=headers, media_type=media_type)
+        return Response(found, headers=headers, media_type=media_type)
 
     router.add_route("/openapi/v2", version_2, methods=METHODS)
     router.add_route(ROOT, index, methods=METHODS)

@@ -5,8 +5,12 @@ kubectl asks for it only to validate a `kind: List` before it sends the items; a
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
 from gateway.jsontypes import JsonObject, dumps
 from gateway.kinds.registry import Registry
+from gateway.kinds.resource import Resource
 from gateway.openapi.custom import custom_schemas
 from gateway.openapi.gnostic import gnostic
 from gateway.openapi.paths import RESOURCE_LIST, paths_of
@@ -18,40 +22,110 @@ _DEFINITIONS = "#/definitions/"
 _KINDS = "x-kubernetes-group-version-kind"
 
 
-def json_document(registry: Registry) -> bytes:
-    """The document as JSON."""
-    return dumps(_document(registry))
+Resources = tuple[Resource, ...]
+_Fragments = list[tuple[str, bytes]]  # members of a map: names, and what stands for them in the document
 
 
-def protobuf_document(registry: Registry) -> bytes:
-    """The document as an openapi.v2.Document."""
-    return gnostic(2).document(_document(registry))
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The paths and definitions of some resources, in one representation."""
+
+    made_of: Resources
+    paths: _Fragments
+    definitions: _Fragments
 
 
-def _document(registry: Registry) -> JsonObject:
-    definitions: JsonObject = {}
-    paths: JsonObject = {}
-    for group, versions in registry.groups.items():
-        for version in versions:
-            resources = registry.of_version(group, version)
-            paths |= version_2_paths(paths_of(resources))
-            custom = custom_schemas(resources, version_2=True)
-            for name, schema in (schemas_of(_roots(registry, group, version), group, version) | custom).items():
-                known = definitions.setdefault(name, _converted(schema))
-                _add_kinds(known, schema)
-    return {
-        "swagger": "2.0",
-        "info": {"title": "Kubernetes", "version": document()["version"]},
-        "paths": dict(sorted(paths.items())),
-        "definitions": dict(sorted(definitions.items())),
+class Version2:
+    """The document of what a registry serves; of a change only those parts are made anew that it concerns."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._parts: dict[tuple[str, str, bool], _Part] = {}  # by group, version and representation
+
+    def served(self) -> dict[tuple[str, str], Resources]:
+        """What the document is made of, as it is now: by group and version, all that is built in as ("", "")."""
+        built_in: list[Resource] = []
+        found: dict[tuple[str, str], Resources] = {}
+        for group, versions in self._registry.groups.items():
+            for version in versions:
+                resources = self._registry.of_version(group, version)
+                if all(each.custom for each in resources):
+                    found[group, version] = resources
+                else:
+                    built_in += resources
+        return {("", ""): tuple(built_in), **found}
+
+    def document(self, served: Mapping[tuple[str, str], Resources], protobuf: bool = False) -> bytes:
+        """The document as JSON, or as an openapi.v2.Document."""
+        parts = [self._part(place, resources, protobuf) for place, resources in served.items()]
+        known = {(*place, protobuf) for place in served}
+        for place in [each for each in self._parts if each[2] is protobuf and each not in known]:
+            del self._parts[place]
+        paths = dict(each for part in parts for each in part.paths)
+        definitions = dict(each for part in reversed(parts) for each in part.definitions)
+        return _joined(paths, definitions, protobuf)
+
+    def _part(self, place: tuple[str, str], resources: Resources, protobuf: bool) -> _Part:
+        known = self._parts.get((*place, protobuf))
+        if known is not None and known.made_of == resources:
+            return known
+        content = _content(resources)
+        encode = _as_protobuf if protobuf else _as_json
+        made = _Part(
+            resources,
+            [(name, encode("Paths", name, value)) for name, value in content["paths"].items()],
+            [(name, encode("Definitions", name, value)) for name, value in content["definitions"].items()],
+        )
+        self._parts[*place, protobuf] = made
+        return made
+
+
+def _as_json(_map: str, name: str, value: JsonObject) -> bytes:
+    return dumps(name) + b":" + dumps(value)
+
+
+def _as_protobuf(map_: str, name: str, value: JsonObject) -> bytes:
+    return gnostic(2).content(map_, {name: value})
+
+
+def _joined(paths: Mapping[str, bytes], definitions: Mapping[str, bytes], protobuf: bool) -> bytes:
+    """The document around its paths and definitions, which it has by name."""
+    between = b"" if protobuf else b","
+    listed = {
+        "paths": between.join(paths[name] for name in sorted(paths)),
+        "definitions": between.join(definitions[name] for name in sorted(definitions)),
+    }
+    head = {"swagger": "2.0", "info": {"title": "Kubernetes", "version": document()["version"]}}
+    security = {
         "securityDefinitions": {"BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"}},
         "security": [{"BearerToken": []}],
     }
+    if protobuf:
+        return gnostic(2).document({**head, **listed, **security})
+    maps = b",".join(dumps(name) + b":{" + content + b"}" for name, content in listed.items())
+    return dumps(head)[:-1] + b"," + maps + b"," + dumps(security)[1:]
 
 
-def _roots(registry: Registry, group: str, version: str) -> list[str]:
+def _content(resources: Resources) -> JsonObject:
+    """The paths and definitions of some resources. What custom kinds share with others, the built-in ones bring."""
+    definitions: JsonObject = {}
+    paths: JsonObject = {}
+    by_version: dict[tuple[str, str], list[Resource]] = {}
+    for resource in resources:
+        by_version.setdefault((resource.group, resource.version), []).append(resource)
+    for (group, version), served in by_version.items():
+        paths |= version_2_paths(paths_of(tuple(served)))
+        schemas = custom_schemas(served, version_2=True)
+        if not all(each.custom for each in served):
+            schemas = schemas_of(_roots(served), group, version) | schemas
+        for name, schema in schemas.items():
+            _add_kinds(definitions.setdefault(name, _converted(schema)), schema)
+    return {"paths": paths, "definitions": definitions}
+
+
+def _roots(resources: Iterable[Resource]) -> list[str]:
     roots = [META + name for name in ("Status", "DeleteOptions", "WatchEvent")] + [PATCH, RESOURCE_LIST]
-    for resource in registry.of_version(group, version):
+    for resource in resources:
         if not resource.kind.endswith("Options"):
             if resource.custom:
                 roots += [META + "ObjectMeta", META + "ListMeta"]

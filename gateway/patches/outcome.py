@@ -17,7 +17,8 @@ _HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028":
 
 def undecodable(document: JsonObject, result: Any, type_: Type, message: str) -> StatusError:
     """For JSON and merge patches: `result`, which patching `document` gave, was refused with `message`."""
-    text = dumps(_as_patched(result, document, type_)).decode().translate(_HTML)
+    shown = _sorted(result) if type_.structural else _as_patched(result, document, type_)
+    text = dumps(shown).decode().translate(_HTML)
     return _refused(text, message)
 
 
@@ -37,6 +38,13 @@ def unconvertible(
 
 def _refused(text: str, message: str) -> StatusError:
     return invalid("", "", "", [errors.invalid("patch", text, message)])
+
+
+def _sorted(value: Any) -> Any:
+    """A custom object is a map to Go."""
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(each) for each in value] if isinstance(value, list) else value
 
 
 def _as_patched(value: Any, original: Any, type_: Type | None) -> Any:

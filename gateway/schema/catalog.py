@@ -37,6 +37,7 @@ _OWN_JSON = {
     _EXTENSIONS + "JSONSchemaPropsOrBool": Kind.ANY,
     _EXTENSIONS + "JSONSchemaPropsOrStringArray": Kind.ANY,
 }
+_JUDGED_EMPTY = frozenset({_EXTENSIONS + "JSONSchemaDependencies"})  # not written, but refused when they are there
 _OMITTED_WHEN_EMPTY = frozenset(
     {Kind.STRING, Kind.INT32, Kind.INT64, Kind.FLOAT, Kind.BOOL, Kind.BYTES, Kind.LIST, Kind.MAP}
 )
@@ -153,7 +154,7 @@ def _field(facts: JsonObject) -> Field:
         name=facts["name"],
         go_name=facts["go"],
         type=type_,
-        omit=_omit(facts.get("omit", ""), pointer, type_.kind),
+        omit=_omit(facts.get("omit", ""), pointer or facts["type"] in _JUDGED_EMPTY, type_.kind),
         pointer=pointer,
         required=facts.get("required", False),
         default=facts.get("default"),

@@ -152,7 +152,7 @@ def _struct(type_: Type) -> Decoder:
                 marks.append(None)
             elif item is not None:
                 item = decoder(item, marks)
-                if item or key in kept:
+                if item or (item is not None and key in kept):
                     out[key] = item
         for key, empty in zeros:
             if key not in out:

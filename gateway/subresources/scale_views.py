@@ -87,9 +87,7 @@ class _Custom:
     def get(self, obj: JsonObject) -> JsonObject:
         scale = self.scale(obj)
         if self._replicas(obj) is None:
-            raise status.internal_error(
-                f'Internal error occurred: the spec replicas field "{self.at.spec}" does not exist'
-            )
+            raise status.internal_error(f'the spec replicas field "{self.at.spec}" does not exist')
         return scale
 
     def before(self, obj: JsonObject) -> JsonObject:

@@ -16,6 +16,7 @@ from gateway.kinds.resource import Resource
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
 from gateway.schema.problems import json_kind
 from gateway.schema.types import Type
+from gateway.validation.field import go_quote
 from gateway.writing.offload import YAML, offloaded
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
@@ -197,7 +198,7 @@ def _other_kind(value: Any, version: str, named: str, api_version: str, kind: st
     except KeyError:
         registered = None
     if registered is None:
-        return _cannot_handle(named, version, kind, f'no kind "{named}" is registered for version "{version}" {SCHEME}')
+        return _cannot_handle(named, version, kind, unregistered(named, version))
     if named == kind and group == api_version.rpartition("/")[0]:
         try:
             decode(registered, value, DecodeReport())
@@ -208,6 +209,11 @@ def _other_kind(value: Any, version: str, named: str, api_version: str, kind: st
     package = internal_package(api_version.rpartition("/")[0])
     problem = f"converting ({number}.{named}) to ({package}.{kind}): unknown conversion"
     return _cannot_handle(named, version, kind, problem)
+
+
+def unregistered(kind: str, version: str) -> str:
+    """What Go's scheme says of a kind that it does not know in that version."""
+    return f"no kind {go_quote(kind)} is registered for version {go_quote(version)} {SCHEME}"
 
 
 def internal_package(group: str) -> str:
@@ -238,7 +244,7 @@ def _unrecognized(kind: str, problem: str, data: bytes) -> Exception:
 
 def _cannot_handle(named: str, version: str, kind: str, problem: str) -> Exception:
     number = version.rpartition("/")[2]
-    return bad_request(f'{named} in version "{number}" cannot be handled as a {kind}: {problem}')
+    return bad_request(f"{named} in version {go_quote(number)} cannot be handled as a {kind}: {problem}")
 
 
 def _summary(data: bytes) -> str:

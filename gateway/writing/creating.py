@@ -57,12 +57,13 @@ async def _store_new(write: Write, obj: JsonObject) -> Written:
         key = write.endpoint.key(write.attributes.namespace, meta["name"])
         if write.options.dry_run:
             return await _as_if_stored(write, key, value, obj)
+        shown = await read_back(write, value, created=True)
         decision = allocating.decided(await put(write, value, allocating.finish))
     try:
         revision = (await write_once(write.store, key, None, decision)).revision
     except KeyExists as error:
         raise already_there(write, obj, error.current) from None
-    return Written(read_back(write, value), revision, created=True)
+    return Written(shown, revision, created=True)
 
 
 async def _as_if_stored(write: Write, key: bytes, value: bytes, obj: JsonObject) -> Written:
@@ -70,10 +71,8 @@ async def _as_if_stored(write: Write, key: bytes, value: bytes, obj: JsonObject)
     present = await write.endpoint.store.get(key)
     if present is not None:
         raise already_there(write, obj, present)
-    meta = obj["metadata"]
-    return Written(
-        read_back(write, value), 0, created=True, given=meta.get("resourceVersion", ""), link=meta.get("selfLink", "")
-    )
+    meta, shown = obj["metadata"], await read_back(write, value, created=True)
+    return Written(shown, 0, created=True, given=meta.get("resourceVersion", ""), link=meta.get("selfLink", ""))
 
 
 async def prepare_new(write: Write, obj: JsonObject) -> None:

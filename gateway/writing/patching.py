@@ -16,7 +16,7 @@ from gateway.schema.decode import DecodeError, DecodeReport, decode
 from gateway.schema.empty_lists import null_empty_lists
 from gateway.schema.problems import json_kind
 from gateway.schema.types import Type
-from gateway.writing.body import SCHEME, complete, version_and_kind, warning_lines
+from gateway.writing.body import complete, unregistered, version_and_kind, warning_lines
 from gateway.writing.offload import BIG, YAML
 from gateway.writing.options import WriteOptions, write_options
 from gateway.writing.tracking import track_fields
@@ -261,7 +261,7 @@ def check_type_meta(result: Any, resource: Resource) -> None:
     version, kind = version_and_kind(result)
     version, kind = version or resource.api_version, kind or resource.kind
     if (kind != resource.kind and not resource.custom) or version != resource.api_version:
-        raise DecodeError(f'no kind "{kind}" is registered for version "{version}" {SCHEME}')
+        raise DecodeError(unregistered(kind, version))
 
 
 def _check_version_named(write: Write, result: Any, strict: list[str], fail: Fail) -> None:

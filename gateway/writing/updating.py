@@ -121,7 +121,7 @@ class _Update:
             self._shown = Written(current.value, current.revision, unchanged=True, link=link if dry_run else "")
             return KEEP
         value = await encoded(write, obj)
-        self._shown = Written(read_back(write, value), current.revision, link=link if dry_run else "")
+        self._shown = Written(await read_back(write, value), current.revision, link=link if dry_run else "")
         return KEEP if dry_run else await put(write, value, finish)
 
     async def _create(self) -> Decision:
@@ -139,7 +139,7 @@ class _Update:
             # who creates by an update or an apply must be allowed to create too
             await require(write.endpoint.services.authorizer, with_verb(attributes, "create"))
             value = await encoded(write, obj)
-            shown = Written(read_back(write, value), 0, created=True)
+            shown = Written(await read_back(write, value), 0, created=True)
             if write.options.dry_run:
                 given, link = meta.get("resourceVersion", ""), meta.get("selfLink", "")
                 self._shown = replace(shown, given=given, link=link)

@@ -155,25 +155,25 @@ async def encoded(write: Write, obj: JsonObject) -> bytes:
     endpoint = write.endpoint
     if not endpoint.resource.model.written_as_served:
         return await offloaded(write.size, lambda: endpoint.encode(obj))
-    value = await endpoint.as_stored(obj, lambda stored: offloaded(write.size, lambda: endpoint.encode(stored)))
-    settled = endpoint.resource.model.settled
-    if settled is not None and not write.options.dry_run and _reads_as_written(endpoint):
-        settled.add(value)
-    return value
+    return await endpoint.as_stored(obj, lambda stored: offloaded(write.size, lambda: endpoint.encode(stored)))
 
 
-def _reads_as_written(endpoint: Endpoint) -> bool:
-    """Whether what was decoded, defaulted and admitted is what reading it from storage gives."""
-    resource = endpoint.resource
-    whole = resource.api_version == resource.storage_version and resource.subresource in ("", "status")
-    return whole and not endpoint.strategy.reread
+async def read_back(write: Write, value: bytes, *, created: bool = False) -> bytes:
+    """A value about to be stored as it is read from storage.
 
-
-def read_back(write: Write, value: bytes) -> bytes:
-    """A stored value as it is read from storage: the version that it is stored in may have other defaults."""
+    What a request `created` was decoded and defaulted as a whole; other objects may have got members that have defaults
+    or nulls that do not stay, and the version that an object is stored in may have other defaults than its own.
+    """
     endpoint, resource = write.endpoint, write.resource
-    converted = resource.model.written_as_served and resource.api_version != resource.storage_version
-    return endpoint.cache.spec.canonicalise(value) if converted or endpoint.strategy.reread else value
+    settled = resource.model.settled
+    if settled is None:
+        return value
+    read = value
+    if not created or endpoint.strategy.reread or resource.api_version != resource.storage_version:
+        read = await offloaded(write.size, lambda: endpoint.cache.spec.canonicalise(value))
+    if read == value and not write.options.dry_run:
+        settled.add(value)
+    return read
 
 
 async def put(write: Write, value: bytes, finish: Finish | None) -> Put:

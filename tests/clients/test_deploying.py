@@ -67,14 +67,15 @@ MATRIX: dict[str, dict[str, Any]] = {
     "a port of nodes": {"service": {"type": "NodePort", "nodePort": 30443}},
     "an account of others": {"serviceAccount": {"create": False, "name": "default"}},
 }
-INVALID = {
-    "an unknown value": {"replicas": 3},
-    "an even number of members": {"etcd": {"replicaCount": 2}},
-    "an etcd of nobody": {"etcd": {"mode": "external"}},
-    "certificates of nobody": {"certificates": {"mode": "secret"}},
-    "an ingress without a host": {"ingress": {"enabled": True}},
-    "a port that is none": {"service": {"port": 70000}},
-    "a server without TLS": {"admin": {"server": "http://api.example.org"}},
+INVALID: dict[str, tuple[dict[str, Any], str]] = {
+    "an unknown value": ({"replicas": 3}, "additional properties 'replicas' not allowed"),
+    "an even number of members": ({"etcd": {"replicaCount": 2}}, "'/etcd/replicaCount': value must be one of 1, 3, 5"),
+    "an etcd of nobody": ({"etcd": {"mode": "external"}}, "'/etcd/external/endpoints': minItems: got 0, want 1"),
+    "certificates of nobody": ({"certificates": {"mode": "secret"}}, "'/certificates/secretName': minLength: got 0"),
+    "an ingress without a host": ({"ingress": {"enabled": True}}, "'/ingress/host': minLength: got 0"),
+    "a port that is none": ({"service": {"port": 70000}}, "'/service/port': maximum: got 70,000, want 65,535"),
+    "half a digest": ({"image": {"digest": "sha256:ab"}}, "'/image/digest': 'sha256:ab' does not match pattern"),
+    "a server without TLS": ({"admin": {"server": "http://api.example.org"}}, "does not match pattern '^(https://"),
 }
 
 
@@ -121,6 +122,7 @@ def _list(items: list[dict[str, Any]]) -> dict[str, Any]:
 
 def assert_restricted(pod: dict[str, Any]) -> None:
     """The rules of the Pod Security level `restricted`, a read-only root, no token, bounded memory."""
+    assert not {"hostNetwork", "hostPID", "hostIPC", "hostUsers"} & set(pod)
     assert pod["automountServiceAccountToken"] is False
     assert pod["securityContext"]["runAsNonRoot"] is True
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
@@ -133,12 +135,14 @@ def assert_restricted(pod: dict[str, Any]) -> None:
             "capabilities": {"drop": ["ALL"]},
         }
         assert container["resources"]["limits"]["memory"]
+        assert not any("hostPort" in port for port in container.get("ports", ()))
 
 
-@pytest.mark.parametrize("values", INVALID.values(), ids=INVALID)
-def test_values_that_cannot_work_are_refused(helm: Helm, values: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("values", "said"), INVALID.values(), ids=INVALID)
+def test_values_that_cannot_work_are_refused(helm: Helm, values: dict[str, Any], said: str) -> None:
     outcome = helm.run("template", "api", CHART, "-f", "-", given=values)
     assert outcome.returncode and "values don't meet the specifications of the schema" in outcome.stderr
+    assert said in outcome.stderr
 
 
 def test_a_release_keeps_its_identity(server: ApiServer, helm: Helm, kubectl: Kubectl, tmp_path: Path) -> None:
@@ -251,3 +255,86 @@ def _secrets(kubectl: Kubectl) -> dict[str, dict[str, bytes]]:
         for each in kubectl.get("secrets")["items"]
         if each["type"] != "helm.sh/release.v1"
     }
+
+
+def test_images_are_pulled_by_the_digests_that_are_given(helm: Helm) -> None:
+    digests = [f"sha256:{each * 64}" for each in "ab"]
+    values = {
+        "image": {"digest": digests[0]},
+        "etcd": {"image": {"digest": digests[1]}, "snapshots": {"enabled": True}},
+    }
+    images = {
+        container["image"]
+        for pod in pods(rendered(helm, values))
+        for container in (*pod.get("initContainers", ()), *pod["containers"])
+    }
+    ours, etcd = f"apiserver-gateway:0.1.0@{digests[0]}", f"gcr.io/etcd-development/etcd:v3.6.16@{digests[1]}"
+    assert images == {ours, etcd}
+
+
+def _selects(selector: dict[str, Any], labels: dict[str, str]) -> bool:
+    return set(selector.get("matchLabels", {}).items()) <= set(labels.items())
+
+
+def lets_in(policies: list[dict[str, Any]], source: dict[str, str], target: dict[str, str], port: str) -> bool:
+    """Whether network policies let a pod of the namespace reach a named port of another, by their labels."""
+    concerning = [each["spec"] for each in policies if _selects(each["spec"]["podSelector"], target)]
+    rules = [rule for spec in concerning if "Ingress" in spec["policyTypes"] for rule in spec.get("ingress", ())]
+    return not concerning or any(
+        any(port == each["port"] for each in rule["ports"])
+        and any(_selects(peer["podSelector"], source) for peer in rule.get("from", [{"podSelector": {}}]))
+        for rule in rules
+    )
+
+
+def test_network_policies_let_in_what_is_needed_and_nobody_else(helm: Helm) -> None:
+    friends = {"team": "a"}
+    values = {"networkPolicy": {"enabled": True, "from": [{"podSelector": {"matchLabels": friends}}]}}
+    objects = rendered(helm, values | {"etcd": {"snapshots": {"enabled": True}}})
+    of = {(each["kind"], each["metadata"]["name"]): each for each in objects}
+    policies = [each for (kind, _), each in of.items() if kind == "NetworkPolicy"]
+    gateway, etcd = (of[key]["spec"]["template"] for key in (("Deployment", NAME), ("StatefulSet", f"{NAME}-etcd")))
+    ports = {port["name"] for pod in (gateway, etcd) for port in pod["spec"]["containers"][0]["ports"]}
+    assert ports == {"https", "client", "peer", "metrics"}
+    names = ("defrag", "snapshot")
+    jobs = [of["CronJob", f"{NAME}-etcd-{name}"]["spec"]["jobTemplate"]["spec"]["template"] for name in names]
+    test, stranger = of["Pod", f"{NAME}-test"], {"metadata": {"labels": {"app": "other"}}}
+    friend = {"metadata": {"labels": friends}}
+    pods = {"gateway": gateway, "etcd": etcd, "defrag": jobs[0], "snapshot": jobs[1], "test": test}
+    pods |= {"stranger": stranger, "friend": friend}
+    labels = {name: pod["metadata"]["labels"] for name, pod in pods.items()}
+    allowed = {
+        "https": {"test", "friend"},
+        "client": {"gateway", "etcd", "defrag", "snapshot"},
+        "peer": {"etcd"},
+        "metrics": set(labels),
+    }
+    for port, sources in allowed.items():
+        target = labels["gateway" if port == "https" else "etcd"]
+        assert {name for name in labels if lets_in(policies, labels[name], target, port)} == sources, port
+    # what leaves is not cut: names are looked up, and webhooks and issuers are asked
+    assert all(each["spec"]["policyTypes"] == ["Ingress"] for each in policies)
+
+
+def test_pods_of_a_kind_keep_away_from_each_other(helm: Helm) -> None:
+    """By nodes, as a wish or as a demand, and by zones; each pod is meant by its own selectors alone."""
+    for wanted, key in {
+        "soft": "preferredDuringSchedulingIgnoredDuringExecution",
+        "hard": "requiredDuringSchedulingIgnoredDuringExecution",
+    }.items():
+        made = [
+            each["spec"]["template"]
+            for each in rendered(helm, {"podAntiAffinity": wanted})
+            if each["kind"] in ("Deployment", "StatefulSet")
+        ]
+        for pod in made:
+            ((term),) = pod["spec"]["affinity"]["podAntiAffinity"][key]
+            term = term.get("podAffinityTerm", term)
+            (spread,) = pod["spec"]["topologySpreadConstraints"]
+            assert (term["topologyKey"], spread["topologyKey"]) == (
+                "kubernetes.io/hostname",
+                "topology.kubernetes.io/zone",
+            )
+            for selector in (term["labelSelector"], spread["labelSelector"]):
+                meant = [_selects(selector, other["metadata"]["labels"]) for other in made]
+                assert meant == [other is pod for other in made]

@@ -69,10 +69,13 @@ def _is_for_type_checkers(node: ast.AST) -> bool:
 
 
 def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    for node in ast.iter_child_nodes(tree):
-        if not _is_for_type_checkers(node):
-            yield node
-            yield from _nodes(node)
+    """All statements in it: imports are no parts of expressions, of which there are many more."""
+    waiting = [tree]
+    while waiting:
+        for node in ast.iter_child_nodes(waiting.pop()):
+            if isinstance(node, ast.stmt | ast.excepthandler | ast.match_case) and not _is_for_type_checkers(node):
+                yield node
+                waiting.append(node)
 
 
 def _imported(tree: ast.AST) -> Iterator[str]:

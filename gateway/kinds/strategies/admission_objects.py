@@ -29,6 +29,7 @@ def admission_strategy(check: Check, keys: Sequence[str] = ("spec",)) -> Strateg
         prepare_for_update=counting(keys, status=False),
         validate=validate,
         validate_update=validate_update,
+        standard_finalizers=False,
         rechecks_metadata=False,
         warnings_on_create=lambda obj, attributes: static_suffix_warnings(obj),
         warnings_on_update=lambda obj, old, attributes: static_suffix_warnings(obj),

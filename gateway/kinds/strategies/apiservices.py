@@ -104,6 +104,7 @@ STRATEGIES = {
         prepare_for_update=keep_status,
         validate=_validate,
         validate_update=_validate_update,
+        standard_finalizers=False,
         validate_name=name_is_path_segment,
         allow_unconditional_update=False,
         reset_fields=(("status",),),
@@ -111,6 +112,7 @@ STRATEGIES = {
     "status": Strategy(
         prepare_for_update=_prepare_status,
         validate_update=_validate_status,
+        standard_finalizers=False,
         allow_unconditional_update=False,
         reset_fields=(("metadata",), ("spec",)),
     ),

@@ -16,7 +16,7 @@ from gateway.validation.names import (
     is_dns1123_subdomain,
     name_is_path_segment,
 )
-from gateway.validation.objectmeta import IMMUTABLE, recheck_object_meta_update
+from gateway.validation.objectmeta import IMMUTABLE, recheck_object_meta_update, unqualified_finalizers
 
 LIMITS = {"reportingInstance": 128, "action": 128, "reason": 128}
 MAX_NOTE = 1024
@@ -86,7 +86,7 @@ def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     found = _legacy(obj, attributes)
     if not attributes.resource.group:
         return found
-    found += _series(obj)
+    found += unqualified_finalizers(obj["metadata"]) + _series(obj)
     if not obj.get("eventTime"):
         found.append(required("eventTime"))
     if obj.get("type") not in ("Normal", "Warning"):
@@ -116,6 +116,7 @@ STRATEGIES = {
     "": Strategy(
         validate=_validate,
         validate_update=_validate_update,
+        standard_finalizers=False,
         validate_name=name_is_path_segment,
         rechecks_metadata=False,
         allow_create_on_update=True,

@@ -45,6 +45,7 @@ STRATEGIES = {
         prepare_for_update=_drop_on_update,
         validate=_validate,
         validate_update=on_update(_validate),
+        standard_finalizers=False,
         allow_create_on_update=True,
         allow_unconditional_update=False,
     )

@@ -66,6 +66,7 @@ STRATEGIES = {
         prepare_for_update=counting(),
         validate=_validate,
         validate_update=_validate_update,
+        standard_finalizers=False,
         rechecks_metadata=False,
         validate_name=name_is_path_segment,
         allow_unconditional_update=False,
@@ -74,6 +75,7 @@ STRATEGIES = {
     "status": Strategy(
         prepare_for_update=keep_spec,
         validate_update=_validate_status,
+        standard_finalizers=False,
         rechecks_metadata=False,
         allow_unconditional_update=False,
         reset_fields=(("spec",),),

@@ -43,8 +43,8 @@ def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
 
 
 def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
-    found = validate_object_meta(obj["metadata"], False) + _validate(obj, attributes)
-    found += recheck_object_meta_update(obj["metadata"], old["metadata"])
+    found = validate_object_meta(obj["metadata"], False, standard_finalizers=False) + _validate(obj, attributes)
+    found += recheck_object_meta_update(obj["metadata"], old["metadata"], standard_finalizers=False)
     return found + immutable("handler", obj.get("handler", ""), old.get("handler", ""))
 
 
@@ -57,6 +57,7 @@ STRATEGIES = {
     "": Strategy(
         validate=_validate,
         validate_update=_validate_update,
+        standard_finalizers=False,
         warnings_on_create=_warnings,
         warnings_on_update=on_update(_warnings),
         rechecks_metadata=False,

@@ -45,6 +45,7 @@ STRATEGIES = {
         prepare_for_update=counting(),
         validate=_validate,
         validate_update=_validate_update,
+        standard_finalizers=False,
         rechecks_metadata=False,
         warnings_on_create=_warnings,
         warnings_on_update=_update_warnings,
@@ -54,6 +55,7 @@ STRATEGIES = {
     "status": Strategy(
         prepare_for_update=keep_spec_and_metadata,
         validate_update=_validate_status,
+        standard_finalizers=False,
         rechecks_metadata=False,
         warnings_on_update=_update_warnings,
         allow_unconditional_update=False,

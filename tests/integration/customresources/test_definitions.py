@@ -109,6 +109,22 @@ def test_a_name_is_given_to_one_definition_and_becomes_free_with_it(server: ApiS
     assert ask(server, "GET", "/apis/names.example.com/v1/seconds").status == 200
 
 
+def test_a_name_that_becomes_free_is_given_once(server: ApiServer) -> None:
+    group = "freed.example.com"
+    holder = establish(server, definition(group, plural="ones"))
+    waiting = []
+    for plural in ("twos", "threes"):
+        wanted = definition(group, plural=plural)
+        wanted["spec"]["names"]["shortNames"] = ["ones"]
+        assert ask(server, "POST", DEFINITIONS, wanted).status == 201
+        waiting.append(wanted["metadata"]["name"])
+        until(lambda name=wanted["metadata"]["name"]: "NamesAccepted" in conditions(server, name))
+    assert ask(server, "DELETE", f"{DEFINITIONS}/{holder}").status == 200
+    until(lambda: any(conditions(server, name)["NamesAccepted"] == "True" for name in waiting))
+    until(lambda: ask(server, "GET", f"/apis/{group}/v1").status == 200)
+    assert sorted(conditions(server, name)["NamesAccepted"] for name in waiting) == ["False", "True"]
+
+
 def test_a_name_is_given_once_whichever_replicas_are_asked_for_it(servers: Servers) -> None:
     for turn in range(4):
         group = f"race{turn}.example.com"

@@ -169,3 +169,76 @@ def test_snapshots_are_saved_and_old_ones_forgotten(cluster: Pods, gateways: lis
             run(*cluster.process(job, container, f"snapshot-{index}"), cluster.directory)
     kept = sorted(path.name for path in (cluster.directory / f"{NAME}-etcd-snapshots").iterdir())
     assert kept == ["snapshot-1.db", "snapshot-2.db"]
+
+
+EXTERNAL = """
+etcd:
+  mode: external
+  prefix: /kubernetes
+  external: {{endpoints: ["{endpoint}"], tlsSecretName: etcd-tls, userSecretName: etcd-user}}
+workers: 2
+env: [{{name: APISERVER_GATEWAY_EVENT_TTL, value: 5m}}]
+flags: {{service-cluster-ip-range: 10.96.0.0/16}}
+"""
+
+
+@pytest.fixture
+def guarded(cluster: Pods, tmp_path: Path) -> Iterator[str]:
+    """An etcd of others: it wants a certificate and a user, `gateway`, who may use /kubernetes/ alone."""
+    files = {"ca.crt": "member", "tls.crt": "member", "tls.key": "member", "own.crt": "client", "own.key": "client"}
+    for name, whose in files.items():
+        held = cluster.secret(f"{NAME}-etcd-{whose}")
+        (tmp_path / name).write_bytes(held[name.replace("own", "tls")])
+    client, peer = free_ports(2)
+    endpoint = f"https://127.0.0.1:{client}"
+    flags = [f"--{kind}-client-urls={endpoint}" for kind in ("listen", "advertise")]
+    flags += [f"--listen-peer-urls=http://127.0.0.1:{peer}", f"--data-dir={tmp_path / 'etcd'}", "--client-cert-auth"]
+    flags += [f"--trusted-ca-file={tmp_path / 'ca.crt'}", f"--cert-file={tmp_path / 'tls.crt'}"]
+    flags += [f"--key-file={tmp_path / 'tls.key'}"]
+    ctl = [cluster.here["/usr/local/bin/etcdctl"], f"--endpoints={endpoint}", f"--cacert={tmp_path / 'ca.crt'}"]
+    ctl += [f"--cert={tmp_path / 'own.crt'}", f"--key={tmp_path / 'own.key'}"]
+    if not ctl[0]:
+        pytest.skip("there is no etcdctl")
+    with running([cluster.here["/usr/local/bin/etcd"], *flags], {}, log := tmp_path / "etcd.log") as process:
+        health = [*ctl, "endpoint", "health"]
+        wait_until(lambda: subprocess.run(health, capture_output=True).returncode == 0, process, log)
+        for words in (
+            "user add root:root",
+            "user grant-role root root",
+            "role add kubernetes",
+            "role grant-permission kubernetes --prefix=true readwrite /kubernetes/",
+            "user add gateway:secret",
+            "user grant-role gateway kubernetes",
+            "auth enable",
+        ):
+            run([*ctl, *words.split()], {}, tmp_path)
+        yield endpoint
+
+
+def test_an_etcd_of_others_with_tls_and_a_user(cluster: Pods, guarded: str, tmp_path: Path) -> None:
+    """Two workers use it; when they are told to end, watches end as answers do, and nothing is cut off."""
+    secrets = "/api/v1/namespaces/default/secrets"
+    tls = {"metadata": {"name": "etcd-tls"}, "data": cluster.read("secrets", f"{NAME}-etcd-client")["data"]}
+    user = {"metadata": {"name": "etcd-user"}, "stringData": {"username": "gateway", "password": "secret"}}
+    for each in (tls, user):
+        ask(cluster.server, "POST", secrets, each)
+    (values := tmp_path / "values.yaml").write_text(EXTERNAL.format(endpoint=guarded))
+    helm = [binary("helm"), "--kubeconfig", cluster.server.kubeconfig]
+    with running_jobs(cluster.server, tmp_path):
+        subprocess.run([*helm, "install", "other", CHART, "--values", values], check=True, capture_output=True)
+    name = "other-apiserver-gateway"
+    pod = pod_of(cluster.read("apps/v1/deployments", name))
+    run(*cluster.process(pod, pod["initContainers"][0], name), tmp_path)
+    (port,) = free_ports(1)
+    here = {"--secure-port=6443": f"--secure-port={port}", "0.0.0.0": "127.0.0.1"}
+    words, environment = cluster.process(pod, pod["containers"][0], name, here)
+    assert environment["APISERVER_GATEWAY_EVENT_TTL"] == "5m" and "--workers=2" in words
+    with running(words, environment, log := tmp_path / "log") as process:
+        wait_until(lambda: answers(f"https://127.0.0.1:{port}/readyz"), process, log)
+        path = f"https://127.0.0.1:{port}/api/v1/namespaces?watch=true&fieldSelector=metadata.name%3Ddefault"
+        request = urllib.request.Request(path)
+        request.add_header("Authorization", f"Bearer {cluster.secret(f'{name}-identity')['admin-token'].decode()}")
+        with urllib.request.urlopen(request, timeout=30, context=ssl._create_unverified_context()) as watch:
+            assert b'"ADDED"' in watch.readline()
+            process.terminate()
+            assert watch.read() == b"", "the stream ends, and whole"

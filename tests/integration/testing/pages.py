@@ -37,7 +37,7 @@ CHECKOUT = ("Makefile", "README.md", "deploy", "docker-compose.yml", "docs", "py
 ELSEWHERE = {
     r"(\w+=\S+ )*docker ": "there is no Docker engine; tests/integration/deploy runs the services' commands",
     r"(pip|python3? -m (pip|venv)|apt-get|git clone|cd apiserver-gateway$|\. \.venv)\b": "sets up a machine",
-    r"(apiserver-gateway up -- )?cargo ": "there is no cargo; the command up is tested",
+    r"(apiserver-gateway up -- )?cargo ": "builds for minutes; the command up is tested",
     r"helm .*\btest\b|kubectl .*\b(port-forward|rollout|https://localhost:)": "wants nodes that run pods",
     r"kubectl --kubeconfig \./kubeconfig": "asks what Docker runs",
     r"make (test|lint|types|bench|docs|proto|catalog|etcd-wheel)\b|.*\bHYPOTHESIS_PROFILE=|\.ci/run": "this very run",

@@ -93,6 +93,10 @@ def test_elements_of_unknown_kinds_are_dropped() -> None:
     assert from_wire({"x:new": {}, "f:a": {".": {}}}) == {"f:a": {".": {}}}
 
 
+def test_null_stands_for_an_element_without_children() -> None:
+    assert from_wire({"f:a": {"f:b": None}}) == {"f:a": {"f:b": {}}}
+
+
 @pytest.mark.parametrize("wire", [{"f": {}}, {"fa": {}}, {"k:x": {}}, {"i:x": {}}, {"f:a": []}, []])
 def test_what_is_no_field_set_is_refused(wire: Any) -> None:
     with pytest.raises(ValueError, match=r".+"):
@@ -102,6 +106,7 @@ def test_what_is_no_field_set_is_refused(wire: Any) -> None:
 def test_paths_are_shown_as_error_messages_have_them() -> None:
     path = ("f:spec", "f:ports", 'k:{"port":80,"protocol":"TCP"}', "f:x", 'v:"a"', "i:3")
     assert shown_path(path) == '.spec.ports[port=80,protocol="TCP"].x[="a"][3]'
+    assert shown_path(('k:{"name":["a",1],"type":{}}',)) == '[name=["a",1],type=]'
 
 
 def test_set_of_paths() -> None:

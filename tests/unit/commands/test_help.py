@@ -72,6 +72,10 @@ def test_every_command_has_help(words: tuple[str, ...]) -> None:
     assert outcome.returncode == 0 and outcome.stdout.startswith("Usage: apiserver-gateway")
 
 
+def test_the_version_is_told() -> None:
+    assert re.fullmatch(r"apiserver-gateway( \S+)?, Kubernetes v1\.\d+\.\d+\n", run("--version").stdout)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -79,6 +83,9 @@ def test_every_command_has_help(words: tuple[str, ...]) -> None:
         (("kubeconfig",), "apiserver-gateway: missing option '--user'; see apiserver-gateway kubeconfig --help"),
         (("serve", "--workres=1"), "apiserver-gateway: there is no flag --workres; do you mean --workers?; see"),
         (("serve",), "apiserver-gateway: no etcd to store in"),
+        (("envtest-assets", "/proc/none"), "apiserver-gateway: cannot use /proc/none: No such file or directory"),
+        (("etcd", "install", "--sha256=x"), "apiserver-gateway: x is no SHA-256"),
+        (("up", "--workres=1", "--", "true"), "apiserver-gateway: there is no flag --workres; do you mean --workers?"),
         (("serve", "--config=/none"), "apiserver-gateway: --config: cannot read /none: No such file or directory"),
     ],
 )

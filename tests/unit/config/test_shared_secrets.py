@@ -88,6 +88,23 @@ async def test_what_is_missing_comes_back_and_nothing_else_changes(api: Api) -> 
     assert after["api-etcd-client"]["ca.crt"] == before["api-etcd-client"]["ca.crt"]
 
 
+async def test_certificates_that_others_made_stay(api: Api) -> None:
+    del api.secrets["api-etcd-ca"]
+    before = api.data()
+    await api.make()
+    assert api.data() == before
+
+
+async def test_helm_is_told_to_leave_what_was_of_a_release(api: Api) -> None:
+    metadata = api.secrets["api-identity"]["metadata"]
+    metadata["annotations"] = {"mine": "1"}
+    before = api.data()
+    await api.make()
+    assert api.data() == before
+    annotations = api.secrets["api-identity"]["metadata"]["annotations"]
+    assert annotations == {"mine": "1", "helm.sh/resource-policy": "keep"}
+
+
 async def test_of_two_at_once_the_first_counts() -> None:
     api, first = Api(), {}
 

@@ -47,6 +47,15 @@ def test_what_does_not_conform_has_no_managers() -> None:
         assert "managedFields" not in tracked(schema, {"a": "x"}, spec)
 
 
+def test_what_was_null_keeps_its_owner_when_it_gets_members() -> None:
+    schema = of({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
+    owners = {
+        each["manager"]: each["fieldsV1"] for each in tracked(schema, {"a": {"b": 1}}, {"a": None})["managedFields"]
+    }
+    assert owners["o"] == {"f:spec": {"f:a": {}}}
+    assert owners["m"] == {"f:spec": {"f:a": {"f:b": {}}}}
+
+
 def test_integers_or_strings_have_no_type_to_managers() -> None:
     schema = of({"type": "object", "properties": {"a": {"x-kubernetes-int-or-string": True}}})
     assert tracked(schema, {"a": {"b": 1}})["managedFields"][0]["fieldsV1"] == {

@@ -55,6 +55,12 @@ def test_services_that_stay_are_checked_and_restarted_and_their_logs_bounded() -
         assert service["stop_grace_period"] == "30s"  # more than --shutdown-timeout
 
 
+def test_watches_do_not_keep_the_load_balancer_from_ending() -> None:
+    config = (ROOT / COMPOSE["configs"]["haproxy"]["file"]).read_text()
+    (seconds,) = re.findall(r"^ +hard-stop-after (\d+)s$", config, re.M)
+    assert int(seconds) < int(SERVICES["load-balancer"]["stop_grace_period"].removesuffix("s"))
+
+
 @pytest.mark.parametrize("name", ["gateway", "gateway-0", "gateway-1"])
 def test_a_gateway_is_given_flags_that_exist(name: str) -> None:
     command = SERVICES[name]["command"]

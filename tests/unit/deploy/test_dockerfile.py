@@ -5,33 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[3]
-TEXT = (ROOT / "deploy" / "Dockerfile").read_text()
-IGNORED = (ROOT / ".dockerignore").read_text().split()
-
-
-def instructions() -> list[tuple[str, str]]:
-    """Each instruction and what it is given."""
-    joined = re.sub(r"\\\n\s*", " ", re.sub(r"^#.*\n", "", TEXT, flags=re.MULTILINE))
-    return [(line.split()[0], line.partition(" ")[2].strip()) for line in joined.splitlines() if line.strip()]
-
-
-def stages() -> list[list[tuple[str, str]]]:
-    """The instructions of each stage, its FROM first."""
-    found: list[list[tuple[str, str]]] = []
-    for name, given in instructions():
-        if name == "FROM":
-            found.append([])
-        if found:
-            found[-1].append((name, given))
-    return found
-
-
-def given(stage: list[tuple[str, str]], name: str) -> list[str]:
-    return [text for found, text in stage if found == name]
+from tests.dockerfile import IGNORED, ROOT, TEXT, given, instructions, stages
 
 
 def test_both_stages_are_of_one_base_that_is_pinned() -> None:

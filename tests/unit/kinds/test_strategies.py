@@ -30,6 +30,27 @@ def test_dependents_are_deleted_by_default_but_for_what_clients_of_old_expect() 
     assert list(those("warning_on_default_dependents", "")) == ["jobs.batch"]
 
 
+def test_kinds_of_the_api_machinery_take_any_finalizer() -> None:
+    group = "admissionregistration.k8s.io"
+    policies = [
+        f"{way}admission{what}.{group}" for way in ("mutating", "validating") for what in ("policies", "policybindings")
+    ]
+    webhooks = [f"{way}webhookconfigurations.{group}" for way in ("mutating", "validating")]
+    assert sorted(those("standard_finalizers", True)) == sorted(
+        [
+            *policies,
+            *webhooks,
+            "apiservices.apiregistration.k8s.io",
+            "customresourcedefinitions.apiextensions.k8s.io",
+            "events",
+            "events.events.k8s.io",
+            "leases.coordination.k8s.io",
+            "poddisruptionbudgets.policy",
+            "runtimeclasses.node.k8s.io",
+        ]
+    )
+
+
 def test_events_expire() -> None:
     assert those("expires", False) == {"events": True, "events.events.k8s.io": True}
 

@@ -14,7 +14,7 @@ from gateway.jsontypes import loads
 from gateway.kinds.builtin import builtin_registry
 from gateway.openapi.documents import Documents
 from gateway.openapi.gnostic import gnostic
-from gateway.openapi.version2 import json_document
+from gateway.openapi.version2 import Version2
 
 REGISTRY = builtin_registry()
 
@@ -110,5 +110,7 @@ def test_version_3(place: str) -> None:
 
 
 def test_version_2() -> None:
-    document = loads(json_document(REGISTRY))
-    assert normal(Reader(2).read("Document", gnostic(2).document(document))) == normal(document)
+    made = Version2(REGISTRY)
+    document, in_protobuf = loads(made.document(made.served())), made.document(made.served(), protobuf=True)
+    assert normal(Reader(2).read("Document", in_protobuf)) == normal(document)
+    assert in_protobuf == gnostic(2).document(document)

@@ -29,11 +29,11 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{- end -}}
 
 {{- define "gateway.image" -}}
-{{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}
+{{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}{{ with .Values.image.digest }}@{{ . }}{{ end }}
 {{- end -}}
 
 {{- define "gateway.etcdImage" -}}
-{{ .Values.etcd.image.repository }}:{{ .Values.etcd.image.tag }}
+{{ .Values.etcd.image.repository }}:{{ .Values.etcd.image.tag }}{{ with .Values.etcd.image.digest }}@{{ . }}{{ end }}
 {{- end -}}
 
 {{- define "gateway.serviceAccount" -}}
@@ -160,4 +160,15 @@ topologySpreadConstraints:
 - {name: ETCDCTL_CACERT, value: /etc/etcd/tls/ca.crt}
 - {name: ETCDCTL_CERT, value: /etc/etcd/tls/tls.crt}
 - {name: ETCDCTL_KEY, value: /etc/etcd/tls/tls.key}
+{{- end -}}
+
+{{/* The newest version of TLSRoute that the cluster serves; it left the experimental channel as v1 */}}
+{{- define "gateway.tlsRouteVersion" -}}
+{{- $found := "" -}}
+{{- range list "v1" "v1alpha3" "v1alpha2" -}}
+{{- if and (not $found) ($.Capabilities.APIVersions.Has (printf "gateway.networking.k8s.io/%s/TLSRoute" .)) -}}
+{{- $found = . -}}
+{{- end -}}
+{{- end -}}
+gateway.networking.k8s.io/{{ default "v1" $found }}
 {{- end -}}

@@ -1,0 +1,45 @@
+"""The latest OpenAPI v2 document in each representation, made in a thread when it is asked for after a change."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from typing import TYPE_CHECKING
+
+from gateway.kinds.registry import Registry
+
+if TYPE_CHECKING:  # it is imported when it is asked for
+    from gateway.openapi.version2 import Version2
+
+
+class LatestVersion2:
+    """The document of a registry."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._changes = 0
+        self._made: dict[bool, bytes] = {}  # by whether it is protobuf, as of the last change
+        self._tag = ""
+        self._maker: Version2 | None = None
+        self._making = asyncio.Lock()
+
+    def forget(self) -> None:
+        """What is served has changed."""
+        self._changes += 1
+        self._made = {}
+
+    async def document(self, protobuf: bool) -> tuple[bytes, str]:
+        """The document and its tag, which both representations share, as kube-apiserver has it."""
+        from gateway.openapi.version2 import Version2
+
+        async with self._making:
+            maker = self._maker = self._maker or Version2(self._registry)
+            changes, made, served = self._changes, dict(self._made), maker.served()
+            if False not in made:
+                made[False] = await asyncio.to_thread(maker.document, served)
+                self._tag = (await asyncio.to_thread(hashlib.sha512, made[False])).hexdigest().upper()
+            if protobuf not in made:
+                made[True] = await asyncio.to_thread(maker.document, served, protobuf=True)
+            if changes == self._changes:
+                self._made = made
+            return made[protobuf], self._tag

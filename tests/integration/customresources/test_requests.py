@@ -1,0 +1,105 @@
+"""Requests for custom objects that are answered otherwise than those for built-in ones, as by kube-apiserver."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.jsontypes import loads
+from gateway.testing import ApiServer
+from tests.integration.customresources.definitions import DEFINITIONS, MERGE, definition, establish, version
+from tests.integration.server.client import ask
+
+GROUP = "requests.example.com"
+PATH = f"/apis/{GROUP}/v1/namespaces/default/widgets"
+SCALE = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+FREE = {"type": "object", "additionalProperties": {"x-kubernetes-preserve-unknown-fields": True}}
+SPEC = {
+    "type": "object",
+    "properties": {"replicas": {"type": "integer"}, "color": {"type": "string", "default": "red"}, "free": FREE},
+}
+STATUS = {"type": "object", "properties": {"phase": {"type": "string"}}, "default": {"phase": "New"}}
+APPLY = {"Content-Type": "application/apply-patch+yaml"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def defined(servers: tuple[ApiServer, ApiServer]) -> None:
+    subresources = {"status": {}, "scale": SCALE}
+    establish(servers[0], definition(GROUP, version("v1", {"spec": SPEC, "status": STATUS}, subresources=subresources)))
+
+
+def body(name: str) -> dict[str, object]:
+    return {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": name}}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "verb"),
+    [("DELETE", "/a/status", "delete"), ("POST", "/a/scale", "create"), ("OPTIONS", "", "")],
+)
+def test_what_is_not_supported_is_named(server: ApiServer, method: str, path: str, verb: str) -> None:
+    answer = ask(server, method, PATH + path)
+    assert answer.status == 405
+    assert answer.json["message"] == f'{verb} is not supported on resources of kind "widgets.{GROUP}"'
+    assert answer.json["details"] == {"group": GROUP, "kind": "widgets"}
+
+
+def test_an_update_needs_a_name(server: ApiServer) -> None:
+    answer = ask(server, "PUT", PATH, body("a"))
+    assert (answer.status, answer.json["message"]) == (400, "name must be provided")
+
+
+def test_all_namespaces_have_no_collection_to_delete(server: ApiServer) -> None:
+    assert ask(server, "DELETE", f"/apis/{GROUP}/v1/widgets").status == 404
+
+
+def test_a_patch_is_refused_with_what_came_of_it_in_order(server: ApiServer) -> None:
+    assert ask(server, "POST", PATH, body("refused")).status == 201
+    change = {"spec": {"z": 1, "b": 1}}
+    refused = ask(server, "PATCH", f"{PATH}/refused?fieldValidation=Strict", change, headers=MERGE)
+    assert refused.status == 422
+    shown = loads(refused.json["message"].partition("Invalid value: ")[2].partition(": strict decoding")[0])
+    assert next(iter(loads(shown)["metadata"])) == "creationTimestamp"
+    assert list(loads(shown)["spec"]) == ["b", "z"]
+
+
+def test_a_head_is_a_read_without_its_body(server: ApiServer) -> None:
+    answer = ask(server, "HEAD", PATH)
+    assert (answer.status, answer.body) == (200, b"")
+
+
+def test_what_a_scale_brings_has_defaults(server: ApiServer) -> None:
+    assert ask(server, "POST", PATH, body("scaled")).status == 201
+    scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "scaled"}, "spec": {"replicas": 2}}
+    assert ask(server, "PUT", f"{PATH}/scaled/scale", scale).status == 200
+    assert ask(server, "GET", f"{PATH}/scaled").json["spec"] == {"replicas": 2, "color": "red"}
+
+
+def test_a_null_that_an_apply_leaves_is_read_by_nobody(server: ApiServer) -> None:
+    assert ask(server, "POST", PATH, body("nulled")).status == 201
+    wanted = {**body("nulled"), "spec": {"free": {"a": None, "b": 1}}}
+    shown = ask(server, "PATCH", f"{PATH}/nulled?fieldManager=m&force=true", wanted, headers=APPLY)
+    assert shown.status == 200, shown.body
+    assert shown.json["spec"] == ask(server, "GET", f"{PATH}/nulled").json["spec"]
+
+
+@pytest.mark.parametrize("query", ["", "&dryRun=All"])
+def test_an_apply_that_creates_shows_the_default_of_the_status(server: ApiServer, query: str) -> None:
+    name = f"applied{len(query)}"
+    made = ask(server, "PATCH", f"{PATH}/{name}?fieldManager=m{query}", body(name), headers=APPLY)
+    assert (made.status, made.json["status"]) == (201, {"phase": "New"})
+
+
+@pytest.mark.parametrize(("dependencies", "status"), [({}, 422), (None, 201)])
+def test_empty_dependencies_are_dependencies(server: ApiServer, dependencies: object, status: int) -> None:
+    spec = {"type": "object", "dependencies": dependencies}
+    made = ask(server, "POST", f"{DEFINITIONS}?dryRun=All", definition("empty.example.com", version("v1", {"a": spec})))
+    assert made.status == status, made.body
+    if dependencies is not None:
+        assert "dependencies is not supported" in made.json["message"]
+
+
+def test_an_empty_list_of_items_is_none(server: ApiServer) -> None:
+    spec = {"type": "array", "items": {"type": "object", "items": []}}
+    made = ask(server, "POST", f"{DEFINITIONS}?dryRun=All", definition("empty.example.com", version("v1", {"a": spec})))
+    assert made.status == 201, made.body
+    schema = made.json["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    assert schema["properties"]["a"]["items"] == {"type": "object"}

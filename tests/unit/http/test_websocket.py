@@ -1,0 +1,119 @@
+"""Frames of WebSockets, in whatever pieces they come."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import AsyncIterator
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from wsproto.frame_protocol import FrameProtocol, Opcode
+
+from gateway.http.exchange import Request, Response
+from gateway.http.websocket import BINARY, CLOSE, PING, PONG, TEXT, Incoming, frame, is_wanted, switched
+
+ASKED = {
+    b"connection": b"keep-alive, Upgrade",
+    b"upgrade": b"WebSocket",
+    b"sec-websocket-key": b"dGhlIHNhbXBsZSBub25jZQ==",
+    b"sec-websocket-version": b"13",
+    b"origin": b"https://example.org",
+}
+
+
+class Heard:
+    def __init__(self) -> None:
+        self.answers: list[bytes] = []
+        self.ended = False
+        self.incoming = Incoming(self.answers.append, self.end)
+
+    def end(self) -> None:
+        self.ended = True
+
+
+def masked(opcode: int, payload: bytes, mask: bytes = b"\1\2\3\4") -> bytes:
+    head = frame(opcode, payload)[: -len(payload) or None]
+    return bytes((head[0], head[1] | 128)) + head[2:] + mask + bytes(b ^ mask[i % 4] for i, b in enumerate(payload))
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([TEXT, BINARY, PING, PONG]), st.binary(max_size=300)), max_size=6),
+    st.lists(st.integers(0, 2000), max_size=6),
+)
+def test_pings_are_answered_and_the_rest_is_passed_over(sent: list[tuple[int, bytes]], cuts: list[int]) -> None:
+    sent = [(opcode, payload[:125] if opcode >= CLOSE else payload) for opcode, payload in sent]
+    data = b"".join(masked(opcode, payload) for opcode, payload in sent) + masked(CLOSE, struct.pack(">H", 1001) + b"x")
+    heard = Heard()
+    places = [0, *sorted({min(cut, len(data)) for cut in cuts}), len(data)]
+    for start, end in pairwise(places):
+        heard.incoming.take(data[start:end])
+    pongs = [frame(PONG, payload) for opcode, payload in sent if opcode == PING]
+    assert heard.answers == [*pongs, frame(CLOSE, struct.pack(">H", 1001))] and heard.ended
+
+
+@pytest.mark.parametrize("data", [frame(PING, b"not masked"), masked(PING, b"x" * 126)])
+def test_what_is_no_frame_of_a_client_ends_the_connection(data: bytes) -> None:
+    heard = Heard()
+    heard.incoming.take(data)
+    assert heard.ended and not heard.answers
+
+
+@given(st.binary(max_size=70_000))
+def test_frames_are_such_as_others_read(payload: bytes) -> None:
+    reader = FrameProtocol(client=True, extensions=[])
+    reader.receive_bytes(frame(BINARY, payload))
+    found = list(reader.received_frames())
+    assert b"".join(bytes(each.payload) for each in found) == payload
+    assert found[0].opcode is Opcode.BINARY and found[-1].message_finished
+
+
+@pytest.mark.parametrize(
+    ("headers", "wanted"),
+    [
+        (ASKED, True),
+        ({**ASKED, b"upgrade": b"h2c"}, False),
+        ({**ASKED, b"connection": b"keep-alive"}, False),
+        ({**ASKED, b"connection": b"upgraded"}, False),
+    ],
+)
+def test_who_wants_one(headers: dict[bytes, bytes], wanted: bool) -> None:
+    assert is_wanted(headers) is wanted
+
+
+async def events(*chunks: bytes) -> AsyncIterator[bytes]:
+    for chunk in chunks:
+        yield chunk
+
+
+async def answer(content_type: bytes, *chunks: bytes, **headers: bytes) -> tuple[Response, list[bytes]]:
+    given = {**ASKED, **{name.replace("_", "-").encode(): value for name, value in headers.items()}}
+    request = Request("GET", "/", b"", given, None)  # type: ignore[arg-type]  # nothing is received
+    response = switched(request, Response(200, events(*chunks), content_type))
+    said = [each async for each in response.body] if isinstance(response.body, AsyncIterator) else []
+    return response, said
+
+
+async def test_each_event_is_a_message() -> None:
+    response, said = await answer(b"application/json", b'{"a":1}\n{"b":', b"2}\n")
+    assert dict(response.headers)[b"sec-websocket-accept"] == b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo="  # of the RFC
+    ended = frame(CLOSE, struct.pack(">H", 1000))
+    assert b"".join(said) == frame(TEXT, b'{"a":1}\n') + frame(TEXT, b'{"b":2}\n') + ended
+    prefixed = b"\0\0\0\3abc\0\0\0\1d"
+    _, said = await answer(b"application/vnd.kubernetes.protobuf;stream=watch", prefixed[:5], prefixed[5:])
+    assert b"".join(said) == frame(BINARY, b"abc") + frame(BINARY, b"d") + ended
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"sec_websocket_version": b"8"}, 400),
+        ({"sec_websocket_key": b""}, 400),
+        ({"sec_websocket_protocol": b"a, b"}, 400),
+        ({"sec_websocket_protocol": b"a"}, 101),
+    ],
+)
+async def test_what_the_handshake_has_to_have(headers: dict[str, bytes], status: int) -> None:
+    response, _ = await answer(b"application/json", **headers)
+    assert response.status == status
