@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import uuid
 from typing import Any
 from urllib.parse import quote
 
@@ -137,7 +138,7 @@ def test_long_lists_of_metadata(server: ApiServer) -> None:
     owner = {"apiVersion": "v1", "kind": "Pod"}
     owners = [{**owner, "name": f"p{i}", "uid": f"u{i}"} for i in range(10_000)]
     with held_at_most(server, HELD):
-        assert send(server, "POST", MAPS, config_map("owned", ownerReferences=owners))[0] == 201
+        assert send(server, "POST", MAPS, config_map(f"owned-{uuid.uuid4().hex}", ownerReferences=owners))[0] == 201
         controllers = [{**each, "controller": True} for each in owners[:5000]]
         assert send(server, "POST", MAPS, config_map("controlled", ownerReferences=controllers))[0] == 422
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 import pytest
@@ -68,10 +69,11 @@ def test_a_schema_holds_nobody(server: ApiServer, schema: str) -> None:
 
 def test_rules_that_go_through_lists_hold_nobody(server: ApiServer) -> None:
     """An object of a few kilobytes may use up the whole budget of its rules."""
-    establish(server, definition(GROUP, version("v1", {"spec": objects({f"a{i}": NUMBERS for i in range(12)})})))
-    things = f"/apis/{GROUP}/v1/namespaces/default/widgets"
+    group = f"g{uuid.uuid4().hex}.example.com"  # of this run alone: there may be another
+    establish(server, definition(group, version("v1", {"spec": objects({f"a{i}": NUMBERS for i in range(12)})})))
+    things = f"/apis/{group}/v1/namespaces/default/widgets"
     spec = {f"a{i}": list(range(250)) for i in range(12)}
-    body = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": spec}
+    body = {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": spec}
     small = {**body, "metadata": {"name": "small"}, "spec": {}}
     assert send(server, "POST", things, small)[0] == 201  # compiled from here on
     with held_at_most(server, LIMIT):
