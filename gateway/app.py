@@ -105,6 +105,7 @@ class App:
             tasks.append(asyncio.create_task(_control(gateway, self._started), name="controllers"))
             tasks.append(asyncio.create_task(_identify(gateway, self._started), name="identity"))
             tasks.append(asyncio.create_task(_judge_flow_schemas(gateway, self._started), name="flow-schemas"))
+            tasks.append(asyncio.create_task(_look_at_certificate(self.settings, self._started), name="certificate"))
             definitions = Definitions(gateway.endpoints, partial(_webhook_of, gateway))
             tasks.append(asyncio.create_task(definitions.run(), name="definitions"))
             for task in tasks[1:]:
@@ -216,6 +217,17 @@ async def _judge_flow_schemas(gateway: Gateway, started: asyncio.Event) -> None:
     await started.wait()
     await gateway.services.policy.complete.wait()
     await FlowSchemaStatus(gateway.endpoints).run()
+
+
+async def _look_at_certificate(settings: Settings, started: asyncio.Event) -> None:
+    """Says so where clients refuse the certificate that was given, or soon will: it has expired, or is yet to begin."""
+    await started.wait()
+    if settings.tls_cert_file is not None:
+        from gateway.doctor.certificates import of_file
+
+        for finding in await asyncio.to_thread(of_file, "--tls-cert-file", settings.tls_cert_file):
+            if finding.remedy:
+                logger.warning("%s: %s; %s", finding.check, finding.said, finding.remedy)
 
 
 async def _control(gateway: Gateway, started: asyncio.Event) -> None:

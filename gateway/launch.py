@@ -142,7 +142,7 @@ def _prepared(
         settings = replace(settings, secure_port=listening.port)
         if etcd is not None:
             settings = replace(settings, etcd_servers=(_result(etcd, "etcd"),))
-        made, token = _result(identity, "--cert-dir")
+        made, token = _result(identity, "--cert-dir", settings.cert_dir)
         if settings.kubeconfig_out or not settings.token_auth_file:
             settings = replace(settings, admin_token=token)
         if settings.client_ca_file is None and settings.tls_cert_file is None:
@@ -178,7 +178,7 @@ def _started_etcd(settings: Settings, stack: ExitStack, pool: ThreadPoolExecutor
 BESIDE = {"etcd": "the embedded etcd to start", "--cert-dir": "keys and certificates"}
 
 
-def _result(begun: Future[Made] | Forked[Made], what: str) -> Made:
+def _result(begun: Future[Made] | Forked[Made], what: str, place: Path | None = None) -> Made:
     """What was begun beside; says in the log what that is while it takes long."""
     since = time.monotonic()
     while not (begun.wait(PATIENCE) if isinstance(begun, Forked) else wait([begun], PATIENCE).done):
@@ -186,7 +186,7 @@ def _result(begun: Future[Made] | Forked[Made], what: str) -> Made:
     try:
         return begun.result()
     except OSError as error:
-        raise LaunchError(f"{what}: cannot use {words(error)}") from None
+        raise LaunchError(f"{what}: cannot use {words(error, place)}") from None
     except ValueError as error:
         raise LaunchError(f"{what}: {' '.join(str(error).split())}") from None
 

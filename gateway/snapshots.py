@@ -96,7 +96,7 @@ class Snapshots:
 
     async def _write_difference(self, kept: Values) -> int:
         present = await self._state()
-        wanted = {key: raw(each[0]) for key, each in kept.items() if not _same(each, present.get(key))}
+        wanted = {key: _raw(each[0]) for key, each in kept.items() if not _same(each, present.get(key))}
         gone = [key for key in present if key not in kept]
         revision = 0
         for puts, deletes in self._parts(wanted, gone):
@@ -132,11 +132,11 @@ class Snapshots:
                 return
 
 
-def raw(value: Value) -> bytes:
+def _raw(value: Value) -> bytes:
     """What etcd is to hold."""
     return value if isinstance(value, bytes) else value.stored().raw
 
 
 def _same(kept: tuple[Value, int], present: tuple[Value, int] | None) -> bool:
     """Whether a key is as it was: not written since, or to the same."""
-    return present is not None and (kept[1] == present[1] or raw(kept[0]) == raw(present[0]))
+    return present is not None and (kept[1] == present[1] or _raw(kept[0]) == _raw(present[0]))

@@ -20,11 +20,14 @@ CHART = Path(__file__).resolve().parents[1] / "deploy" / "helm" / "apiserver-gat
 
 _SCHEDULE = {"pattern": r"^(@\w+|\S+( \S+){4})$"}
 _QUANTITY = {"pattern": r"^[0-9.]+([KMGTP]i?)?$"}
+_DIGEST = {"pattern": "^(sha256:[0-9a-f]{64})?$"}
 _PORT = {"minimum": 1, "maximum": 65535}
 
 RULES: dict[str, dict[str, Any]] = {
     "replicaCount": {"minimum": 0},
     "workers": {"minimum": 1, "maximum": 999},
+    "image.digest": _DIGEST,
+    "etcd.image.digest": _DIGEST,
     "image.pullPolicy": {"enum": ["Always", "IfNotPresent", "Never"]},
     "etcd.image.pullPolicy": {"enum": ["Always", "IfNotPresent", "Never"]},
     "imagePullSecrets": {"items": {"type": "object", "required": ["name"]}},

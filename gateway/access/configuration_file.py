@@ -61,7 +61,8 @@ def load_yaml(data: bytes) -> Any:
     except UnicodeDecodeError as error:
         raise InvalidConfiguration(f"it is no UTF-8 text: byte {error.start} is not") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise InvalidConfiguration(f"it is no YAML: {' '.join(str(error).split())}") from None
+        said = " ".join(str(error).split()).removesuffix(" ^")  # where it points is not shown
+        raise InvalidConfiguration(f"it is no YAML: {said}") from None
 
 
 @cache

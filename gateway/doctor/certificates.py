@@ -21,7 +21,7 @@ ANY_ADDRESS = ("", "0.0.0.0", "::")
 
 def examine(settings: Settings) -> list[Finding]:
     """All that is to be said of the files that exist; whether keys fit is found when the flags are."""
-    found = [finding for flag, path in _files(settings) for finding in _of_file(flag, path)]
+    found = [finding for flag, path in _files(settings) for finding in of_file(flag, path)]
     given = settings.tls_cert_file
     own = settings.cert_dir / "apiserver.crt"
     if given is not None:
@@ -59,7 +59,7 @@ def _keys(settings: Settings) -> list[Path]:
     return [path for path in named if path is not None and path.is_file()]
 
 
-def _of_file(flag: str, path: Path) -> list[Finding]:
+def of_file(flag: str, path: Path) -> list[Finding]:
     """Of the certificate in a file that ends first."""
     check = f"{flag} {path}"
     try:

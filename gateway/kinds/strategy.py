@@ -65,6 +65,7 @@ class Termination:
 
     begin: Callable[[JsonObject, str], None]
     finalizers: Callable[[JsonObject], Sequence[str]]
+    propagates: bool = True  # whether the propagation that a delete asks for is noted when the end begins
 
 
 def _deletable(name: str) -> str:
@@ -88,6 +89,7 @@ class Strategy:
     allow_unconditional_update: bool = True
     reset_fields: tuple[tuple[str, ...], ...] = ()  # paths that this (sub)resource's writers never own: (("status",),)
     standard_finalizers: bool = True  # whether unqualified finalizers have to be among those that the system knows
+    metadata_last: bool = False  # whether metadata is looked at only once there is nothing else wrong with a new object
     rechecks_metadata: bool = True  # whether the kind checks the metadata of updates once more, and reports it twice
     grants_rights: bool = False  # whether its writers have to have the rights that they grant
     reread: bool = False  # whether reading from storage adds to objects: of a write is shown what is read back

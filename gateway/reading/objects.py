@@ -12,14 +12,20 @@ from storage.reads import TooLargeRevision
 
 
 async def read_entry(endpoint: Endpoint, request: Request) -> Entry:
-    """The object that a request names. Raises StatusError 404, 504 and 500 for a version that is no number."""
+    """The object that a request names. Raises StatusError 404, 504 and, for a version that is no number, 500.
+
+    That is 400 for kinds that kube-apiserver keeps no cache of.
+    """
     info, reads = request.info, endpoint.store.reads
     key = endpoint.key(info.namespace, info.name)
     version = request.parameter("resourceVersion") if request.query_string else ""
     if not version:
         entry = await reads.get(endpoint.cache, key)
     else:
-        revision = parse_resource_version(version)
+        if endpoint.object_strategy.expires:
+            revision = parse_resource_version(version, "invalid resource version: ", 400, "BadRequest")
+        else:
+            revision = parse_resource_version(version)
         try:
             cached = not revision or await reads.not_older_than(revision)
         except TooLargeRevision as error:

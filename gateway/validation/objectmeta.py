@@ -48,7 +48,7 @@ def validate_object_meta(
     if meta.get("generation", 0) < 0:
         found.append(invalid(f"{path}.generation", meta["generation"], "must be greater than or equal to 0"))
     found += _common(meta, path, finalizers=True)
-    return found + unqualified_finalizers(meta, path) if standard_finalizers else found
+    return found + _unqualified_finalizers(meta, path) if standard_finalizers else found
 
 
 def _common(meta: JsonObject, path: str, finalizers: bool) -> list[FieldError]:
@@ -164,7 +164,7 @@ def validate_object_meta_update(
     found = _update_errors(new, old, path)
     if built_in:
         found += found
-        return found + unqualified_finalizers(new, path) if standard_finalizers else found
+        return found + _unqualified_finalizers(new, path) if standard_finalizers else found
     return found
 
 
@@ -173,10 +173,10 @@ def recheck_object_meta_update(
 ) -> list[FieldError]:
     """The second check alone, for kinds that report other errors before it."""
     found = _update_errors(new, old, path)
-    return found + unqualified_finalizers(new, path) if standard_finalizers else found
+    return found + _unqualified_finalizers(new, path) if standard_finalizers else found
 
 
-def unqualified_finalizers(meta: JsonObject, path: str = "metadata") -> list[FieldError]:
+def _unqualified_finalizers(meta: JsonObject, path: str) -> list[FieldError]:
     """Finalizers that are neither the system's own nor of somebody's domain."""
     text = "name is neither a standard finalizer name nor is it fully qualified"
     return [

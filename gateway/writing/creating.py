@@ -7,6 +7,7 @@ from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.kinds import metadata
 from gateway.kinds.attributes import Operation
+from gateway.validation.field import FieldError
 from gateway.validation.objectmeta import validate_object_meta
 from gateway.writing.allocating import Allocating
 from gateway.writing.conflicts import already_there
@@ -88,13 +89,19 @@ def _prepare_new(write: Write, obj: JsonObject) -> None:
     attributes.name = meta.get("name", "")
     strategy.prepare_for_create(obj, attributes)
     attributes.name = meta.get("name", "")
-    errors = validate_object_meta(
-        meta, resource.namespaced, strategy.validate_name, standard_finalizers=strategy.standard_finalizers
-    )
-    errors += strategy.validate(obj, attributes)
+    errors = strategy.validate(obj, attributes)
+    if not (errors and strategy.metadata_last):
+        errors = _metadata_errors(write, meta) + errors
     if errors:
         raise invalid(write, errors, obj)
     if strategy.warnings_on_create is not None:
         attributes.warnings += strategy.warnings_on_create(obj, attributes)
     if strategy.canonicalize is not None:
         strategy.canonicalize(obj)
+
+
+def _metadata_errors(write: Write, meta: JsonObject) -> list[FieldError]:
+    strategy = write.endpoint.strategy
+    return validate_object_meta(
+        meta, write.resource.namespaced, strategy.validate_name, standard_finalizers=strategy.standard_finalizers
+    )

@@ -113,7 +113,7 @@ class Loop:
             pass
         except ssl.SSLWantWriteError:
             want |= select.EPOLLOUT
-        if connection.outgoing:
+        if connection.outgoing and connection.ready:
             want |= select.EPOLLOUT
         if want != connection.mask:
             connection.mask = want
@@ -187,10 +187,11 @@ class Crowd:
                 raise TimeoutError(f"{self._opened} of {len(paths)} watches, {self.loop.broken} broken")
 
     def _opening(self, connection: Connection, data: bytes) -> None:
+        """A watch is open once it has shown the one object that it is of."""
         connection.buffer += data
-        if b"\r\n\r\n" in connection.buffer:
-            if b" 200 " not in connection.buffer[:32]:
-                raise RuntimeError(connection.buffer[:400].decode(errors="replace"))
+        if b"\r\n\r\n" in connection.buffer and b" 200 " not in connection.buffer[:32]:
+            raise RuntimeError(connection.buffer[:400].decode(errors="replace"))
+        if b'{"type":"ADDED"' in connection.buffer and connection.buffer.endswith(b"\n"):
             self._opened += 1
             connection.buffer, connection.received = b"", self._event
 

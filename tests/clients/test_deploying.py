@@ -74,6 +74,7 @@ INVALID: dict[str, tuple[dict[str, Any], str]] = {
     "certificates of nobody": ({"certificates": {"mode": "secret"}}, "'/certificates/secretName': minLength: got 0"),
     "an ingress without a host": ({"ingress": {"enabled": True}}, "'/ingress/host': minLength: got 0"),
     "a port that is none": ({"service": {"port": 70000}}, "'/service/port': maximum: got 70,000, want 65,535"),
+    "half a digest": ({"image": {"digest": "sha256:ab"}}, "'/image/digest': 'sha256:ab' does not match pattern"),
     "a server without TLS": ({"admin": {"server": "http://api.example.org"}}, "does not match pattern '^(https://"),
 }
 
@@ -254,6 +255,21 @@ def _secrets(kubectl: Kubectl) -> dict[str, dict[str, bytes]]:
         for each in kubectl.get("secrets")["items"]
         if each["type"] != "helm.sh/release.v1"
     }
+
+
+def test_images_are_pulled_by_the_digests_that_are_given(helm: Helm) -> None:
+    digests = [f"sha256:{each * 64}" for each in "ab"]
+    values = {
+        "image": {"digest": digests[0]},
+        "etcd": {"image": {"digest": digests[1]}, "snapshots": {"enabled": True}},
+    }
+    images = {
+        container["image"]
+        for pod in pods(rendered(helm, values))
+        for container in (*pod.get("initContainers", ()), *pod["containers"])
+    }
+    ours, etcd = f"apiserver-gateway:0.1.0@{digests[0]}", f"gcr.io/etcd-development/etcd:v3.6.16@{digests[1]}"
+    assert images == {ours, etcd}
 
 
 def _selects(selector: dict[str, Any], labels: dict[str, str]) -> bool:

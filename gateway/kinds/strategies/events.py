@@ -16,7 +16,7 @@ from gateway.validation.names import (
     is_dns1123_subdomain,
     name_is_path_segment,
 )
-from gateway.validation.objectmeta import IMMUTABLE, recheck_object_meta_update, unqualified_finalizers
+from gateway.validation.objectmeta import IMMUTABLE, recheck_object_meta_update, validate_object_meta
 
 LIMITS = {"reportingInstance": 128, "action": 128, "reason": 128}
 MAX_NOTE = 1024
@@ -86,7 +86,7 @@ def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     found = _legacy(obj, attributes)
     if not attributes.resource.group:
         return found
-    found += unqualified_finalizers(obj["metadata"]) + _series(obj)
+    found += validate_object_meta(obj["metadata"], True) + _series(obj)
     if not obj.get("eventTime"):
         found.append(required("eventTime"))
     if obj.get("type") not in ("Normal", "Warning"):
@@ -117,6 +117,7 @@ STRATEGIES = {
         validate=_validate,
         validate_update=_validate_update,
         standard_finalizers=False,
+        metadata_last=True,
         validate_name=name_is_path_segment,
         rechecks_metadata=False,
         allow_create_on_update=True,

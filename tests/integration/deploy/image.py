@@ -7,6 +7,7 @@ root, and leave to mount.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -23,7 +24,9 @@ OURS = ("pip", "apiserver_gateway", "__editable__")  # what an image gets, or ha
 def can_be_made() -> bool:
     """Whether this machine lets one be made."""
     words = ["unshare", "--mount", "sh", "-c", "mount -t tmpfs none /mnt"]
-    return os.geteuid() == 0 and subprocess.run(words, capture_output=True).returncode == 0
+    if os.geteuid() or not shutil.which("unshare"):
+        return False
+    return subprocess.run(words, capture_output=True).returncode == 0
 
 
 class Root:

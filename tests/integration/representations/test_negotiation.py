@@ -108,3 +108,37 @@ def test_documents_say_what_there_is(client: Client, path: str, message: str) ->
     assert refused.status == 406
     assert refused.json["message"].startswith(message)
     assert refused.body.startswith(b"{\n")
+
+
+@pytest.mark.parametrize(("query", "names"), [("", ["etcd-0"]), ("?fieldSelector=metadata.name%3Dx", [])])
+def test_component_statuses_are_listed_in_every_form(client: Client, query: str, names: list[str]) -> None:
+    path = f"/api/v1/componentstatuses{query}"
+    table = json.loads(client.ask("GET", path, accept=f"application/json{TABLE}").body)
+    assert [row["cells"][:3] for row in table["rows"] or ()] == [[name, "Healthy", "ok"] for name in names]
+    partial = json.loads(client.ask("GET", path, accept=f"application/json{PARTIAL_LIST}").body)
+    assert [item["metadata"]["name"] for item in partial["items"] or ()] == names
+    assert [item["metadata"]["name"] for item in json.loads(client.ask("GET", path).body)["items"]] == names
+
+
+@pytest.mark.parametrize(
+    ("query", "status"), [("limit=x", 400), ("fieldSelector=a%3Db", 400), ("resourceVersionMatch=Exact", 422)]
+)
+def test_component_statuses_take_the_options_of_lists(client: Client, query: str, status: int) -> None:
+    assert client.ask("GET", f"/api/v1/componentstatuses?{query}").status == status
+
+
+def test_an_event_at_no_version_is_a_bad_request(client: Client) -> None:
+    refused = client.ask("GET", f"/api/v1/namespaces/{client.namespace}/events/e?resourceVersion=x")
+    assert (refused.status, json.loads(refused.body)["message"][:25]) == (400, "invalid resource version:")
+
+
+@pytest.mark.parametrize(
+    ("group", "fields"),
+    [
+        ("api/v1", ["involvedObject.namespace"]),
+        ("apis/events.k8s.io/v1", ["involvedObject.namespace", "metadata.name", "eventTime", "type"]),
+    ],
+)
+def test_what_is_wrong_with_an_event_comes_before_its_metadata(client: Client, group: str, fields: list[str]) -> None:
+    refused = client.ask("POST", f"/{group}/namespaces/{client.namespace}/events", b"{}")
+    assert [cause["field"] for cause in json.loads(refused.body)["details"]["causes"]] == fields

@@ -90,6 +90,19 @@ def test_an_etcd_whose_certificate_is_not_trusted(tmp_path: Path) -> None:
         assert "is not trusted" in refusal(*flags, f"--cert-dir={tmp_path}/certificates")
 
 
+def test_a_certificate_that_is_good_for_an_hour_is_spoken_of(tmp_path: Path) -> None:
+    certificate(tmp_path, "own", "own")
+    pair = f"--tls-cert-file={tmp_path}/own.pem", f"--tls-private-key-file={tmp_path}/own.key"
+    command = [*SERVE, "--embedded-etcd", f"--cert-dir={tmp_path}/certificates", *pair]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        try:
+            said = next(line for line in server.stderr if "--tls-cert-file" in line)
+        finally:
+            server.terminate()
+        assert " warning " in said and "it is good until" in said and "put another one in its place" in said
+
+
 def test_a_server_that_waits_for_etcd_says_why_and_can_be_stopped(tmp_path: Path) -> None:
     command = [*SERVE, "--etcd-servers=http://127.0.0.1:1", f"--cert-dir={tmp_path}"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:

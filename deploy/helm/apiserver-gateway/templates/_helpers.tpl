@@ -29,11 +29,11 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{- end -}}
 
 {{- define "gateway.image" -}}
-{{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}
+{{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}{{ with .Values.image.digest }}@{{ . }}{{ end }}
 {{- end -}}
 
 {{- define "gateway.etcdImage" -}}
-{{ .Values.etcd.image.repository }}:{{ .Values.etcd.image.tag }}
+{{ .Values.etcd.image.repository }}:{{ .Values.etcd.image.tag }}{{ with .Values.etcd.image.digest }}@{{ . }}{{ end }}
 {{- end -}}
 
 {{- define "gateway.serviceAccount" -}}
