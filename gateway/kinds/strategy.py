@@ -65,6 +65,7 @@ class Termination:
 
     begin: Callable[[JsonObject, str], None]
     finalizers: Callable[[JsonObject], Sequence[str]]
+    propagates: bool = True  # whether the propagation that a delete asks for is noted when the end begins
 
 
 def _deletable(name: str) -> str:

@@ -13,6 +13,7 @@ DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod"
 SECCOMP_CONTAINER = "container.seccomp.security.alpha.kubernetes.io/"
 APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
+_PROFILES = (SECCOMP_POD, SECCOMP_CONTAINER, APP_ARMOR)
 _TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations"
 _SECCOMP_RUNTIME = ("runtime/default", "docker/default")
 
@@ -78,6 +79,8 @@ def validate_annotations_match_fields(
     annotations: dict[str, str], spec: JsonObject, path: str, errors: list[FieldError]
 ) -> None:
     """A seccomp or AppArmor annotation must not contradict the field that replaced it."""
+    if not any(key.startswith(_PROFILES) for key in annotations):
+        return
     pod_context = spec.get("securityContext") or {}
     if SECCOMP_POD in annotations and "seccompProfile" in pod_context:
         at = f"{path}.securityContext.seccompProfile"

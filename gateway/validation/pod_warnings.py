@@ -34,6 +34,19 @@ _VOLUMES = {
 }
 _NULL_SELECTOR = "a null labelSelector results in matching no pod"
 _BYTES = ("memory", "ephemeral-storage")
+# what most specifications do without, and what warnings are about beside containers
+_UNUSUAL = frozenset(
+    {
+        "affinity",
+        "dnsConfig",
+        "hostAliases",
+        "imagePullSecrets",
+        "nodeSelector",
+        "overhead",
+        "topologySpreadConstraints",
+        "volumes",
+    }
+)
 
 
 def name_warning(name: str, use: str) -> list[str]:
@@ -55,16 +68,15 @@ def pod_warnings(pod: JsonObject) -> list[str]:
 
 def _warnings(spec: JsonObject, meta: JsonObject, path: str, template: bool) -> list[str]:
     annotations, at = meta.get("annotations") or {}, f"{path}spec"
-    found = [*_node_labels(spec, at)]
+    unusual = not _UNUSUAL.isdisjoint(spec)
+    found = [*_node_labels(spec, at)] if unusual else []
     for key, text in _ANNOTATIONS.items() if annotations else ():
         if key in annotations:
             found.append(f"{path}metadata.annotations[{key}]: {text}")
-    for i, volume in enumerate(spec.get("volumes") or ()):
-        found += _volume(volume, f"{at}.volumes[{i}]")
-    found += overlap_warnings(spec.get("volumes") or ())
-    found += _duplicates(spec, at)
-    overhead = spec.get("overhead") or {}
-    found += [_fraction(f"{at}.overhead[{key}]", overhead[key]) for key in _BYTES if _is_bad(overhead, key)]
+    if unusual:
+        found += _volumes(spec, at)
+        found += _duplicates(spec, at)
+        found += _overhead(spec, at)
     profiles = any("seccomp" in key or "apparmor" in key for key in annotations)
     if profiles:
         found += _seccomp_pod(spec, annotations, path)
@@ -77,13 +89,29 @@ def _warnings(spec: JsonObject, meta: JsonObject, path: str, template: bool) -> 
     if grace is not None and grace < 0:
         text = "must be >= 0; negative values are invalid and will be treated as 1"
         found.append(f"{at}.terminationGracePeriodSeconds: {text}")
-    if affinity := spec.get("affinity"):
-        found += _affinity(affinity, f"{at}.affinity")
-    for i, server in enumerate((spec.get("dnsConfig") or {}).get("nameservers") or ()):
-        found += ip_warnings(f"{at}.dnsConfig.nameservers[{i}]", server)
-    for i, alias in enumerate(spec.get("hostAliases") or ()):
-        found += ip_warnings(f"{at}.hostAliases[{i}].ip", alias.get("ip", ""))
+    if unusual:
+        found += _affinity(spec.get("affinity") or {}, f"{at}.affinity")
+        found += _addresses(spec, at)
     return found
+
+
+def _volumes(spec: JsonObject, path: str) -> Iterator[str]:
+    volumes = spec.get("volumes") or ()
+    for i, volume in enumerate(volumes):
+        yield from _volume(volume, f"{path}.volumes[{i}]")
+    yield from overlap_warnings(volumes)
+
+
+def _overhead(spec: JsonObject, path: str) -> list[str]:
+    overhead = spec.get("overhead") or {}
+    return [_fraction(f"{path}.overhead[{key}]", overhead[key]) for key in _BYTES if _is_bad(overhead, key)]
+
+
+def _addresses(spec: JsonObject, path: str) -> Iterator[str]:
+    for i, server in enumerate((spec.get("dnsConfig") or {}).get("nameservers") or ()):
+        yield from ip_warnings(f"{path}.dnsConfig.nameservers[{i}]", server)
+    for i, alias in enumerate(spec.get("hostAliases") or ()):
+        yield from ip_warnings(f"{path}.hostAliases[{i}].ip", alias.get("ip", ""))
 
 
 def _node_labels(spec: JsonObject, path: str) -> Iterator[str]:

@@ -44,7 +44,7 @@ def plan(strategy: Strategy, obj: JsonObject, options: DeleteOptions, *, collect
     if strategy.termination is not None:
         if not meta.get("deletionTimestamp"):
             strategy.termination.begin(obj, time_text(int(time.time())))
-            if collected:
+            if collected and strategy.termination.propagates:
                 _set_finalizers(meta, _asked_finalizers(meta, options))
             return Plan(Step.MARK, obj)
         if strategy.termination.finalizers(obj):

@@ -11,6 +11,7 @@ import tempfile
 import time
 import urllib.parse
 from collections.abc import Awaitable, Callable
+from functools import cache
 
 
 def wrk(
@@ -40,11 +41,17 @@ def wrk(
     return float(rate[1]) * (1 - (int(bad[1]) / int(total[1]) if bad else 0))
 
 
-async def connect(url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+@cache
+def _context() -> ssl.SSLContext:
+    """One for all connections: to read the host's certificates takes longer than a handshake."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
+
+
+async def connect(url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     parts = urllib.parse.urlsplit(url)
-    return await asyncio.open_connection(parts.hostname, parts.port, ssl=context, limit=1 << 24)
+    return await asyncio.open_connection(parts.hostname, parts.port, ssl=_context(), limit=1 << 24)
 
 
 async def fan_out(
@@ -58,21 +65,26 @@ async def fan_out(
     accept: str = "application/json",
 ) -> float:
     """Delivered events a second: `watchers` connections read until each has seen `events` markers after `start`."""
-    seen, complete = 0, asyncio.Event()
+    seen, opened = 0, 0
+    complete, all_open = asyncio.Event(), asyncio.Event()
 
     async def watch() -> None:
-        nonlocal seen
+        nonlocal seen, opened
         reader, writer = await connect(url)
         head = f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nAccept: {accept}\r\n\r\n"
         writer.write(head.encode())
         await reader.readuntil(b"\r\n\r\n")
+        opened += 1
+        if opened == watchers:
+            all_open.set()
         while data := await reader.read(1 << 18):
             seen += data.count(marker)
             if seen >= watchers * events:
                 complete.set()
 
     tasks = [asyncio.create_task(watch()) for _ in range(watchers)]
-    await asyncio.sleep(2)  # all are connected and idle
+    await asyncio.wait_for(all_open.wait(), 60)
+    await asyncio.sleep(0.5)  # idle
     began = time.monotonic()
     await start()
     await asyncio.wait_for(complete.wait(), 60)

@@ -180,7 +180,7 @@ STRATEGIES = {
         standard_finalizers=False,
         reset_fields=(("status",),),
         weight=_WEIGHT,
-        termination=Termination(begin=_begin_termination, finalizers=lambda obj: ()),
+        termination=Termination(_begin_termination, finalizers=lambda obj: (), propagates=False),
     ),
     "status": Strategy(
         prepare_for_update=keep_spec,

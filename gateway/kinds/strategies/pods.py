@@ -74,9 +74,10 @@ def _prepare_for_create(pod: JsonObject, attributes: Attributes) -> None:
         }
         status["conditions"] = [{**condition, "reason": "SchedulingGated", "message": _GATED}]
     pod["status"] = status
-    labels = meta.get("labels") or {}
-    for term, operators in _label_key_terms(spec):
-        _merge_label_keys(term, labels, operators)
+    if "affinity" in spec or "topologySpreadConstraints" in spec:
+        labels = meta.get("labels") or {}
+        for term, operators in _label_key_terms(spec):
+            _merge_label_keys(term, labels, operators)
     _app_armor(pod, spec, attributes)
 
 

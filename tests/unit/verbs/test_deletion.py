@@ -81,3 +81,14 @@ def test_propagation_sets_finalizers(options: DeleteOptions, finalizers: list[st
 
 def test_without_a_collector_propagation_sets_none() -> None:
     assert plan(JOBS, {"metadata": {}}, DeleteOptions(), collected=False).step is Step.REMOVE
+
+
+@pytest.mark.parametrize("policy", ["Foreground", "Orphan"])
+def test_a_definition_notes_no_propagation_when_its_end_begins(policy: str) -> None:
+    strategy = RESOURCES["apiextensions.k8s.io", "v1", "customresourcedefinitions", ""].strategy
+    finalizers = ["customresourcecleanup.apiextensions.k8s.io"]
+    obj: dict[str, Any] = {"metadata": {"finalizers": finalizers[:]}, "spec": {}, "status": {}}
+    assert plan(strategy, obj, DeleteOptions(propagation=policy), collected=True).step is Step.MARK
+    assert obj["metadata"]["finalizers"] == finalizers
+    plan(strategy, obj, DeleteOptions(propagation=policy), collected=True)
+    assert len(obj["metadata"]["finalizers"]) == 2
