@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 
 from gateway.testing import ApiServer
@@ -25,25 +26,27 @@ SIZE = {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}
 
 def test_an_established_definition_is_served_at_once_and_soon_by_others(servers: Servers) -> None:
     one, other = servers
-    establish(one, definition("at-once.example.com"))
-    path = "/apis/at-once.example.com/v1/namespaces/default/widgets"
-    made = ask(one, "POST", path, {"apiVersion": "at-once.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}})
+    group = f"at-once-{uuid.uuid4().hex}.example.com"  # of this run alone: there may be another
+    establish(one, definition(group))
+    path = f"/apis/{group}/v1/namespaces/default/widgets"
+    made = ask(one, "POST", path, {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": "w"}})
     assert made.status == 201, made.body
     began = time.monotonic()
     until(lambda: ask(other, "GET", f"{path}/w").status == 200)
     at_most(time.monotonic() - began, 1.0)
     for server in servers:
-        assert "at-once.example.com" in ask(server, "GET", "/apis").body.decode()
-        assert "apis/at-once.example.com/v1" in ask(server, "GET", "/openapi/v3").json["paths"]
-        document = ask(server, "GET", "/openapi/v3/apis/at-once.example.com/v1").json
-        assert "com.example.at-once.v1.Widget" in document["components"]["schemas"]
+        assert group in ask(server, "GET", "/apis").body.decode()
+        assert f"apis/{group}/v1" in ask(server, "GET", "/openapi/v3").json["paths"]
+        document = ask(server, "GET", f"/openapi/v3/apis/{group}/v1").json
+        assert f"com.example.{group.partition('.')[0]}.v1.Widget" in document["components"]["schemas"]
 
 
 def test_a_changed_schema_holds_for_what_is_stored_and_ends_watches(servers: Servers) -> None:
     one, other = servers
-    name = establish(one, definition("changing.example.com", version(properties=SIZE)))
-    path = "/apis/changing.example.com/v1/namespaces/default/widgets"
-    body = {"apiVersion": "changing.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 1}}
+    group = f"changing-{uuid.uuid4().hex}.example.com"
+    name = establish(one, definition(group, version(properties=SIZE)))
+    path = f"/apis/{group}/v1/namespaces/default/widgets"
+    body = {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 1}}
     assert ask(one, "POST", path, body).status == 201
     grown = {"spec": {"type": "object", "properties": {"color": {"type": "string", "default": "red"}}}}
     change = {"spec": {"versions": [version(properties=grown)]}}
