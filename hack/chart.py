@@ -90,13 +90,13 @@ helm --namespace control-plane test api
 What `helm install` prints says how to get the administrator's kubeconfig.
 
 **What is made at the first install** (the CA, the key that signs tokens, the administrator's token and kubeconfig,
-etcd's certificates) is in Secrets, which a job makes before anything else: `apiserver-gateway make-secrets`, as a
-service account that may create Secrets, and read and change those; both are gone when it has ended. Upgrades and
-rollbacks run it again: what is there stays, what is missing is added, and etcd's certificates are renewed when half
+etcd's certificates) is in Secrets, which a job makes while the other pods wait for them: `apiserver-gateway
+make-secrets`, as a service account that may create Secrets, and read and change those. Each revision has a job of its
+own: what is there stays, what is missing is added, and etcd's certificates are renewed when half
 their time is over (the members read them as they are). The Secrets are none of the release: they outlive
 `helm uninstall`, as the data does, and the next release of the same name goes on with them. `kubectl delete secret
---selector app.kubernetes.io/instance=RELEASE` takes them away. Argo CD runs the job before it syncs; with
-`helm template | kubectl apply` the pods wait until it has ended.
+--selector app.kubernetes.io/instance=RELEASE` takes them away. The job is no hook, so that
+`helm install` waits for nothing, and `helm template | kubectl apply` and tools like Argo CD do the same.
 
 **Volumes outlive `helm uninstall`**: those of etcd's members, and that of snapshots. A bundled etcd keeps the number of
 members that it was made with.

@@ -149,20 +149,24 @@ def test_a_release_keeps_its_identity(server: ApiServer, helm: Helm, kubectl: Ku
     with running_jobs(server, tmp_path):
         notes = helm("install", "api", CHART)
         assert f"get secret {NAME}-kubeconfig" in notes
+        _await_jobs(kubectl)
         made = _secrets(kubectl)
         assert set(made) == {
             f"{NAME}-{it}" for it in ("identity", "kubeconfig", "etcd-ca", "etcd-member", "etcd-client")
         }
         helm("upgrade", "api", CHART, "--set", "replicaCount=3")
         assert kubectl.get("deployment", NAME)["spec"]["replicas"] == 3
+        _await_jobs(kubectl)
         assert _secrets(kubectl) == made
         helm("rollback", "api", "1")
         assert kubectl.get("deployment", NAME)["spec"]["replicas"] == 2
+        _await_jobs(kubectl)
         (release,) = json.loads(helm("list", "-o", "json"))
         assert (release["revision"], release["status"]) == ("3", "deployed")
         helm("uninstall", "api")
         assert _left(kubectl) == [f"secret/{name}" for name in sorted(made)], "they outlive it, as volumes do"
         helm("install", "api", CHART, "--set", "admin.token=given,admin.server=https://api.example.org")
+        _await_jobs(kubectl)
         kept = _secrets(kubectl)
     changed = {name for name in made if made[name] != kept[name]}
     assert changed == {f"{NAME}-identity", f"{NAME}-kubeconfig"}
@@ -188,6 +192,7 @@ def test_given_certificates_are_trusted_and_no_others_made(
     kubectl("create", "-f", "-", given=given)
     with running_jobs(server, tmp_path):
         helm("install", "api", CHART, "-f", "-", given=MATRIX["given certificates"] | {"etcd": EXTERNAL})
+        _await_jobs(kubectl)
     made = _secrets(kubectl)
     assert set(made) == {"given", f"{NAME}-identity", f"{NAME}-kubeconfig"}
     assert set(made[f"{NAME}-identity"]) == {"admin-token"}
@@ -203,10 +208,14 @@ def test_a_job_that_fails_is_left_to_be_looked_at(
     other = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": f"{NAME}-etcd-ca"}, "data": data}
     kubectl("create", "-f", "-", given=other)
     with running_jobs(server, tmp_path):
-        outcome = helm.run("install", "api", CHART)
-    assert outcome.returncode and "pre-install" in outcome.stderr
+        helm("install", "api", CHART)
+        _await_jobs(kubectl, "failed")
     (job,) = kubectl.get("jobs")["items"]  # it is left, to be looked at
     assert "what a Secret holds cannot be used" in job["status"]["conditions"][-1]["message"]
+
+
+def _await_jobs(kubectl: Kubectl, end: str = "complete") -> None:
+    kubectl("wait", f"--for=condition={end}", "job", "--all", "--timeout=60s")
 
 
 def test_the_job_may_make_secrets_and_read_and_change_its_own(helm: Helm, kubectl: Kubectl) -> None:

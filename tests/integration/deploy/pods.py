@@ -9,13 +9,13 @@ import threading
 import time
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from apiserver_gateway.testing import ApiServer, ask
+from apiserver_gateway.testing import ApiServer, Refused, ask
 from tests.clients.binaries import binary
 from tests.integration.deploy.containers import expanded, run, translated
 
@@ -147,7 +147,8 @@ def _run_job(server: ApiServer, job: dict[str, Any], directory: Path) -> None:
     told = {"status": "True", "reason": "Ended", "message": message, "lastTransitionTime": _now()}
     status = {"startTime": started, "conditions": [{"type": kind, **told} for kind in kinds], **counted}
     path = f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}"
-    ask(server, "PUT", f"{path}/status", {**ask(server, "GET", path), "status": status})
+    with suppress(Refused):  # another revision may have taken it away meanwhile
+        ask(server, "PUT", f"{path}/status", {**ask(server, "GET", path), "status": status})
 
 
 def _now() -> str:

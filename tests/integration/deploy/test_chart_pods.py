@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from apiserver_gateway.testing import api_server, ask
+from apiserver_gateway.testing import ApiServer, api_server, ask
 from storage.embedded import binary_version, find_binary
 from tests.clients.binaries import binary
 from tests.integration.deploy.containers import free_ports, run, running, wait_until
@@ -42,7 +42,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pods]:
         wanted = ["--set", "etcd.snapshots.enabled=true,etcd.snapshots.keep=2"]
         with running_jobs(server, directory):
             subprocess.run([*helm, "install", "api", CHART, *wanted], check=True, capture_output=True)
+            _await_jobs(server)
         yield Pods(server, "default", directory, programs)
+
+
+def _await_jobs(server: ApiServer) -> None:
+    words = [binary("kubectl"), f"--kubeconfig={server.kubeconfig}", "wait", "--for=condition=complete", "job", "--all"]
+    subprocess.run([*words, "--timeout=60s"], check=True, capture_output=True)
 
 
 @pytest.fixture
@@ -226,6 +232,7 @@ def test_an_etcd_of_others_with_tls_and_a_user(cluster: Pods, guarded: str, tmp_
     helm = [binary("helm"), "--kubeconfig", cluster.server.kubeconfig]
     with running_jobs(cluster.server, tmp_path):
         subprocess.run([*helm, "install", "other", CHART, "--values", values], check=True, capture_output=True)
+        _await_jobs(cluster.server)
     name = "other-apiserver-gateway"
     pod = pod_of(cluster.read("apps/v1/deployments", name))
     run(*cluster.process(pod, pod["initContainers"][0], name), tmp_path)

@@ -40,13 +40,6 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{- default (.Values.serviceAccount.create | ternary (include "gateway.fullname" .) "default") .Values.serviceAccount.name -}}
 {{- end -}}
 
-{{/* The annotations of what is made before the release, and gone when it is there; in the order of the weights */}}
-{{- define "gateway.beforehand" -}}
-helm.sh/hook: pre-install,pre-upgrade,pre-rollback
-helm.sh/hook-weight: {{ . | quote }}
-helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
-{{- end -}}
-
 {{/* All that the restricted Pod Security level asks of a pod, and of a container: (list $ "the service account") */}}
 {{- define "gateway.podSecurity" -}}
 {{- $account := index . 1 -}}
