@@ -178,8 +178,8 @@ def _settle_garbage_collection() -> None:
     """What start-up made stays: leave it out of collections, and collect after more allocations than scripts make.
 
     It is hardly any garbage (a thousand objects of 70 000), and to look for that would take a tenth of the start. What
-    has been looked at once is looked at again soon: 400 000 objects that came since would
-    hold the loop for a fifth of a second.
+    has been looked at once is looked at again soon: 400 000 objects that came since would hold the loop for a fifth of
+    a second.
     """
     gc.freeze()
     gc.set_threshold(10_000, 4, 200)

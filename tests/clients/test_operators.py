@@ -100,8 +100,9 @@ def test_a_kopf_operator_reconciles_custom_objects(client: Client, ponds: Any) -
     assert reached(client, ponds, "p", lambda pond: (pond.status or {}).get("fish") == 6).metadata.generation == 2
     with pytest.raises(ApiError, match="should be greater than or equal to 0"):
         client.patch(ponds, "p", {"spec": {"size": -1}}, patch_type=PatchType.MERGE)
-    watching = client.watch(ponds, server_timeout=PATIENCE)
+    seen = client.get(ponds, "p").metadata.resourceVersion  # the watch begins when it is first asked for an event
     client.delete(ponds, "p")
+    watching = client.watch(ponds, server_timeout=PATIENCE, resource_version=seen)
     assert any(event == "DELETED" for event, _ in watching)  # once the operator has taken its finalizer off
 
 
