@@ -28,7 +28,7 @@ run: .venv/server ## a server on an embedded etcd, data kept in .run/
 		--controllers '*,pod-garbage-collector-controller' $(ARGS)
 
 test: .venv/ready ## all tests, on a real etcd and with real clients
-	@$(BIN)/python -m pytest $(ARGS)
+	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u ARGS $(BIN)/python -m pytest $(ARGS) # which run make themselves
 
 lint: .venv/ready
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

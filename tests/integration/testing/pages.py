@@ -112,11 +112,7 @@ class Reader:
     def environment(self) -> Mapping[str, str]:
         """What every command gets."""
         path = os.pathsep.join((str(self.programs), f"{sys.prefix}/bin", os.environ["PATH"]))
-        kept = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(("KUBE", "PYTEST_", "MAKE", "MFLAGS"))
-        }
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("KUBE", "PYTEST_"))}
         home = {"HOME": str(self.home), "XDG_CACHE_HOME": f"{self.home}/.cache"}
         # the environment's metadata may be older than the entry point
         plugin = {"PYTEST_ADDOPTS": "-p apiserver_gateway.testing.plugin -p no:cacheprovider"}
