@@ -84,7 +84,6 @@ async def fan_out(
 
     tasks = [asyncio.create_task(watch()) for _ in range(watchers)]
     await asyncio.wait_for(all_open.wait(), 60)
-    await asyncio.sleep(0.5)  # idle
     began = time.monotonic()
     await start()
     await asyncio.wait_for(complete.wait(), 60)

@@ -23,6 +23,22 @@ INTERESTS = [
 ]
 
 
+class Told(list[int]):
+    """Where each change began of which somebody was told."""
+
+    def __init__(self) -> None:
+        self._news = asyncio.Event()
+
+    def hear(self, position: int) -> None:
+        self.append(position)
+        self._news.set()
+
+    async def heard(self) -> None:
+        """Waits until there is more than when this was last asked."""
+        await self._news.wait()
+        self._news.clear()
+
+
 def put(cache: ResourceCache, namespace: str, name: str, revision: int, **labels: Any) -> None:
     cache.put(key(namespace, name), canonical(name, labels=labels), revision)
 
@@ -109,55 +125,55 @@ async def test_a_crowd_is_woken_without_another_change(interest: Interest | None
 
 
 async def test_who_has_waited_long_enough_looks_from_the_end_on() -> None:
-    cache, told = pods(), list[int]()
+    cache, told = pods(), Told()
     put(cache, "n", "a", 1)
     cache.wake()
-    cache.follow_changes(told.append, INTERESTS[0])
-    assert cache.unserved(told.append, INTERESTS[0]) == 1
+    cache.follow_changes(told.hear, INTERESTS[0])
+    assert cache.unserved(told.hear, INTERESTS[0]) == 1
     put(cache, "n", "a", 2)
     cache.wake()
-    assert cache.unserved(told.append, INTERESTS[0]) == 1, "what it is yet to be told of is skipped"
-    await asyncio.sleep(0)
-    assert told == [1] and cache.unserved(told.append, INTERESTS[0]) == 2
+    assert cache.unserved(told.hear, INTERESTS[0]) == 1, "what it is yet to be told of is skipped"
+    await told.heard()
+    assert told == [1] and cache.unserved(told.hear, INTERESTS[0]) == 2
 
 
 async def test_who_follows_is_told_of_each_change_until_it_ends() -> None:
     cache = pods()
-    told: dict[Interest | None, list[int]] = {interest: [] for interest in (*INTERESTS, None)}
+    told: dict[Interest | None, Told] = {interest: Told() for interest in (*INTERESTS, None)}
     for interest, positions in told.items():
-        cache.follow_changes(positions.append, interest)
+        cache.follow_changes(positions.hear, interest)
     put(cache, "n", "a", 1, v="1")
     cache.wake()
     assert not any(told.values()), "who applies a change does not wait for those who hear of it"
-    await asyncio.sleep(0)
+    await told[None].heard()
     put(cache, "m", "b", 2, v="2")
     cache.wake()
-    await asyncio.sleep(0)
+    await told[None].heard()
     assert told == {**{interest: [0] for interest in INTERESTS}, None: [-1, -1]}
+    cache.follow_changes((witness := Told()).hear, None)
     put(cache, "n", "a", 3, v="1")
     cache.wake()
     for interest, positions in told.items():
-        cache.unfollow_changes(positions.append, interest)
-    await asyncio.sleep(0)
+        cache.unfollow_changes(positions.hear, interest)
+    await witness.heard()
+    cache.unfollow_changes(witness.hear, None)
     assert told == {**{interest: [0] for interest in INTERESTS}, None: [-1, -1]}
     assert not cache._waiters.selective and not cache._waiters._any.followers
 
 
 async def test_a_crowd_of_followers_is_told_in_parts_and_each_of_all() -> None:
-    cache, told = pods(), [list[int]() for _ in range(2 * AT_ONCE + 1)]
-    followers = [positions.append for positions in told]
-    for follower in followers:
-        cache.follow_changes(follower, INTERESTS[0])
+    cache, told = pods(), [Told() for _ in range(2 * AT_ONCE + 1)]
+    for each in told:
+        cache.follow_changes(each.hear, INTERESTS[0])
     put(cache, "n", "a", 1)
     cache.wake()
-    await asyncio.sleep(0)
+    await told[AT_ONCE - 1].heard()
     assert told == [[0]] * AT_ONCE + [[]] * (AT_ONCE + 1)
     put(cache, "n", "a", 2)
     cache._waiters.wake_all(1)
-    await asyncio.sleep(0)
+    await told[2 * AT_ONCE - 1].heard()
     assert told == [[0]] * 2 * AT_ONCE + [[]], "those who have heard nothing yet come first"
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
+    await told[AT_ONCE - 1].heard()
     assert told == [[0, 0]] * AT_ONCE + [[0]] * (AT_ONCE + 1)
 
 

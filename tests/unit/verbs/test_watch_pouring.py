@@ -32,20 +32,36 @@ class Client:
             cast(Any, self.endpoint), cast(Any, encoder), view, ListOptions(), initial=False, position=cache.history.end
         )
         self.body = WatchBody(stream, cache.history.end)
+        self._reads, self._more = asyncio.Event(), asyncio.Event()
         self.task = asyncio.create_task(self._read())
 
     async def _read(self) -> None:
+        self._reads.set()
         async for chunk in self.body:
-            self.got += b"%x\r\n%b\r\n" % (len(chunk), chunk)
+            self._take(b"%x\r\n%b\r\n" % (len(chunk), chunk))
 
     def pour(self, data: bytes) -> bool:
         if self.ready:
-            self.got += data
+            self._take(data)
             self.poured += 1
         return self.ready
 
+    def _take(self, data: bytes) -> None:
+        self.got += data
+        self._more.set()
+
+    async def reads(self) -> None:
+        """Waits until its task waits for the first change."""
+        await self._reads.wait()
+
+    async def has(self, revisions: int) -> None:
+        """Waits until it has seen the changes up to that revision."""
+        while self.seen().count(";") < revisions:
+            self._more.clear()
+            await self._more.wait()
+
     def seen(self) -> str:
-        """The events alone, once everybody has had turns."""
+        """The events alone."""
         text, events = bytes(self.got), b""
         while text:
             size, _, rest = text.partition(b"\r\n")
@@ -54,30 +70,25 @@ class Client:
         return events.decode()
 
 
-async def turns() -> None:
-    for _ in range(4):
-        await asyncio.sleep(0)
-
-
 def expected(revisions: int) -> str:
     return "first:" + "".join(f"{revision};" for revision in range(1, revisions + 1)) if revisions else ""
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=12))
 def test_whether_or_not_a_sink_takes_them_all_come_once_and_in_order(steps: list[tuple[bool, bool]]) -> None:
-    """Of each change: whether the client is ready, and whether others get turns before the next."""
+    """Of each change: whether the client is ready, and whether it is waited for before the next."""
 
     async def run() -> None:
         cache = pods()
         client = Client(cache)
         client.body.pour_into(Sink(client))
-        await turns()
+        await client.reads()
         for revision, (client.ready, pause) in enumerate(steps, 1):
             cache.put(key("n", "a"), canonical("a"), revision)
             cache.wake()
             if pause:
-                await turns()
-        await turns()
+                await client.has(revision)
+        await client.has(len(steps))
         assert client.seen() == expected(len(steps))
         assert client.poured or not any(ready and pause for ready, pause in steps)
         client.task.cancel()
@@ -87,11 +98,11 @@ def test_whether_or_not_a_sink_takes_them_all_come_once_and_in_order(steps: list
 
 async def test_without_a_sink_the_task_gives_them() -> None:
     client = Client(pods())
-    await turns()
+    await client.reads()
     for revision in (1, 2):
         client.cache.put(key("n", "a"), canonical("a"), revision)
         client.cache.wake()
-        await turns()
+        await client.has(revision)
     assert (client.seen(), client.poured) == (expected(2), 0)
     client.task.cancel()
 
@@ -100,7 +111,7 @@ async def test_a_stream_ends_with_the_server_and_when_its_past_is_gone() -> None
     ended, overrun = Client(pods()), Client(pods())
     for client in (ended, overrun):
         client.body.pour_into(Sink(client))
-    await turns()
+        await client.reads()
     ended.endpoint.services.stopping.set()
     overrun.cache.start_over()
     for client in (ended, overrun):
