@@ -20,7 +20,7 @@ from storage.backups.taking import take
 from storage.embedded import EmbeddedEtcd
 from storage.errors import StorageError
 from storage.etcd import EtcdClient, EtcdSettings
-from tests.integration.etcd.guarding import certificate, enable_users
+from tests.integration.etcd.guarding import enable_users, mutual_tls
 from tests.integration.server.client import ask
 
 ROOT = Path(__file__).parents[3]
@@ -275,12 +275,7 @@ def test_an_etcd_with_users(tmp_path: Path) -> None:
 
 async def test_an_etcd_with_tls(tmp_path: Path) -> None:
     """A whole way there and back with a client's certificate; what is missing or wrong of it is said in a line."""
-    for name in ("ca", "server", "client"):
-        certificate(tmp_path, name, "ca")
-    files = {"cert-file": "server.pem", "key-file": "server.key", "trusted-ca-file": "ca.pem"}
-    arguments = ["--client-cert-auth", *(f"--{flag}={tmp_path / file}" for flag, file in files.items())]
-    ca, cert, key = (tmp_path / file for file in ("ca.pem", "client.pem", "client.key"))
-    with EmbeddedEtcd(loopback=True, arguments=arguments) as etcd:
+    with mutual_tls(tmp_path) as (etcd, ca, cert, key):
         trusting = [f"--etcd-servers={etcd.endpoint}", f"--etcd-cafile={ca}"]
         flags = [*trusting, f"--etcd-certfile={cert}", f"--etcd-keyfile={key}"]
         async with EtcdClient(EtcdSettings((etcd.endpoint,), ca, cert, key)) as client:

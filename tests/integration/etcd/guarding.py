@@ -6,6 +6,8 @@ import datetime
 import http.client
 import ipaddress
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -62,3 +64,14 @@ def enable_users(etcd: EmbeddedEtcd) -> None:
         ("enable", {}),
     ):
         post(etcd.endpoint, path, body)
+
+
+@contextmanager
+def mutual_tls(directory: Path) -> Iterator[tuple[EmbeddedEtcd, Path, Path, Path]]:
+    """An etcd that lets in whom its CA signed, with the files of that CA, and of a client's certificate and key."""
+    for name in ("ca", "server", "client"):
+        certificate(directory, name, "ca")
+    files = {"cert-file": "server.pem", "key-file": "server.key", "trusted-ca-file": "ca.pem"}
+    arguments = ["--client-cert-auth", *(f"--{flag}={directory / file}" for flag, file in files.items())]
+    with EmbeddedEtcd(loopback=True, arguments=arguments) as etcd:
+        yield etcd, directory / "ca.pem", directory / "client.pem", directory / "client.key"

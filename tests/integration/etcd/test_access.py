@@ -13,16 +13,11 @@ import pytest
 from storage.embedded import EmbeddedEtcd
 from storage.errors import PermissionDenied, Unauthenticated, Unavailable
 from storage.etcd import EtcdClient, EtcdSettings
-from tests.integration.etcd.guarding import certificate, post
+from tests.integration.etcd.guarding import mutual_tls, post
 
 
 async def test_mutual_tls_is_spoken(tmp_path: Path) -> None:
-    for name in ("ca", "server", "client"):
-        certificate(tmp_path, name, "ca")
-    files = {"cert-file": "server.pem", "key-file": "server.key", "trusted-ca-file": "ca.pem"}
-    arguments = ["--client-cert-auth", *(f"--{flag}={tmp_path / file}" for flag, file in files.items())]
-    ca, cert, key = (tmp_path / file for file in ("ca.pem", "client.pem", "client.key"))
-    with EmbeddedEtcd(arguments=arguments, loopback=True) as etcd:
+    with mutual_tls(tmp_path) as (etcd, ca, cert, key):
         async with EtcdClient(EtcdSettings((etcd.endpoint,), ca, cert, key)) as client:
             assert await client.revision() == 1
         without_scheme = etcd.endpoint.removeprefix("https://")
