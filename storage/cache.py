@@ -64,7 +64,7 @@ class ResourceCache:
         self.closed = False  # whether it was unregistered: nothing changes here any more
         self.history = History(start)
         self.concerning = Concerning(self.history, spec.attributes_of)
-        self.undoings = Undoings(self)
+        self.undoings = Undoings()
         self.changed = 0  # the revision of the last change
         self.memo: dict[object, object] = {}  # answers made from the present state; emptied by each change
         self._entries: dict[bytes, Entry] = {}

@@ -102,7 +102,10 @@ async def change(store: Store, key: bytes, make: Make, *, start: StoredObject | 
                 current = latest
                 continue
         if failure is not None:
-            raise failure
+            try:
+                raise failure
+            finally:
+                failure = None  # its traceback has this frame, and with it what was written and by what rules
         return Changed(Outcome.UNCHANGED, current, current, _revision(current))
 
 

@@ -128,7 +128,7 @@ class Reads:
         """
         if revision <= self._cache.reached:
             try:
-                past = resource.undoings.at(revision).range(prefix, start)
+                past = resource.undoings.at(resource, revision).range(prefix, start)
             except Overrun:
                 pass
             else:

@@ -113,11 +113,10 @@ _key_of = attrgetter("key")
 class Undoings:
     """What is undone of one resource, for the revisions that are asked for now."""
 
-    def __init__(self, resource: ResourceCache) -> None:
-        self._resource = resource
+    def __init__(self) -> None:
         self._found: OrderedDict[int, Undone] = OrderedDict()
 
-    def at(self, revision: int) -> Undone:
+    def at(self, resource: ResourceCache, revision: int) -> Undone:
         """The resource as it was at a revision. Raises Overrun if the history begins later."""
         found = self._found.pop(revision, None)
         try:
@@ -126,7 +125,7 @@ class Undoings:
         except Overrun:
             found = None
         if found is None:
-            found = Undone(self._resource, revision)
+            found = Undone(resource, revision)
             found.extend()
             asyncio.get_running_loop().call_later(KEPT, self._found.pop, revision, None)
         while len(self._found) >= MOST:

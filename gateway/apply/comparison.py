@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from gateway.apply.field_set import LEAF, FieldSet, children_of, in_order
-from gateway.apply.shapes import FREE, Shape, element_of, item_identity, item_key, member_of, shape_of
+from gateway.apply.shapes import FREE, Shape, element_of, item_identity, item_key, members_of, shape_of
 from gateway.apply.walks import Walk, every_path
 from gateway.jsontypes import JsonObject
 from gateway.schema.types import Kind, Type, compiled
@@ -83,12 +83,12 @@ def _member_of(type_: Type) -> Member:
 
 def _struct_comparer(type_: Type) -> Compare:
     known: dict[str, Member] = {}
+    member_of = members_of(type_)
 
     def member(name: str) -> Member:
         found = known.get(name)
         if found is None:
-            member_type = member_of(type_, name)
-            found = known[name] = _member_of(member_type)
+            found = known[name] = _member_of(member_of(name))
         return found
 
     return _object_comparer(member)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gateway.apply.shapes import Shape, element_of, is_open, item_identity, member_of, shape_of
+from gateway.apply.shapes import Shape, element_of, is_open, item_identity, members_of, shape_of
 from gateway.schema.types import FORMATTED, FREE_OBJECT, Kind, Type, compiled
 
 Test = Callable[[Any], bool]
@@ -53,13 +53,14 @@ def _plain(type_: Type) -> frozenset[type]:
 def _struct_test(type_: Type) -> Test:
     """Values with the same members of the same Python types need to be tested only in what is inside of those."""
     plans: dict[tuple[tuple[str, ...], tuple[type, ...]], list[tuple[str, Test]]] = {}
+    member_of, fields, open_ = members_of(type_), type_.fields, is_open(type_)
 
     def planned(value: dict[str, Any]) -> list[tuple[str, Test]] | None:
         inner: list[tuple[str, Test]] = []
         for name, member in value.items():
-            if name not in type_.fields and not is_open(type_):
+            if name not in fields and not open_:
                 return None
-            member_type = member_of(type_, name)
+            member_type = member_of(name)
             if member_type.kind in _CONTAINERS or shape_of(member_type) is Shape.FREE:
                 inner.append((name, fits(member_type)))
             elif type(member) not in _plain(member_type):

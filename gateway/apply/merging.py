@@ -10,7 +10,7 @@ from collections.abc import Callable
 from operator import is_
 from typing import Any
 
-from gateway.apply.shapes import Shape, element_of, item_identity, member_of, shape_of
+from gateway.apply.shapes import Shape, element_of, item_identity, members_of, shape_of
 from gateway.jsontypes import identical
 from gateway.schema.types import Type, compiled
 
@@ -45,10 +45,11 @@ def _merge_leaf(live: Any, config: Any) -> Any:
 
 def _struct_merger(type_: Type) -> Merge:
     known: dict[str, Merge | None] = {}
+    member_of = members_of(type_)
 
     def member(name: str) -> Merge | None:
         if name not in known:
-            known[name] = _merger(member_of(type_, name))
+            known[name] = _merger(member_of(name))
         return known[name]
 
     return _object_merger(member, exactly=type_.structural)

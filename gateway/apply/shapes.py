@@ -59,6 +59,17 @@ def member_of(type_: Type, name: str) -> Type:
     return field.type if field is not None else element_of(type_)
 
 
+def members_of(type_: Type) -> Callable[[str], Type]:
+    """`member_of` of one type, for what is compiled of it: that may not hold on to the type, which holds on to it."""
+    fields, element = type_.fields, element_of(type_)
+
+    def member(name: str) -> Type:
+        field = fields.get(name)
+        return field.type if field is not None else element
+
+    return member
+
+
 Keyed = Callable[[Any], str]
 
 

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from gateway.apply.field_set import LEAF, FieldSet, in_order
-from gateway.apply.shapes import Shape, element_of, item_identity, item_key, member_of, shape_of
+from gateway.apply.shapes import Shape, element_of, item_identity, item_key, members_of, shape_of
 from gateway.schema.types import Type, compiled
 
 Walk = Callable[[Any], FieldSet]
@@ -41,6 +41,7 @@ def every_path(type_: Type) -> Walk | None:
 
 def _every_path_of_struct(type_: Type) -> Walk:
     plans: dict[tuple[str, ...], tuple[FieldSet, list[tuple[str, str, Walk]]]] = {}
+    member_of = members_of(type_)
 
     def planned(names: tuple[str, ...]) -> tuple[FieldSet, list[tuple[str, str, Walk]]]:
         if len(plans) > _MAX_PLANS:
@@ -50,7 +51,7 @@ def _every_path_of_struct(type_: Type) -> Walk:
         for name in sorted(names):
             element = f"f:{name}"
             template[element] = LEAF
-            walk = every_path(member_of(type_, name))
+            walk = every_path(member_of(name))
             if walk is not None:
                 inner.append((name, element, walk))
         plans[names] = template, inner
@@ -142,6 +143,7 @@ def _claimed(child: AppliedWalk | None, value: Any) -> FieldSet:
 
 def _applied_struct(type_: Type) -> AppliedWalk:
     plans: dict[tuple[str, ...], tuple[FieldSet, list[tuple[str, str, AppliedWalk]]]] = {}
+    member_of, fields = members_of(type_), type_.fields
 
     def planned(names: tuple[str, ...]) -> tuple[FieldSet, list[tuple[str, str, AppliedWalk]]]:
         if len(plans) > _MAX_PLANS:
@@ -149,11 +151,11 @@ def _applied_struct(type_: Type) -> AppliedWalk:
         leaves: FieldSet = {}
         inner: list[tuple[str, str, AppliedWalk]] = []
         for name in names:
-            walk = applied_paths(member_of(type_, name))
+            walk = applied_paths(member_of(name))
             if walk is None:
                 leaves[f"f:{name}"] = LEAF
             else:
-                inner.append((name, f"f:{name}", walk if name in type_.fields else partial(_claimed, walk)))
+                inner.append((name, f"f:{name}", walk if name in fields else partial(_claimed, walk)))
         plans[names] = leaves, inner
         return leaves, inner
 

@@ -116,7 +116,7 @@ class _Parser:
             places.append(self.places[self.at])
             self.at += 1
             terms.append(self.conjunction())
-        return balanced("_||_", terms, places) if places else terms[0]
+        return balanced("_||_", terms, places)
 
     def conjunction(self) -> Node:
         terms, places = [self.relation()], list[int]()
@@ -124,7 +124,7 @@ class _Parser:
             places.append(self.places[self.at])
             self.at += 1
             terms.append(self.relation())
-        return balanced("_&&_", terms, places) if places else terms[0]
+        return balanced("_&&_", terms, places)
 
     def relation(self) -> Node:
         self._deepen(1)
@@ -379,11 +379,11 @@ class _Parser:
 
 def balanced(function: str, terms: list[Node], places: list[int]) -> Node:
     """A chain of `&&` or `||` as a tree that is no deeper than it must be, as cel-go builds it."""
-
-    def build(low: int, high: int) -> Node:
-        middle = (low + high + 1) // 2
-        left = terms[middle] if middle == low else build(low, middle - 1)
-        right = terms[middle + 1] if middle == high else build(middle + 1, high)
-        return Call(places[middle], function, None, [left, right])
-
-    return build(0, len(places) - 1)
+    if not places:
+        return terms[0]
+    middle = len(places) // 2
+    sides = [
+        balanced(function, terms[: middle + 1], places[:middle]),
+        balanced(function, terms[middle + 1 :], places[middle + 1 :]),
+    ]
+    return Call(places[middle], function, None, sides)

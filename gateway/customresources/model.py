@@ -9,7 +9,7 @@ from functools import partial
 from gateway.customresources.conversion import Webhook
 from gateway.customresources.definition import TERMINATING, ends_unserved, is_true, stored_version
 from gateway.customresources.fields import field_values, selectable
-from gateway.customresources.objects import Rules
+from gateway.customresources.objects import Rules, strategies_of
 from gateway.customresources.schema_type import object_type
 from gateway.customresources.storage_form import canonicaliser
 from gateway.defaults.structural import apply_structural_defaults, default_applied, prune_nulls
@@ -143,7 +143,7 @@ def _version(definition: JsonObject, version: JsonObject) -> Version:
         columns=tuple(version.get("additionalPrinterColumns") or ()),
         openapi=schema,
         subresources=version.get("subresources") or {},
-        strategies=partial(Rules.strategy, rules),
+        strategies=strategies_of(rules),
     )
 
 

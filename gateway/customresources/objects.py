@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import islice
 from typing import Any
 
@@ -64,17 +64,16 @@ class Rules:
         self._compiled = False
 
     def strategy(self, subresource: str = "") -> Strategy:
-        """The strategy of the objects, or of a subresource."""
+        """A strategy of the objects, or of a subresource; whoever keeps it keeps the rules."""
         match subresource:
             case "status":
-                return self._status
+                return self._of_status()
             case "scale":  # a Scale has no rules of its own: what it changes is checked as a write of the object
                 return Strategy()
             case _:
-                return self._objects
+                return self._of_objects()
 
-    @cached_property
-    def _objects(self) -> Strategy:
+    def _of_objects(self) -> Strategy:
         return Strategy(
             prepare_for_create=self._prepare_for_create,
             prepare_for_update=self._prepare_for_update,
@@ -91,8 +90,7 @@ class Rules:
             refuse_creation=_TERMINATING if self._terminating else "",
         )
 
-    @cached_property
-    def _status(self) -> Strategy:
+    def _of_status(self) -> Strategy:
         return Strategy(
             prepare_for_update=self._prepare_status,
             validate_update=self._validate_status,
@@ -240,6 +238,11 @@ class Rules:
             raise TakesLong from None
         attributes.warnings += warnings
         return errors
+
+
+def strategies_of(rules: Rules) -> Callable[[str], Strategy]:
+    """What finds the strategy by subresource, made once each. The rules, which strategies lead to, don't keep them."""
+    return cache(rules.strategy)
 
 
 def _in_status(error: FieldError) -> FieldError:

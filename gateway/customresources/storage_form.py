@@ -18,16 +18,18 @@ _ESCAPED = frozenset('"\\')  # where the uid ends is found without parsing
 def canonicaliser(model: Model) -> Canonicalise:
     """A function that makes the canonical value of what any writer stored; it raises ValueError where it can't."""
 
+    own, versions, kind = model.settled, model.versions, model.kind  # and not the model, which keeps what is made here
+
     def canonicalise(value: bytes) -> bytes:
-        if model.settled is not None and model.settled.take(value):
+        if own is not None and own.take(value):
             return value
         raw: JsonObject = loads(value)
         if not isinstance(raw, dict):
             raise ValueError("the stored value is no JSON object")
-        version = model.versions.get(GroupVersion.parse(str(raw.get("apiVersion"))))
-        if version is None or raw.get("kind") != model.kind:
+        version = versions.get(GroupVersion.parse(str(raw.get("apiVersion"))))
+        if version is None or raw.get("kind") != kind:
             raise ValueError(f'the definition does not know "{raw.get("kind")}" of version "{raw.get("apiVersion")}"')
-        return encode_stored(settled(version, raw), model.kind, version.api_version, version.type)
+        return encode_stored(settled(version, raw), kind, version.api_version, version.type)
 
     return canonicalise
 

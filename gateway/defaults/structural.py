@@ -49,8 +49,9 @@ def _null_pruner(type_: Type) -> Rule | None:
         return _each(_null_pruner(type_.elem)) if type_.elem is not None else None
     if type_.kind is not Kind.STRUCT:
         return None
-    dropped = {name for name, field in type_.fields.items() if _drops_null(field.type)}
-    rules = {name: rule for name, field in type_.fields.items() if (rule := _null_pruner(field.type)) is not None}
+    fields = type_.fields
+    dropped = {name for name, field in fields.items() if _drops_null(field.type)}
+    rules = {name: rule for name, field in fields.items() if (rule := _null_pruner(field.type)) is not None}
     other_dropped, other_rule = False, None
     if type_.elem is not None:
         other_dropped, other_rule = _drops_null(type_.elem), _null_pruner(type_.elem)
@@ -61,14 +62,14 @@ def _null_pruner(type_: Type) -> Rule | None:
         if None in value.values():
             absent = [name for name, member in value.items() if member is None]
             for name in absent:
-                if name in dropped or (other_dropped and name not in type_.fields):
+                if name in dropped or (other_dropped and name not in fields):
                     del value[name]
         for name, rule in rules.items():
             if value.get(name) is not None:
                 rule(value[name])
         if other_rule is not None:
             for name, member in value.items():
-                if member is not None and name not in type_.fields:
+                if member is not None and name not in fields:
                     other_rule(member)
 
     return prune

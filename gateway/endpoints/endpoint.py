@@ -7,7 +7,7 @@ changed: when what it serves changes, another one takes its place and this one i
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Protocol
 from weakref import WeakValueDictionary
 
@@ -100,7 +100,7 @@ class Endpoint:
 
     @cached_property
     def shape(self) -> Shape:
-        """What encoders know of its objects."""
+        """What encoders know of its objects: nothing of it leads back here, or nobody could let go of both."""
         resource = self.resource
         list_head = (
             head_of(resource.model.list_kind or resource.kind + "List", resource.api_version)
@@ -112,31 +112,12 @@ class Endpoint:
             api_version=resource.api_version,
             head=self.head,
             list_head=list_head,
-            empty=self._empty,
-            type=lambda: self.type,
-            columns=self._columns,
-            in_version=self._converted,
+            empty=partial(_empty, resource),
+            type=lambda: resource.type,
+            columns=partial(_columns, resource),
+            in_version=partial(_converted, resource),
             custom=resource.custom,
         )
-
-    def _columns(self) -> Columns:
-        from gateway.kinds.columns.custom import custom_columns
-        from gateway.kinds.columns.registry import columns_of  # tables alone need them
-
-        resource = self.resource
-        if resource.custom:
-            return custom_columns(resource.model_version.columns)
-        return columns_of(resource.kind_group, resource.kind)
-
-    def _converted(self, obj: JsonObject, api_version: str) -> JsonObject:
-        return self.resource.model.convert(obj, GroupVersion.parse(obj["apiVersion"]), GroupVersion.parse(api_version))
-
-    def _empty(self) -> bytes:
-        from gateway.schema.decode import DecodeReport, decode  # bookmarks alone need it
-
-        obj = decode(self.type, {}, DecodeReport())
-        rest = dumps({key: value for key, value in obj.items() if key != "metadata"})
-        return b"," + rest[1:] if len(rest) > 2 else b"}"
 
     # writing
 
@@ -292,3 +273,24 @@ class Endpoint:
         """The endpoint of the objects that a subresource belongs to."""
         resource = self.resource
         return self.siblings.of(resource.group, resource.version, resource.resource)
+
+
+def _columns(resource: Resource) -> Columns:
+    from gateway.kinds.columns.custom import custom_columns
+    from gateway.kinds.columns.registry import columns_of  # tables alone need them
+
+    if resource.custom:
+        return custom_columns(resource.model_version.columns)
+    return columns_of(resource.kind_group, resource.kind)
+
+
+def _converted(resource: Resource, obj: JsonObject, api_version: str) -> JsonObject:
+    return resource.model.convert(obj, GroupVersion.parse(obj["apiVersion"]), GroupVersion.parse(api_version))
+
+
+def _empty(resource: Resource) -> bytes:
+    from gateway.schema.decode import DecodeReport, decode  # bookmarks alone need it
+
+    obj = decode(resource.type, {}, DecodeReport())
+    rest = dumps({key: value for key, value in obj.items() if key != "metadata"})
+    return b"," + rest[1:] if len(rest) > 2 else b"}"

@@ -54,13 +54,14 @@ def _struct(type_: Type) -> Order:
     rank: dict[str, Any] = {name: index for index, name in enumerate(type_.fields)}
     last = len(rank)
     by_rank: Callable[[str], Any] | None = None if type_.structural else lambda name: rank.get(name, last)
+    order_of = _member_orders(type_)
     plans: dict[tuple[str, ...], Plan] = {}
 
     def plan_for(names: tuple[str, ...]) -> Plan:
         if len(plans) >= PLANS:
             plans.clear()
         ordered = sorted(names, key=by_rank)
-        nested = [(name, order) for name in ordered if (order := _member_order(type_, name)) is not None]
+        nested = [(name, order) for name in ordered if (order := order_of(name)) is not None]
         plan = plans[names] = ordered == list(names), ordered, nested
         return plan
 
@@ -82,13 +83,19 @@ def _struct(type_: Type) -> Order:
     return order
 
 
-def _member_order(type_: Type, name: str) -> Order | None:
-    field = type_.fields.get(name)
-    if field is not None:
-        return orderer(field.type) if _has_members(field.type) else None
-    if not type_.structural:
-        return None
-    return _sorted_deep if type_.elem is None else orderer(type_.elem)
+def _member_orders(type_: Type) -> Callable[[str], Order | None]:
+    """A function that finds the order of a member; it holds on to the members' types, not to the type itself."""
+    fields, elem, structural = type_.fields, type_.elem, type_.structural
+
+    def order_of(name: str) -> Order | None:
+        field = fields.get(name)
+        if field is not None:
+            return orderer(field.type) if _has_members(field.type) else None
+        if not structural:
+            return None
+        return _sorted_deep if elem is None else orderer(elem)
+
+    return order_of
 
 
 def _sorted_deep(value: Any) -> Any:

@@ -78,11 +78,11 @@ def _members(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
     others: Reader | None = settled if type_.preserves else None
     if type_.elem is not None:
         others = reader_of(type_.elem)
-    find = readers.get
+    find, preserves = readers.get, type_.preserves
 
     def read(value: Any, marks: list[None]) -> Any:
         if not isinstance(value, dict):
-            return settled(value, marks) if type_.preserves else _bare(value, marks)
+            return settled(value, marks) if preserves else _bare(value, marks)
         out: dict[str, Any] = {}
         for key, item in value.items():
             found = find(key)
