@@ -8,6 +8,7 @@ grow with it, so that each wakes for several changes at once.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from itertools import islice
@@ -70,7 +71,7 @@ class _Crowd:
         self.members = 0  # who waits, or was woken and has not said so yet, and who follows
         self.position = -1  # from which those look who are yet to be woken
         self._late = late
-        self._woken = 0.0  # by the loop's clock
+        self._woken = -math.inf  # by the loop's clock, which begins with the machine
         self._alarm: asyncio.TimerHandle | None = None
         self._due: dict[Told, None] = {}  # followers that are to be told in the next turns
         self._since = -1  # from where those are to look
