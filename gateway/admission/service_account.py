@@ -11,6 +11,7 @@ from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes, Operation
 from gateway.kinds.metadata import generated_name
+from gateway.kinds.recurring import Recurrence
 
 MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 TOKEN_SECONDS = 3607
@@ -31,7 +32,7 @@ async def _admit(attributes: Attributes, lookup: Lookup) -> None:
         spec["serviceAccountName"] = spec["serviceAccount"] = name
         account = await _account(obj, attributes, lookup)
         if _automounts(account, spec):
-            _mount_token(spec)
+            _mount_token(spec, attributes.recurrence)
         if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
             spec["imagePullSecrets"] = [{"name": each.get("name", "")} for each in account["imagePullSecrets"]]
     await _validate(attributes, lookup)
@@ -84,10 +85,19 @@ def _automounts(account: JsonObject, spec: JsonObject) -> bool:
     return True
 
 
-def _mount_token(spec: JsonObject) -> None:
+def _volume_name(recurrence: Recurrence | None) -> str:
+    """A random name for the volume of the token; pods of one specification get the same one, and so stay alike."""
+    if recurrence is None:
+        return generated_name(_VOLUME_PREFIX)
+    template = recurrence.template
+    template.token_volume = template.token_volume or generated_name(_VOLUME_PREFIX)
+    return template.token_volume
+
+
+def _mount_token(spec: JsonObject, recurrence: Recurrence | None) -> None:
     volumes = spec.get("volumes") or []
     present = next((v["name"] for v in volumes if v.get("name", "").startswith(_VOLUME_PREFIX)), "")
-    name = present or generated_name(_VOLUME_PREFIX)
+    name = present or _volume_name(recurrence)
     needed = False
     for container in [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]:
         mounts = container.get("volumeMounts") or []

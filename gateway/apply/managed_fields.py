@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Protocol
 
 from gateway.apply import entries as managers
 from gateway.apply.comparison import Comparison, compare, unset
@@ -16,6 +17,14 @@ from gateway.schema.types import Type
 
 ToVersion = Callable[[JsonObject, str], "tuple[JsonObject, Type] | None"]
 """Takes an object and an apiVersion, returns it in that version with its type, or None if there is no such version."""
+
+
+class Shared(Protocol):
+    """A member that new objects have in common."""
+
+    member: str
+    fields: FieldSet | None  # which the member sets, once that is known
+
 
 NEVER_OWNED = frozenset(
     {
@@ -48,11 +57,13 @@ def update_managed(
     now: str,
     reset: tuple[tuple[str, ...], ...] = (),
     convert: ToVersion | None = None,
+    shared: Shared | None = None,
 ) -> None:
     """Sets `new["metadata"]["managedFields"]` in place for a create (`old` is None), update or patch.
 
     `new` arrives with the managedFields that the client sent, `[]` included, or none. `reset` has the paths that a
-    write through this resource can't change. An update of an object without managed fields leaves it without.
+    write through this resource can't change; a new object has one member of `shared`. An update of an object without
+    managed fields leaves it without.
     """
     metadata = new["metadata"]
     sent = metadata.pop("managedFields", None)
@@ -63,7 +74,7 @@ def update_managed(
     if old is not None and type_.structural:  # whose definition may have changed since
         known = _fitting(known, type_, api_version)
     try:
-        differences = Differences(old, new, type_, api_version, reset, convert)
+        differences = Differences(old, new, type_, api_version, reset, convert, shared)
     except ValueError:  # it does not conform to its schema: who owns what can't be told any more
         return
     writer = Identity(manager or "unknown", operation, api_version, subresource)
@@ -106,10 +117,12 @@ class Differences:
         api_version: str,
         reset: tuple[tuple[str, ...], ...],
         convert: ToVersion | None,
+        shared: Shared | None = None,
     ) -> None:
         self._old, self._new, self._convert = old, new, convert
         self._reset = reset_set(reset)
-        self._own = self._filtered(_compared(old, new, type_))
+        found = _compared(old, new, type_) if shared is None else _compared_new(new, type_, shared)
+        self._own = self._filtered(found)
         self._by_version: dict[str, Comparison | None] = {api_version: self._own}
 
     def in_version(self, version: str) -> Comparison | None:
@@ -141,6 +154,22 @@ def _compared(old: JsonObject | None, new: JsonObject, type_: Type) -> Compariso
             if value is not None and (problem := nonconformity(value, type_, duplicates=True)):
                 raise ValueError(problem)
     return compare(_owned(old, type_), _owned(new, type_), type_)
+
+
+def _compared_new(new: JsonObject, type_: Type, shared: Shared) -> Comparison:
+    """What a new object has, one of its members being as in objects before it."""
+    empty, bare, member = _owned(None, type_), _owned(new, type_), shared.member
+    if shared.fields is None:
+        found = compare(empty, bare, type_)
+        if f"f:{member}" not in found.removed:
+            shared.fields = found.changed.get(f"f:{member}")
+        return found
+    found = compare(_without(empty, member), _without(bare, member), type_)
+    return Comparison(union(found.changed, {f"f:{member}": shared.fields}), found.removed)
+
+
+def _without(value: JsonObject, member: str) -> JsonObject:
+    return {name: given for name, given in value.items() if name != member}
 
 
 @lru_cache(256)

@@ -62,18 +62,18 @@ _SPEC = compile_table(
     POD_SPEC,
 )
 
-POD = compile_table(
-    {
-        "metadata": drop_retired_annotations,
-        "spec+": _SPEC,
-        "status": _pod_ips,
-        "status.initContainerStatuses[]": _CONTAINER_STATUS,
-        "status.containerStatuses[]": _CONTAINER_STATUS,
-        "status.ephemeralContainerStatuses[]": _CONTAINER_STATUS,
-        "status.allocatedResources": round_up,
-        "status.resources.limits": round_up,
-        "status.resources.requests": round_up,
-    }
-)
+_OTHERS = {
+    "metadata": drop_retired_annotations,
+    "status": _pod_ips,
+    "status.initContainerStatuses[]": _CONTAINER_STATUS,
+    "status.containerStatuses[]": _CONTAINER_STATUS,
+    "status.ephemeralContainerStatuses[]": _CONTAINER_STATUS,
+    "status.allocatedResources": round_up,
+    "status.resources.limits": round_up,
+    "status.resources.requests": round_up,
+}
+
+POD = compile_table({**_OTHERS, "spec+": _SPEC})
+default_all_but_spec = compile_table(_OTHERS)
 
 DEFAULTERS: Defaulters = {("v1", "Pod"): POD}

@@ -14,6 +14,7 @@ from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 
 if TYPE_CHECKING:
+    from gateway.kinds.recurring import Recurrence
     from gateway.kinds.resource import Resource
 
 
@@ -44,6 +45,7 @@ class Attributes:
         "obj",
         "old",
         "operation",
+        "recurrence",
         "resource",
         "user",
         "warnings",
@@ -61,6 +63,7 @@ class Attributes:
         self.now: str  # RFC 3339 time of the request, seconds
         self.dry_run: bool
         self.warnings: list[str]
+        self.recurrence: Recurrence | None  # of a new object whose specification has come before
 
     @property
     def subresource(self) -> str:
@@ -82,7 +85,7 @@ class Attributes:
         self.resource, self.namespace, self.name = resource, namespace, name
         self.manager, self.now, self.dry_run = manager, now, dry_run
         self.warnings = [] if warnings is None else warnings
-        self.operation, self.obj, self.old = Operation.CREATE, None, None
+        self.operation, self.obj, self.old, self.recurrence = Operation.CREATE, None, None, None
         return self
 
     def of_object(self, namespace: str, name: str) -> Attributes:

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
+from gateway.kinds.recurring import Templates
 from gateway.validation.field import FieldError
 
 _R = TypeVar("_R")
@@ -98,6 +99,7 @@ class Strategy:
     # creation
     expires: bool = False  # whether objects go by themselves, --event-ttl after their last write
     allocation: Allocation | None = None
+    templates: Templates | None = None  # of a kind of which many objects have the same specification
     in_its_own_namespace: bool = False  # whether requests for an object are in the namespace of its name
 
     refuse_creation: str = ""  # why nobody may create one, "" when there is no reason

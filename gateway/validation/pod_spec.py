@@ -68,6 +68,12 @@ def validate_pod_spec(
         _file_references(spec, path, errors)
 
 
+def stands_alone(spec: JsonObject) -> bool:
+    """Whether what is said of a specification depends on nothing of the pod's metadata."""
+    volumes = spec.get("volumes") or ()
+    return not spec.get("resourceClaims") and not any("ephemeral" in volume for volume in volumes)
+
+
 def _policies(spec: JsonObject, path: str, errors: list[FieldError]) -> None:
     for key, supported in (("restartPolicy", _RESTART_POLICIES), ("dnsPolicy", _DNS_POLICIES)):
         value = spec.get(key, "")

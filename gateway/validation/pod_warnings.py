@@ -49,6 +49,11 @@ _UNUSUAL = frozenset(
 )
 
 
+def annotations_matter(annotations: dict[str, str]) -> bool:
+    """Whether what a pod is warned of depends on its annotations too."""
+    return any(key in _ANNOTATIONS or "seccomp" in key or "apparmor" in key for key in annotations)
+
+
 def name_warning(name: str, use: str) -> list[str]:
     """For names that become part of a host name."""
     if not (messages := is_dns1123_label(name)):
@@ -77,7 +82,7 @@ def _warnings(spec: JsonObject, meta: JsonObject, path: str, template: bool) -> 
         found += _volumes(spec, at)
         found += _duplicates(spec, at)
         found += _overhead(spec, at)
-    profiles = any("seccomp" in key or "apparmor" in key for key in annotations)
+    profiles = annotations_matter(annotations)
     if profiles:
         found += _seccomp_pod(spec, annotations, path)
     for container, place in containers_with_path(spec, at):

@@ -19,7 +19,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     options = write_options(request.query, "CreateOptions")
     write = begin(endpoint, request, options)
     attributes, resource = write.attributes, endpoint.resource
-    obj = await read_object(request, endpoint, options.validation)
+    obj = await read_object(request, endpoint, options.validation, attributes)
     meta = obj.setdefault("metadata", {})
     metadata.wipe_system_fields(meta)
     attributes.name = attributes.name or meta.get("name", "")

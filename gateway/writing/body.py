@@ -5,13 +5,16 @@ API Concepts, "Field validation"; the checks and their wording are those of apis
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request
 from gateway.http.status import bad_request
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.kinds.attributes import Attributes
+from gateway.kinds.recurring import Recurrence, Template, Templates
 from gateway.kinds.resource import Resource
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
 from gateway.schema.problems import json_kind
@@ -32,19 +35,25 @@ _GROUP_PACKAGES = {
 META_STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 
-async def read_object(request: Request, endpoint: Endpoint, validation: str) -> JsonObject:
+async def read_object(
+    request: Request, endpoint: Endpoint, validation: str, created: Attributes | None = None
+) -> JsonObject:
     """The object that the body holds, decoded as what an endpoint takes and defaulted, with kind and apiVersion set.
 
-    `validation` is the fieldValidation directive; with "Warn" the request gets warnings. Raises StatusError 400, 413
-    and 415.
+    `validation` is the fieldValidation directive; with "Warn" the request gets warnings. The attributes of what is to
+    be `created` learn whether its specification has come before. Raises StatusError 400, 413 and 415.
     """
     media_type = request.media.body_type(request.headers.get(b"content-type", b""))
     data = await request.body()
     resource = endpoint.resource
     kind = resource.kind
     reader = _Reader(endpoint.type, resource.api_version, kind, validation, request.warnings, resource)
+    templates = None if created is None else endpoint.strategy.templates
     size = len(data) * YAML if media_type == "application/yaml" else len(data)
-    obj = await offloaded(size, lambda: reader.read(data, media_type))
+    if created is None or templates is None:
+        obj = await offloaded(size, lambda: reader.read(data, media_type))
+    else:
+        obj, created.recurrence = await offloaded(size, lambda: reader.read_again(data, media_type, templates))
     if (audit := request.audit) is not None:
         await offloaded(size, lambda: audit.requested(obj))
     return obj
@@ -62,20 +71,56 @@ class _Reader:
     resource: Resource
 
     def read(self, data: bytes, media_type: str) -> JsonObject:
-        type_, api_version, kind, validation = self.type, self.api_version, self.kind, self.validation
         strict: list[str] = []
+        value, named = self._parse(data, media_type, strict)
+        return self._object(value, named, strict, DecodeReport())
+
+    def read_again(self, data: bytes, media_type: str, templates: Templates) -> tuple[JsonObject, Recurrence | None]:
+        """The same, with what is known of its specification if that has come before."""
+        strict: list[str] = []
+        value, named = self._parse(data, media_type, strict)
+        template = None if strict else templates.of(value)
+        if template is None:
+            return self._object(value, named, strict, DecodeReport()), None
+        obj = None if template.settled is None else self._with_known(value, named, template.settled, templates)
+        if obj is None:
+            report = DecodeReport()
+            obj = self._object(value, named, strict, report)
+            if report.problems:
+                return obj, None
+            template.settled = dumps(obj[template.member])
+        return obj, Recurrence(template)
+
+    def _with_known(self, value: JsonObject, named: str, settled: bytes, templates: Templates) -> JsonObject | None:
+        """The object with a specification that needs no decoding; None where anything is wrong with the others."""
+        report, member = DecodeReport(), Template.member
+        try:
+            obj = decode(self.type, {name: given for name, given in value.items() if name != member}, report)
+        except DecodeError:
+            return None
+        if report.problems:
+            return None
+        obj[member] = loads(settled)
+        return complete(obj, value, self.resource, named, default=templates.default_others)
+
+    def _parse(self, data: bytes, media_type: str, strict: list[str]) -> tuple[Any, str]:
+        """The value of a body and the kind that it names; duplicate keys of YAML are added to `strict`."""
+        api_version, kind = self.api_version, self.kind
         if media_type == PROTOBUF:
-            value = parse_protobuf(data, type_, api_version, kind)
+            value = parse_protobuf(data, self.type, api_version, kind)
         else:
-            value = parse_document(data, media_type, kind, strict, strictly=validation != "Ignore")
+            value = parse_document(data, media_type, kind, strict, strictly=self.validation != "Ignore")
         version, named = type_meta(value, data, api_version, kind)
         if media_type == CBOR and self.resource.custom and not (value or {}).get("kind"):
             raise _unrecognized(kind, "Object 'Kind' is missing", data)
         if version != api_version or (named != kind and not self.resource.custom):
             raise _other_kind(value, version, named, api_version, kind)
-        report = DecodeReport()
+        return value, named
+
+    def _object(self, value: Any, named: str, strict: list[str], report: DecodeReport) -> JsonObject:
+        version, kind, validation = self.api_version, self.kind, self.validation
         try:
-            obj = decode(type_, value, report)
+            obj = decode(self.type, value, report)
         except DecodeError as error:
             raise _cannot_handle(named, version, kind, str(error)) from None
         if validation != "Ignore" and (report.problems or strict):
@@ -86,8 +131,17 @@ class _Reader:
         return complete(obj, value, self.resource, named)
 
 
-def complete(obj: JsonObject, sent: Any, resource: Resource, kind: str = "", *, applied: bool = False) -> JsonObject:
-    """Defaults a decoded object, in place. A custom one keeps a `kind` that is not its resource's, to be refused.
+def complete(
+    obj: JsonObject,
+    sent: Any,
+    resource: Resource,
+    kind: str = "",
+    *,
+    applied: bool = False,
+    default: Callable[[JsonObject], None] | None = None,
+) -> JsonObject:
+    """Defaults a decoded object, in place, by `default` where a part has its defaults already. A custom one keeps a
+    `kind` that is not its resource's, to be refused.
 
     Decoding drops empty lists, but managedFields sent as one asks for them to be cleared.
     """
@@ -95,7 +149,10 @@ def complete(obj: JsonObject, sent: Any, resource: Resource, kind: str = "", *, 
     meta = obj.setdefault("metadata", {})
     if isinstance(sent, dict) and (sent.get("metadata") or {}).get("managedFields") == []:
         meta["managedFields"] = []
-    resource.default(obj, applied=applied)
+    if default is None:
+        resource.default(obj, applied=applied)
+    else:
+        default(obj)
     return obj
 
 

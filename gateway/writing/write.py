@@ -152,7 +152,9 @@ def invalid(write: Write, errors: Sequence[FieldError], obj: JsonObject) -> Stat
 
 async def encoded(write: Write, obj: JsonObject) -> bytes:
     """An object as etcd holds it, of the version in which writes see it."""
-    endpoint = write.endpoint
+    endpoint, recurrence = write.endpoint, write.attributes.recurrence
+    if recurrence is not None:
+        obj = recurrence.spliced(obj, endpoint.written_type)
     if not endpoint.resource.model.written_as_served:
         return await offloaded(write.size, lambda: endpoint.encode(obj))
     return await endpoint.as_stored(obj, lambda stored: offloaded(write.size, lambda: endpoint.encode(stored)))

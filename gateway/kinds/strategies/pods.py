@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 
+from gateway.defaults.pod import default_all_but_spec
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
+from gateway.kinds.recurring import Recurrence, Templates
 from gateway.kinds.strategies.status import bump_generation
 from gateway.kinds.strategy import Strategy
 from gateway.validation.addresses import ip_warnings
@@ -25,10 +27,10 @@ from gateway.validation.pod_options import CREATE_POD, PodOptions, containers_of
 from gateway.validation.pod_relaxations import options_for_update
 from gateway.validation.pod_resize import validate_pod_resize
 from gateway.validation.pod_resources import MIRROR_ANNOTATION
-from gateway.validation.pod_spec import validate_pod_spec
+from gateway.validation.pod_spec import stands_alone, validate_pod_spec
 from gateway.validation.pod_status import validate_pod_status_update
 from gateway.validation.pod_update import validate_ephemeral_containers_update, validate_pod_update
-from gateway.validation.pod_warnings import app_armor_field, name_warning, pod_warnings
+from gateway.validation.pod_warnings import annotations_matter, app_armor_field, name_warning, pod_warnings
 from gateway.validation.qos import qos_class
 from gateway.validation.scheduling import PREFERRED_TERMS, REQUIRED_TERMS
 from gateway.validation.security_context import validate_app_armor_profile
@@ -79,6 +81,8 @@ def _prepare_for_create(pod: JsonObject, attributes: Attributes) -> None:
         for term, operators in _label_key_terms(spec):
             _merge_label_keys(term, labels, operators)
     _app_armor(pod, spec, attributes)
+    if attributes.recurrence is not None:
+        attributes.recurrence.prepared(spec)
 
 
 def _label_key_terms(spec: JsonObject) -> Iterator[tuple[JsonObject, dict[str, str]]]:
@@ -145,14 +149,19 @@ def _count_change(pod: JsonObject, old: JsonObject) -> None:
 
 
 def _metadata_and_spec(
-    pod: JsonObject, errors: list[FieldError], options: PodOptions, old: JsonObject | None = None
+    pod: JsonObject,
+    errors: list[FieldError],
+    options: PodOptions,
+    old: JsonObject | None = None,
+    recurrence: Recurrence | None = None,
 ) -> None:
     """What is checked of a pod apart from its metadata as such; a specification that stays was valid before."""
     spec, annotations = pod.get("spec") or {}, _annotations(pod)
     if annotations:
         validate_pod_annotations(annotations, spec, "metadata.annotations", errors, options)
-    if old is not None and spec == old.get("spec"):
+    if (old is not None and spec == old.get("spec")) or (recurrence is not None and recurrence.accepted is not None):
         return
+    found = len(errors)
     validate_pod_spec(spec, pod["metadata"], "spec", errors, options)
     if not spec.get("serviceAccountName"):
         for i, volume in enumerate(spec.get("volumes") or ()):
@@ -163,11 +172,13 @@ def _metadata_and_spec(
     for key in ("containers", "initContainers"):
         for i, container in enumerate(spec.get(key) or ()):
             validate_image_spacing(container, f"spec.{key}[{i}]", errors)
+    if recurrence is not None:
+        recurrence.valid = len(errors) == found and stands_alone(spec)
 
 
 def _validate(pod: JsonObject, attributes: Attributes) -> list[FieldError]:
     errors: list[FieldError] = []
-    _metadata_and_spec(pod, errors, CREATE_POD)
+    _metadata_and_spec(pod, errors, CREATE_POD, recurrence=attributes.recurrence)
     spec, annotations = pod.get("spec") or {}, _annotations(pod)
     if spec.get("ephemeralContainers"):
         errors.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
@@ -203,7 +214,13 @@ def _validate_update(pod: JsonObject, old: JsonObject, attributes: Attributes) -
 
 
 def _warnings(pod: JsonObject, attributes: Attributes) -> list[str]:
-    return name_warning(pod["metadata"].get("name", ""), "the Pod's hostname") + pod_warnings(pod)
+    found, recurrence = name_warning(pod["metadata"].get("name", ""), "the Pod's hostname"), attributes.recurrence
+    if recurrence is None or annotations_matter(_annotations(pod)):
+        return found + pod_warnings(pod)
+    if recurrence.accepted is not None:
+        return [*found, *recurrence.accepted.warnings]
+    recurrence.warnings = tuple(pod_warnings(pod))
+    return [*found, *recurrence.warnings]
 
 
 def _prepare_status(pod: JsonObject, old: JsonObject, attributes: Attributes) -> None:
@@ -331,6 +348,7 @@ STRATEGIES = {
         reset_fields=(("status",),),
         returns_deleted=True,
         grace_period=_grace_period,
+        templates=Templates(default_all_but_spec),
     ),
     "status": Strategy(
         prepare_for_update=_prepare_status,
