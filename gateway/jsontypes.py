@@ -17,6 +17,12 @@ MAX_DEPTH = 500
 loads = orjson.loads
 
 
+class Whole(int):
+    """A whole number that came as a float (3.0, 1e3): Go writes it as an integer, but judges it as what it came as."""
+
+    __slots__ = ()
+
+
 class TooDeep(ValueError):
     """A value that is nested more deeply than `MAX_DEPTH`."""
 

@@ -28,7 +28,7 @@ from gateway.cel.types import (
     struct,
 )
 from gateway.cel.values import EvaluationError, KeyedList, SetList
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import JsonObject, Whole
 
 LARGEST_REQUEST = 3 * 1024 * 1024
 # kept for one evaluation: lists that were converted, by the identity of what they were made from
@@ -147,7 +147,7 @@ def _string(schema: JsonObject) -> Declared:
 
 
 def _double(value: Any, cache: Cache) -> Any:
-    return float(value) if type(value) is int else value
+    return float(value) if type(value) is int or type(value) is Whole else value
 
 
 def _bytes(value: Any, cache: Cache) -> Any:

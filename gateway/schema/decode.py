@@ -112,7 +112,7 @@ def _compile(type_: Type) -> Decoder:
         case Kind.ANY if type_.elem is not None:
             return _schema_or(type_)
         case Kind.ANY if type_.name == _CONVERTED_JSON:
-            return structural.settled
+            return structural.as_came
         case kind:
             return _SCALARS[kind]
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
+from gateway.jsontypes import Whole
 from gateway.schema.errors import Mismatch
 from gateway.schema.types import Kind, Type
 
@@ -27,7 +28,11 @@ def reader(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
         if type_.preserves and elem.structural and not elem.preserves:  # hands it down to its items alone
             elem = replace(elem, preserves=True)
         return _items(reader_of(elem), texts_stay=elem.structural)
-    return settled if type_.kind is Kind.ANY or type_.preserves else _bare
+    if type_.kind is Kind.FLOAT and type_.preserves:
+        return _number
+    if type_.kind is Kind.ANY or type_.preserves:
+        return settled
+    return _bare_integer if type_.kind in (Kind.INT64, Kind.INT_OR_STRING) else _bare
 
 
 def settled(value: Any, marks: list[None]) -> Any:
@@ -42,6 +47,20 @@ def settled(value: Any, marks: list[None]) -> Any:
     if type(value) is list:
         return [settled(item, marks) for item in value]
     return value
+
+
+def as_came(value: Any, marks: list[None]) -> Any:
+    """The same, where it is judged as what it came as before it is stored: whole floats can be told from integers."""
+    if isinstance(value, dict):
+        return {key: as_came(item, marks) for key, item in value.items()}
+    if type(value) is list:
+        return [as_came(item, marks) for item in value]
+    return _number(value, marks)
+
+
+def _number(value: Any, marks: list[None]) -> Any:
+    made = settled(value, marks)
+    return Whole(made) if type(value) is float and type(made) is int else made
 
 
 _WRITTEN_OUT = 1e21  # Go writes greater numbers with an exponent
@@ -61,7 +80,11 @@ def _bare(value: Any, marks: list[None]) -> Any:
         return {}
     if type(value) is list:
         return [_bare(item, marks) for item in value]
-    return settled(value, marks)
+    return _number(value, marks)
+
+
+def _bare_integer(value: Any, marks: list[None]) -> Any:
+    return settled(value, marks) if type(value) is float else _bare(value, marks)
 
 
 def _text(value: Any, marks: list[None]) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gateway.jsontypes import Whole
+
 
 def go_float(value: float) -> str:
     """A float64 as Go's %v has it: the shortest form, with an exponent below 1e-4 and from 1e6 on."""
@@ -14,7 +16,7 @@ def go_float(value: float) -> str:
 
 
 def go_number(value: float) -> str:
-    """A number of JSON as Go's %v has it: whole ones of 64 bits are integers, all others floats."""
-    if isinstance(value, int) and -(2**63) <= value < 2**63:
+    """A number of JSON as Go's %v has it: integers of 64 bits that came as such, all others as floats."""
+    if isinstance(value, int) and type(value) is not Whole and -(2**63) <= value < 2**63:
         return str(value)
     return go_float(float(value))

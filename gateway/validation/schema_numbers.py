@@ -59,7 +59,7 @@ def _multiple(factor: Any, kind: str, form: str) -> Part:
         by: float = float(factor)
         if problem := _range_problem(factor, kind, form, "MultipleOf", name):
             found.append(invalid("<nil>", "", problem))
-        elif isinstance(value, int) and value in _RANGES["int64"]:
+        elif _is_integer(value):
             by = int(factor)
         if by <= 0:
             message = f"factor MultipleOf declared for {name} must be positive: {number_text(by)}"
@@ -68,6 +68,11 @@ def _multiple(factor: Any, kind: str, form: str) -> Part:
             found.append(invalid(_field(name), value, f"{name} in body should be a multiple of {number_text(by)}"))
 
     return check
+
+
+def _is_integer(value: float) -> bool:
+    """Whether a value is an integer to Go, so that limits become such, too."""
+    return type(value) is int and value in _RANGES["int64"]
 
 
 def _divides(factor: float, value: float) -> bool:
@@ -85,7 +90,7 @@ def _bound(limit: Any, exclusive: bool, above: bool, kind: str, form: str) -> Pa
         bound: float = float(limit)
         if problem := _range_problem(limit, kind, form, what, name):
             found.append(invalid("<nil>", "", problem))
-        elif isinstance(value, int) and value in _RANGES["int64"]:
+        elif _is_integer(value):
             bound = int(limit)
         over = value > bound if above else value < bound
         if over or (exclusive and value == bound):

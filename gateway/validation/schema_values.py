@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import re2
 
-from gateway.jsontypes import JsonObject, identical
+from gateway.jsontypes import JsonObject, Whole, identical
 from gateway.validation import schema_numbers
 from gateway.validation.field import (
     FieldError,
@@ -62,6 +62,7 @@ def compile_values(schema: JsonObject) -> Check:
     """What finds out what is wrong with a value."""
     type_error = _type(schema)
     parts = {kind: _parts(schema, kind) for kind in (str, int, float, bool, list, dict)}
+    parts[Whole] = parts[float]
     enum = _enum(schema)
 
     def check(value: Any, name: str, was: Before | None) -> Sequence[FieldError]:
@@ -142,7 +143,7 @@ def is_json_integer(value: float) -> bool:
 
 
 _JSON_TYPES: dict[type, str] = {
-    type(None): "null", bool: "boolean", int: "integer", float: "number", str: "string", list: "array",
+    type(None): "null", bool: "boolean", int: "integer", float: "number", Whole: "number", str: "string", list: "array",
 }  # fmt: skip
 
 

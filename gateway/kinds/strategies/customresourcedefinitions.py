@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.patience import TakesLong, on_loop
 from gateway.kinds.strategies.status import counting, keep_spec
@@ -70,7 +70,7 @@ def _default_rules() -> EvaluateRules:
             return []
         budget, patience = left[0] if left else PER_OBJECT, PATIENCE if on_loop() else None
         try:
-            found, rest = validate_default(rules, value, path, budget, patience)
+            found, rest = validate_default(rules, loads(dumps(value)), path, budget, patience)
         except TooCostly:
             raise TakesLong from None
         left[:] = [rest]

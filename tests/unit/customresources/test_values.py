@@ -11,6 +11,7 @@ from gateway.cel.rules import compile_schema
 from gateway.customresources.schema_type import object_type
 from gateway.defaults.structural import apply_structural_defaults, default_applied
 from gateway.http.status import StatusError
+from gateway.jsontypes import dumps
 from gateway.schema.decode import DecodeError, DecodeReport, decode
 from gateway.validation.schema_values import validate_value
 
@@ -125,3 +126,30 @@ def test_a_missing_member_is_named_as_the_rule_names_it() -> None:
     assert [error.body for error in errors] == [
         'Invalid value: "object": no such key: __if__ evaluating rule: self.__if__ > 1'
     ]
+
+
+NUMBER = {"type": "number", "multipleOf": 0.5, "maximum": 2.5}
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (2.0, []),
+        (2, ["must be positive: 0"]),
+        (3.0, ["should be less than or equal to 2.5"]),
+    ],
+)
+def test_a_whole_number_is_judged_as_what_it_came_as_and_written_as_an_integer(value: float, told: list[str]) -> None:
+    read = decode(object_type(of(NUMBER), "Thing"), thing(value), DecodeReport())
+    found = validate_value(read["spec"], NUMBER, "spec")
+    assert len(found) == len(told) and all(text in error.body for text, error in zip(told, found, strict=True))
+    assert dumps(read["spec"]) == str(int(value)).encode()
+
+
+def test_rules_see_a_whole_number_as_a_double() -> None:
+    spec = {"type": "number", "x-kubernetes-validations": [{"rule": "self / 2.0 == 1.5"}]}
+    rules = compile_schema(of(spec))
+    assert rules is not None
+    for value in (3.0, 3):
+        read = decode(object_type(of(spec), "Thing"), thing(value), DecodeReport())
+        assert rules.validate(read) == ([], [])
