@@ -197,7 +197,7 @@ class Rules:
             return found
         found += validate_object_meta_update(obj["metadata"], old["metadata"], built_in=False)
         if "status" in obj and self._status_values is not None:
-            was = Correlation(obj, old, self._schema).key("status")
+            was = Correlation(obj["status"], old.get("status"), self._schema["properties"]["status"])
             found += [_in_status(error) for error in self._status_values(obj["status"], "", was)]
         found += self._scale.status_errors(obj)
         found += self._list_errors(obj, old)
@@ -229,7 +229,7 @@ class Rules:
         rules = self._cel
         if rules is None:
             return []
-        if any(error.reason in _BLOCKING for error in found):
+        if any(error.reason in _BLOCKING for error in (*attributes.metadata_errors, *found)):
             return [FieldError("FieldValueInvalid", "<nil>", f"Invalid value: null: {_NOT_CHECKED}")]
         patience = PATIENCE if on_loop() else None
         try:

@@ -5,6 +5,7 @@ As apiserver's `authorizer.Attributes` and `admission.Attributes`, which say the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from gateway.jsontypes import JsonObject
 if TYPE_CHECKING:
     from gateway.kinds.recurring import Recurrence
     from gateway.kinds.resource import Resource
+    from gateway.validation.field import FieldError
 
 
 class Operation(Enum):
@@ -39,6 +41,7 @@ class Attributes:
         "dry_run",
         "info",
         "manager",
+        "metadata_errors",
         "name",
         "namespace",
         "now",
@@ -64,6 +67,7 @@ class Attributes:
         self.dry_run: bool
         self.warnings: list[str]
         self.recurrence: Recurrence | None  # of a new object whose specification has come before
+        self.metadata_errors: Sequence[FieldError]  # which strategies need not find, but may have to know of
 
     @property
     def subresource(self) -> str:
@@ -86,6 +90,7 @@ class Attributes:
         self.manager, self.now, self.dry_run = manager, now, dry_run
         self.warnings = [] if warnings is None else warnings
         self.operation, self.obj, self.old, self.recurrence = Operation.CREATE, None, None, None
+        self.metadata_errors = ()
         return self
 
     def of_object(self, namespace: str, name: str) -> Attributes:

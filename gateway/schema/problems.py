@@ -116,7 +116,9 @@ class _Examiner:
                 _embedded(member, key, item, path_text(path))
             if item is not None:
                 embedded = () if field is None else field.embedded
-                self.struct, self.fields, self.path = name, (*before[1], *embedded, key), path
+                # what is in a custom object's metadata is read by itself
+                within = () if type_.structural else (*before[1], *embedded, key)
+                self.struct, self.fields, self.path = name, within, path
                 self.value(member, item)
                 self.struct, self.fields, self.path = before
 

@@ -89,9 +89,10 @@ def _prepare_new(write: Write, obj: JsonObject) -> None:
     attributes.name = meta.get("name", "")
     strategy.prepare_for_create(obj, attributes)
     attributes.name = meta.get("name", "")
+    attributes.metadata_errors = wrong = _metadata_errors(write, meta)
     errors = strategy.validate(obj, attributes)
     if not (errors and strategy.metadata_last):
-        errors = _metadata_errors(write, meta) + errors
+        errors = wrong + errors
     if errors:
         raise invalid(write, errors, obj)
     if strategy.warnings_on_create is not None:

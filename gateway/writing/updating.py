@@ -180,7 +180,8 @@ def _prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None:
     errors += validate_object_meta_update(
         meta, old_meta, built_in=strategy.rechecks_metadata, standard_finalizers=strategy.standard_finalizers
     )
-    errors += strategy.validate_update(obj, old, attributes)
+    attributes.metadata_errors = errors
+    errors = errors + strategy.validate_update(obj, old, attributes)
     if errors:
         raise invalid(write, errors, obj)
     if strategy.warnings_on_update is not None:

@@ -12,6 +12,7 @@ from gateway.kinds.identity import GroupVersionKind
 from gateway.kinds.patience import TakesLong
 from gateway.kinds.strategies.customresourcedefinitions import _rules_of
 from gateway.validation.definition_schema import validate_schema
+from gateway.validation.field import FieldError, invalid, required
 from gateway.writing.offload import offloaded
 
 GVK = GroupVersionKind("e.com", "v1", "Thing")
@@ -23,6 +24,7 @@ class Attributes:
 
     def __init__(self) -> None:
         self.warnings: list[str] = []
+        self.metadata_errors: list[FieldError] = []
 
 
 def rules_of(spec: dict[str, Any]) -> Rules:
@@ -136,3 +138,21 @@ def test_rules_are_not_compiled_for_their_own_sake_while_a_default_is_wrong() ->
         },
     }
     assert list(defaults(spec)) == ["s.properties[spec].properties[a].default"]
+
+
+def test_rules_are_not_asked_of_an_object_whose_metadata_lacks_something() -> None:
+    rules = rules_of({"type": "object", "x-kubernetes-validations": [{"rule": "false", "message": "never"}]})
+    given = Attributes()
+    for error, told in ((required("metadata.name"), "were not checked"), (invalid("metadata.name", "A", ""), "never")):
+        given.metadata_errors = [error]
+        found = rules.strategy().validate(thing({}), given)  # type: ignore[arg-type]
+        assert len(found) == 1 and told in found[0].body
+
+
+def test_a_status_that_is_null_where_there_was_none_has_not_changed() -> None:
+    schema = {"type": "object", "properties": {"status": {"type": "object"}}}
+    rules = Rules(GVK, schema, {"status": {}}, terminating=False).strategy("status")
+    one = {**thing({}), "metadata": {"name": "a", "resourceVersion": "1"}}
+    other = {**one, "status": {}}
+    assert rules.validate_update({**one, "status": None}, one, Attributes()) == []  # type: ignore[arg-type]
+    assert len(rules.validate_update({**one, "status": None}, other, Attributes())) == 1  # type: ignore[arg-type]

@@ -153,3 +153,8 @@ def test_rules_see_a_whole_number_as_a_double() -> None:
     for value in (3.0, 3):
         read = decode(object_type(of(spec), "Thing"), thing(value), DecodeReport())
         assert rules.validate(read) == ([], [])
+
+
+def test_metadata_is_read_by_itself() -> None:
+    with pytest.raises(DecodeError, match=r"Go struct field ObjectMeta\.name of type string"):
+        decode(object_type(of({"type": "object"}), "Thing"), {"metadata": {"name": 5}}, DecodeReport())
