@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from gateway.apply.field_set import LEAF, FieldSet, children_of, in_order
 from gateway.apply.shapes import FREE, Shape, element_of, item_identity, item_key, members_of, shape_of
 from gateway.apply.walks import Walk, every_path
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import JsonObject, identical
 from gateway.schema.types import Kind, Type, compiled
 from gateway.schema.zero import zero
 
@@ -29,7 +29,7 @@ Compare = Callable[[Any, Any], "Comparison | None"]
 
 def compare(old: JsonObject, new: JsonObject, type_: Type) -> Comparison:
     """Compares two objects of a struct type."""
-    if old == new and (not _may_hold_anything(type_) or _told_apart(old) == _told_apart(new)):
+    if old == new and (not _may_hold_anything(type_) or not _only_in_python(old, new)):
         return SAME
     differ = _comparer(type_)
     return (differ(old, new) if differ else None) or SAME
@@ -47,6 +47,11 @@ def _holds_anything(type_: Type) -> bool:
 
 _may_hold_anything = compiled(_holds_anything, meanwhile=lambda type_: False)
 """Whether there may be a number in one value where there is a boolean in another: to Python 1 equals True."""
+
+
+def _only_in_python(old: Any, new: Any) -> bool:
+    """Whether values that are equal to Python are not to JSON."""
+    return not identical(old, new) and _told_apart(old) != _told_apart(new)
 
 
 def _told_apart(value: Any) -> Any:
@@ -112,7 +117,7 @@ def _object_comparer(member: Callable[[str], Member]) -> Compare:
                 continue
             before, after = old[name], new[name]
             inner, _, anything = member(name)
-            if anything and before == after:
+            if anything and before == after and _only_in_python(before, after):
                 before, after = _told_apart(before), _told_apart(after)
             if before != after:
                 _note(inner(before, after) if inner else _MODIFIED, "f:" + name, changed, removed)
@@ -167,7 +172,7 @@ def _list_comparer(type_: Type) -> Compare:
         for group in before | after:
             lefts, rights = before.get(group, []), after.get(group, [])
             shown = (lefts or rights)[0]
-            if anything and lefts == rights:
+            if anything and lefts == rights and _only_in_python(lefts, rights):
                 lefts, rights = _told_apart(lefts), _told_apart(rights)
             if lefts == rights:
                 continue
