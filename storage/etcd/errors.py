@@ -21,6 +21,9 @@ from storage.errors import (
     Unavailable,
 )
 
+# raft's own, of code Unknown: there is no leader, or it is handing over, so that nothing was proposed
+_DROPPED = "raft proposal dropped"
+
 _BY_DETAILS: dict[str, type[StorageError]] = {
     "etcdserver: mvcc: required revision has been compacted": Compacted,
     "etcdserver: mvcc: required revision is a future revision": FutureRevision,
@@ -30,6 +33,7 @@ _BY_DETAILS: dict[str, type[StorageError]] = {
     "etcdserver: too many operations in txn request": TooLarge,
     "etcdserver: too many requests": Unavailable,
     "etcdserver: not leader": Unavailable,
+    _DROPPED: Unavailable,
     "etcdserver: rpc not supported for learner": Unavailable,
     "etcdserver: authentication failed, invalid user ID or password": Unauthenticated,
     "etcdserver: user name is empty": Unauthenticated,
@@ -51,6 +55,7 @@ _REFUSED = (
     "etcdserver: too many requests",
     "etcdserver: no leader",
     "etcdserver: rpc not supported for learner",
+    _DROPPED,
 )
 
 _NOT_SENT = ("failed to connect to all addresses", "DNS resolution failed", "connections to all backends failing")

@@ -79,6 +79,8 @@ def test_a_kill_is_survived_by_version(version: str, survives: bool) -> None:
         (Code.INVALID_ARGUMENT, "etcdserver: user name is empty", errors.Unauthenticated),
         (Code.UNAVAILABLE, "etcdserver: leader changed", errors.Unavailable),
         (Code.UNAVAILABLE, "Socket closed", errors.Unavailable),
+        (Code.UNKNOWN, "raft proposal dropped", errors.Unavailable),
+        (Code.UNKNOWN, "raft: something else", errors.StorageError),
         (Code.DEADLINE_EXCEEDED, "Deadline Exceeded", errors.DeadlineExceeded),
         (Code.NOT_FOUND, "etcdserver: requested lease not found", LeaseNotFound),
     ],
@@ -102,6 +104,12 @@ def test_a_write_is_repeated_only_if_certainly_not_executed(details: str, safe: 
     error = failure(Code.UNAVAILABLE, details)
     assert is_transient(error)
     assert is_certainly_not_executed(error) is safe
+
+
+def test_a_write_that_raft_has_dropped_is_repeated() -> None:
+    error = failure(Code.UNKNOWN, "raft proposal dropped")
+    assert is_transient(error) and is_certainly_not_executed(error)
+    assert not is_transient(failure(Code.UNKNOWN, "something else"))
 
 
 def test_a_deadline_says_nothing_about_execution() -> None:
