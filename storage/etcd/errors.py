@@ -34,6 +34,7 @@ _BY_DETAILS: dict[str, type[StorageError]] = {
     "etcdserver: too many requests": Unavailable,
     "etcdserver: not leader": Unavailable,
     _DROPPED: Unavailable,
+    "raft: stopped": Unavailable,  # of a member that goes, of code Unknown too: it may have been proposed
     "etcdserver: rpc not supported for learner": Unavailable,
     "etcdserver: authentication failed, invalid user ID or password": Unauthenticated,
     "etcdserver: user name is empty": Unauthenticated,

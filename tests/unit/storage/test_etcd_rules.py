@@ -80,6 +80,7 @@ def test_a_kill_is_survived_by_version(version: str, survives: bool) -> None:
         (Code.UNAVAILABLE, "etcdserver: leader changed", errors.Unavailable),
         (Code.UNAVAILABLE, "Socket closed", errors.Unavailable),
         (Code.UNKNOWN, "raft proposal dropped", errors.Unavailable),
+        (Code.UNKNOWN, "raft: stopped", errors.Unavailable),
         (Code.UNKNOWN, "raft: something else", errors.StorageError),
         (Code.DEADLINE_EXCEEDED, "Deadline Exceeded", errors.DeadlineExceeded),
         (Code.NOT_FOUND, "etcdserver: requested lease not found", LeaseNotFound),
@@ -109,6 +110,7 @@ def test_a_write_is_repeated_only_if_certainly_not_executed(details: str, safe: 
 def test_a_write_that_raft_has_dropped_is_repeated() -> None:
     error = failure(Code.UNKNOWN, "raft proposal dropped")
     assert is_transient(error) and is_certainly_not_executed(error)
+    assert not is_certainly_not_executed(failure(Code.UNKNOWN, "raft: stopped"))
     assert not is_transient(failure(Code.UNKNOWN, "something else"))
 
 
