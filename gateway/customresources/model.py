@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -136,7 +136,7 @@ def _version(definition: JsonObject, version: JsonObject) -> Version:
         gvk=gvk,
         make_type=make_type,
         served=bool(version.get("served")),
-        warning=_warning(gvk, version),
+        warning=_warning(gvk, version, spec.get("versions") or ()),
         default=default,
         default_applied=lambda obj: default_applied(make_type(), obj),
         selectable=selectable(version),
@@ -147,8 +147,14 @@ def _version(definition: JsonObject, version: JsonObject) -> Version:
     )
 
 
-def _warning(gvk: GroupVersionKind, version: JsonObject) -> str:
+def _warning(gvk: GroupVersionKind, version: JsonObject, versions: Sequence[JsonObject]) -> str:
+    """What is said of a deprecated version: its own words, or which newer one there is."""
     if not version.get("deprecated"):
         return ""
     own: str | None = version.get("deprecationWarning")
-    return f"{gvk.api_version} {gvk.kind} is deprecated" if own is None else own
+    if own is not None:
+        return own
+    in_use = (other["name"] for other in versions if other.get("served") and not other.get("deprecated"))
+    newest = min([*in_use, gvk.version], key=version_priority)
+    instead = "" if newest == gvk.version else f"; use {gvk.group}/{newest} {gvk.kind}"
+    return f"{gvk.api_version} {gvk.kind} is deprecated{instead}"

@@ -61,7 +61,9 @@ class Documents:
 
     def _make(self, group: str, version: str) -> JsonObject:
         resources = self._registry.of_version(group, version)
-        roots = [META + "Status", META + "DeleteOptions", META + "WatchEvent", PATCH, RESOURCE_LIST]
+        roots = [META + "Status", META + "DeleteOptions", PATCH]
+        if not all(resource.defined for resource in resources):
+            roots += [META + "WatchEvent", RESOURCE_LIST]  # which nothing of a definition's leads to
         for resource in resources:
             if resource.kind.endswith("Options"):
                 continue

@@ -45,7 +45,7 @@ def openapi(registry: Registry, on_change: Callable[[Callable[[], None]], None])
         media_type = chosen(request.headers.get("accept", ""), _served(3))
         found = await asyncio.to_thread(made().document, place, media_type not in (None, _JSON))
         if found is None:
-            return Response("404 page not found\n", 404, media_type="text/plain")
+            return Response(None, 404)
         if media_type is None:
             return Response(None, 406, _VARY)
         wanted = made().hash_of(place)

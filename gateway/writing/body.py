@@ -111,8 +111,8 @@ class _Reader:
         else:
             value = parse_document(data, media_type, kind, strict, strictly=self.validation != "Ignore")
         version, named = type_meta(value, data, api_version, kind)
-        if media_type == CBOR and self.resource.custom and not (value or {}).get("kind"):
-            raise _unrecognized(kind, "Object 'Kind' is missing", data)
+        if self.resource.custom and (error := _unnamed(value, version, api_version, kind, data, media_type)):
+            raise error
         if version != api_version or (named != kind and not self.resource.custom):
             raise _other_kind(value, version, named, api_version, kind)
         return value, named
@@ -229,6 +229,22 @@ def type_meta(value: Any, data: bytes, api_version: str, kind: str) -> tuple[str
     return version or api_version, named or kind
 
 
+def _unnamed(value: Any, version: str, api_version: str, kind: str, data: bytes, media_type: str) -> Exception | None:
+    """What is wrong with a custom object's apiVersion and kind; unlike a built-in one's, they may not be left out."""
+    given = value if isinstance(value, dict) else {}
+    if not given.get("kind"):
+        shown = "" if media_type == CBOR else f" in '{data.decode(errors='replace')}'"
+        return _unrecognized(kind, f"Object 'Kind' is missing{shown}", data)
+    if version == api_version and given.get("apiVersion"):
+        return None
+    return _other_version(version if given.get("apiVersion") else "", api_version)
+
+
+def _other_version(version: str, api_version: str) -> Exception:
+    expected = f"does not match the expected API version ({api_version})"
+    return bad_request(f"the API version in the data ({version}) {expected}")
+
+
 def version_and_kind(value: JsonObject) -> tuple[str, str]:
     """The apiVersion and kind that a JSON object gives, whatever the case of their names; raises DecodeError."""
     found = {"apiversion": "", "kind": ""}
@@ -261,8 +277,7 @@ def _other_kind(value: Any, version: str, named: str, api_version: str, kind: st
             decode(registered, value, DecodeReport())
         except DecodeError as error:
             return _cannot_handle(named, version, kind, str(error))
-        expected = f"does not match the expected API version ({api_version})"
-        return bad_request(f"the API version in the data ({version}) {expected}")
+        return _other_version(version, api_version)
     package = internal_package(api_version.rpartition("/")[0])
     problem = f"converting ({number}.{named}) to ({package}.{kind}): unknown conversion"
     return _cannot_handle(named, version, kind, problem)

@@ -42,6 +42,20 @@ def test_what_is_not_supported_is_named(server: ApiServer, method: str, path: st
     assert answer.json["details"] == {"group": GROUP, "kind": "widgets"}
 
 
+@pytest.mark.parametrize(
+    ("left_out", "told"),
+    [
+        ("kind", "the object provided is unrecognized (must be of type Widget): Object 'Kind' is missing in '{"),
+        ("apiVersion", f"the API version in the data () does not match the expected API version ({GROUP}/v1)"),
+    ],
+)
+def test_an_object_says_what_it_is(server: ApiServer, left_out: str, told: str) -> None:
+    given = {name: value for name, value in body("unnamed").items() if name != left_out}
+    for method, path in (("POST", PATH), ("PUT", f"{PATH}/unnamed")):
+        answer = ask(server, method, path, given)
+        assert answer.status == 400 and answer.json["message"].startswith(told)
+
+
 def test_an_update_needs_a_name(server: ApiServer) -> None:
     answer = ask(server, "PUT", PATH, body("a"))
     assert (answer.status, answer.json["message"]) == (400, "name must be provided")

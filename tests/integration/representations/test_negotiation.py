@@ -82,7 +82,8 @@ def test_custom_objects_are_not_in_protobuf_but_their_metadata_is(client: Client
     path = "/apis/forms.example/v1/things"
     while client.ask("GET", path).status == 404:
         pass
-    assert client.ask("POST", path, b'{"metadata":{"name":"t"}}').status == 201
+    body = b'{"apiVersion":"forms.example/v1","kind":"Thing","metadata":{"name":"t"}}'
+    assert client.ask("POST", path, body).status == 201
     for place in (path, f"{path}/t"):
         refused = client.ask("GET", place, None, PROTOBUF)
         assert (refused.status, refused.headers["content-type"]) == (406, PROTOBUF)

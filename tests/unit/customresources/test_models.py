@@ -1,0 +1,42 @@
+"""What a definition's model says of its versions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gateway.customresources.model import model_of
+from gateway.kinds.identity import GroupVersion
+
+GROUP = "e.com"
+V1, V2, BETA = {"name": "v1", "storage": True}, {"name": "v2"}, {"name": "v1beta1"}
+OLD = {"deprecated": True}
+
+
+def warning(name: str, *versions: dict[str, Any]) -> str:
+    names = {"plural": "things", "kind": "Thing"}
+    spec = {"group": GROUP, "scope": "Namespaced", "versions": [{"served": True, **each} for each in versions]}
+    model = model_of({"metadata": {}, "spec": spec, "status": {"acceptedNames": names}}, lambda _: None)
+    return model.versions[GroupVersion(GROUP, name)].warning
+
+
+@pytest.mark.parametrize(
+    ("name", "versions", "instead"),
+    [
+        ("v1beta1", (V1, {**BETA, **OLD}), "; use e.com/v1 Thing"),
+        ("v1beta1", (V1, {**BETA, **OLD}, V2), "; use e.com/v2 Thing"),
+        ("v1beta1", (V1, {**BETA, **OLD}, {**V2, "served": False}), "; use e.com/v1 Thing"),
+        ("v1beta1", ({**V1, **OLD}, {**BETA, **OLD}), ""),
+        ("v1", ({**V1, **OLD}, BETA), ""),
+    ],
+)
+def test_a_deprecated_version_names_the_newest_in_its_place(
+    name: str, versions: tuple[dict[str, Any], ...], instead: str
+) -> None:
+    assert warning(name, *versions) == f"{GROUP}/{name} Thing is deprecated{instead}"
+
+
+def test_a_deprecated_version_may_say_so_in_its_own_words() -> None:
+    assert warning("v1beta1", V1, {**BETA, **OLD, "deprecationWarning": "gone soon"}) == "gone soon"
+    assert warning("v1", V1, {**BETA, **OLD}) == ""
