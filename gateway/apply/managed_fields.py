@@ -106,6 +106,10 @@ def keep_timestamps(new: JsonObject, old: JsonObject) -> None:
         new["metadata"]["managedFields"] = before
 
 
+class Nonconforming(ValueError):
+    """What an object becomes in the version of a manager does not conform to it."""
+
+
 class Differences:
     """What a write changes, as seen in each version in which managers hold fields; compared once a version."""
 
@@ -134,11 +138,18 @@ class Differences:
     def _converted(self, version: str) -> Comparison | None:
         if self._convert is None:
             return self._own
-        new = self._convert(self._new, version)
-        old = self._convert(self._old, version) if self._old is not None else None
+        old = self._in_version(self._old, version, "old") if self._old is not None else None
+        new = self._in_version(self._new, version, "new")
         if new is None or (old is None and self._old is not None):
             return None
         return self._filtered(_compared(old[0] if old else None, new[0], new[1]))
+
+    def _in_version(self, obj: JsonObject, version: str, which: str) -> tuple[JsonObject, Type] | None:
+        assert self._convert is not None  # or there is one version
+        try:
+            return self._convert(obj, version)
+        except ValueError as error:
+            raise Nonconforming(f"failed to convert {which} object: {error}") from None
 
     def _filtered(self, found: Comparison) -> Comparison:
         if not self._reset:

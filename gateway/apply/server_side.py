@@ -11,7 +11,7 @@ from gateway.apply import last_applied
 from gateway.apply.conflicts import Conflict, conflict_error
 from gateway.apply.entries import Identity, identity_of, new_entry
 from gateway.apply.field_set import FieldSet, difference, has, intersection, ordered, paths, recursive_difference
-from gateway.apply.managed_fields import NOBODYS, Differences, ToVersion, reset_set, update_managed
+from gateway.apply.managed_fields import NOBODYS, Differences, Nonconforming, ToVersion, reset_set, update_managed
 from gateway.apply.merging import merged
 from gateway.apply.nonconformity import nonconformity
 from gateway.apply.pruning import pruned
@@ -70,6 +70,8 @@ def server_side_apply(
             result = _applied(tracked, config, request)
         except Conflict as conflict:
             result = _despite_conflicts(conflict, live, tracked, config, request)
+        except Nonconforming as error:
+            raise StatusError(500, "", str(error)) from None
         except ValueError as error:  # converted to the version of some manager, it no longer conforms
             raise StatusError(500, "", f"failed to compare objects: {error}") from None
     if manager == last_applied.MANAGER:
