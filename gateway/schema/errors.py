@@ -7,3 +7,11 @@ class Mismatch(Exception):
 
 class DecodeError(ValueError):
     """A body that cannot be decoded; the message is worded as Go's decoders word it."""
+
+
+class EmbeddedError(DecodeError):
+    """An object within a custom one has no sound kind, apiVersion or metadata at `path`; `body` says why."""
+
+    def __init__(self, path: str, body: str) -> None:
+        super().__init__(f"{path}: {body}")
+        self.path, self.body = path, body

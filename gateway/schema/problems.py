@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from gateway.schema.body import MAX_PROBLEMS, MAX_TOLD, Path, path_text, plain, quoted
-from gateway.schema.errors import DecodeError
+from gateway.schema.errors import DecodeError, EmbeddedError
 from gateway.schema.exact import Number, PairsObject
 from gateway.schema.quantity import QuantityError, parse_quantity
 from gateway.schema.times import TimeError, canonical_microtime, canonical_time
@@ -160,14 +160,14 @@ class _Examiner:
 
 
 def _embedded(type_: Type, key: str, value: Any, path: str) -> None:
-    """Kind, version and metadata of an object within a custom one. Raises DecodeError."""
+    """Kind, version and metadata of an object within a custom one. Raises EmbeddedError."""
     if key in ("apiVersion", "kind") and not isinstance(value, str):
-        raise DecodeError(f"{path}: Invalid value: {_json(value)}: must be a string")
+        raise EmbeddedError(path, f"Invalid value: {_json(value)}: must be a string")
     if key == "metadata":
         try:
             examine(type_, value, [])
         except DecodeError as error:
-            raise DecodeError(f"{path}: Invalid value: {_json(value)}: {error}") from None
+            raise EmbeddedError(path, f"Invalid value: {_json(value)}: {error}") from None
 
 
 def _json(value: Any) -> str:

@@ -14,14 +14,16 @@ from gateway.kinds.resource import Resource
 from gateway.patches.unstructured import converted, mismatch
 from gateway.schema.decode import DecodeError, DecodeReport, decode
 from gateway.schema.empty_lists import null_empty_lists
+from gateway.schema.errors import EmbeddedError
 from gateway.schema.problems import json_kind
 from gateway.schema.types import Type
+from gateway.validation.field import FieldError
 from gateway.writing.body import complete, unregistered, version_and_kind, warning_lines
 from gateway.writing.offload import BIG, YAML
 from gateway.writing.options import WriteOptions, write_options
 from gateway.writing.tracking import track_fields
 from gateway.writing.updating import MakeObject
-from gateway.writing.write import Write
+from gateway.writing.write import Write, invalid
 
 JSON_PATCH = b"application/json-patch+json"
 MERGE_PATCH = b"application/merge-patch+json"
@@ -194,6 +196,8 @@ def _applied(write: Write, parse: Callable[[], tuple[Any, list[str]]]) -> MakeOb
             return merged
         try:
             new = converted(endpoint.type, merged, DecodeReport())
+        except EmbeddedError as error:  # what is applied comes to that with validation only
+            raise invalid(write, [FieldError("FieldValueInvalid", error.path, error.body)], merged) from None
         except DecodeError as error:
             raise _unconvertible(resource, merged, mismatch(merged, endpoint.type) or str(error)) from None
         null_empty_lists(endpoint.type, new)

@@ -13,9 +13,15 @@ GROUP = "requests.example.com"
 PATH = f"/apis/{GROUP}/v1/namespaces/default/widgets"
 SCALE = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
 FREE = {"type": "object", "additionalProperties": {"x-kubernetes-preserve-unknown-fields": True}}
+EMBEDDED = {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
 SPEC = {
     "type": "object",
-    "properties": {"replicas": {"type": "integer"}, "color": {"type": "string", "default": "red"}, "free": FREE},
+    "properties": {
+        "replicas": {"type": "integer"},
+        "color": {"type": "string", "default": "red"},
+        "free": FREE,
+        "inner": EMBEDDED,
+    },
 }
 STATUS = {"type": "object", "properties": {"phase": {"type": "string"}}, "default": {"phase": "New"}}
 APPLY = {"Content-Type": "application/apply-patch+yaml"}
@@ -117,3 +123,12 @@ def test_an_empty_list_of_items_is_none(server: ApiServer) -> None:
     assert made.status == 201, made.body
     schema = made.json["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     assert schema["properties"]["a"]["items"] == {"type": "object"}
+
+
+def test_what_is_wrong_with_an_applied_embedded_object_is_found_by_validation(server: ApiServer) -> None:
+    spec = {"inner": {"apiVersion": "v1", "kind": "Pod", "metadata": {"creationTimestamp": "x"}}}
+    applied = {**body("embedding"), "spec": spec}
+    answer = ask(server, "PATCH", f"{PATH}/embedding?fieldManager=m", applied, headers=APPLY)
+    assert answer.status == 422
+    assert [cause["field"] for cause in answer.json["details"]["causes"]] == ["spec.inner.metadata"]
+    assert ask(server, "POST", PATH, applied).status == 400
