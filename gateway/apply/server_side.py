@@ -66,6 +66,7 @@ def server_side_apply(
     else:
         _check_live(live, type_, api_version, kind or type_.name.rpartition(".")[2])
         tracked = _tracked(live, request)
+        _check_versions(tracked, request)
         try:
             result = _applied(tracked, config, request)
         except Conflict as conflict:
@@ -96,6 +97,19 @@ def _check_live(live: JsonObject, type_: Type, api_version: str, kind: str) -> N
     """A definition's kind may have objects that do not conform to its schema of today."""
     if type_.structural and (problem := nonconformity(live, type_, duplicates=True)):
         raise _untyped("live", live["metadata"], _shown_kind(api_version, kind), problem)
+
+
+def _check_versions(live: JsonObject, request: _Apply) -> None:
+    """Nor may they conform to that of another version, which a manager has written in; that is asked of each."""
+    convert = request.convert
+    if convert is None:
+        return
+    for version in dict.fromkeys(entry["apiVersion"] for entry in live["metadata"].get("managedFields") or ()):
+        try:
+            if version != request.api_version:
+                convert(live, version)
+        except ValueError as error:
+            raise StatusError(500, "", str(error)) from None
 
 
 def _untyped(what: str, metadata: JsonObject, kind: str, problem: str) -> StatusError:

