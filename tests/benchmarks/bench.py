@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import random
 import shutil
 import socket
@@ -140,6 +141,7 @@ def prepare(bench: Bench, stack: ExitStack) -> subprocess.Popen[bytes]:
     from gateway.certificates import ensure_certificates
     from storage.embedded import EmbeddedEtcd
 
+    os.environ.setdefault("ETCD_QUOTA_BACKEND_BYTES", str(8 << 30))  # a fast machine writes more than the usual 2 GiB
     bench.etcd = stack.enter_context(EmbeddedEtcd(None)).endpoint
     tokens = bench.directory / "tokens.csv"
     tokens.write_text(f'{TOKEN},admin,1,system:masters\n{READER},reader,2,"people,readers"\n')
