@@ -56,7 +56,7 @@ def main() -> None:
         allowed.report(bench, stack)
         deletion.report((bench.ours, TOKEN), (options.peer, options.peer_token), options.only)
         print(f"resident in the end: {custom.resident_megabytes(gateway):.0f} MB")
-        definitions(bench, gateway, stack)
+        definitions(bench, stack)
 
 
 def _keep(options: argparse.Namespace, times: list[dict[str, object]], bench: Bench) -> None:
