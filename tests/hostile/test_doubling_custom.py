@@ -69,7 +69,7 @@ SPEC: JsonObject = {
 }
 SCHEMA = {"type": "object", "properties": {"spec": {"type": "object", "properties": SPEC}}}
 ATTRIBUTES = Attributes(User("me"), RequestInfo("update", "/"))
-ATTRIBUTES.warnings = []
+ATTRIBUTES.warnings, ATTRIBUTES.metadata_errors = [], ()
 
 
 def version() -> Version:
