@@ -6,7 +6,6 @@ Pods go first, and nothing else until they are gone. What remains is told in the
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Iterable
@@ -22,12 +21,13 @@ from gateway.endpoints.endpoint import Endpoint
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, loads
 from gateway.kinds.metadata import now_text
+from gateway.writing.deleting_each import delete_each
 from gateway.writing.options import DeleteOptions
 from storage.entry import Change, ChangeType, Entry
 from storage.errors import StorageError
 
 FINALIZER = "kubernetes"
-AT_ONCE = 4  # deletions at the same time: more are hardly faster, and GETs wait for all of them
+AT_ONCE = 4  # deletions of many at the same time: more are hardly faster, and GETs wait for all of them
 SETTLE = 0.02  # seconds after a deletion in a namespace until it is looked at again: others follow mostly
 LATE = 90.0  # seconds after a namespace has gone in which requests may end that were let in before
 PATIENCE = 15.0  # seconds until it is looked at again even if nothing was seen to happen
@@ -221,26 +221,22 @@ class Namespaces:
                     remains.finalizers.update(loads(b"{" + entry.tail)["metadata"].get("finalizers") or ())
 
     async def _delete_each(self, endpoint: Endpoint, namespace: str, entries: list[Entry]) -> list[str] | None:
-        """Deletes objects, some at the same time; why it failed, each reason once. None when there was nothing."""
+        """Deletes objects; why that failed, each reason once. None when there was nothing."""
         if not entries:
             return None
         failures: dict[str, None] = {}
-        pending = iter(entries)
 
-        async def worker() -> None:
-            for entry in pending:
-                await give_way()
-                object_name = entry.key.rpartition(b"/")[2].decode()
-                try:
-                    options = DeleteOptions(propagation="Background", uid=uid_of(entry))
-                    await self._actor.delete(endpoint, namespace, object_name, options)
-                except (StatusError, StorageError) as error:
-                    if not isinstance(error, StatusError) or error.reason != "Conflict":
-                        failures.setdefault(str(error))
+        async def delete(entry: Entry) -> None:
+            await give_way()
+            object_name = entry.key.rpartition(b"/")[2].decode()
+            try:
+                options = DeleteOptions(propagation="Background", uid=uid_of(entry))
+                await self._actor.delete(endpoint, namespace, object_name, options)
+            except (StatusError, StorageError) as error:
+                if not isinstance(error, StatusError) or error.reason != "Conflict":
+                    failures.setdefault(str(error))
 
-        async with asyncio.TaskGroup() as group:
-            for _ in range(min(AT_ONCE, len(entries))):
-                group.create_task(worker())
+        await delete_each(entries, delete, AT_ONCE)
         return list(failures)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
 from dataclasses import replace
 
 from gateway.endpoints.endpoint import Endpoint
@@ -14,12 +12,11 @@ from gateway.reading.lists import answer_page
 from gateway.reading.pages import read_page
 from gateway.verbs.delete import warn_of_dependents
 from gateway.writing.deleting import delete_object
+from gateway.writing.deleting_each import delete_each
 from gateway.writing.options import DeleteOptions, WriteOptions
 from gateway.writing.options_body import read_delete_options
 from gateway.writing.write import Write, begin
 from storage.entry import Entry
-
-MANY = 100  # objects from which on several are deleted at the same time
 
 
 async def deletecollection(endpoint: Endpoint, request: Request) -> Response:
@@ -34,24 +31,9 @@ async def deletecollection(endpoint: Endpoint, request: Request) -> Response:
     page = await read_page(endpoint.store.reads, endpoint, prefix, selection)
     write = begin(endpoint, request, WriteOptions(dry_run=options.dry_run))
     warn_of_dependents(endpoint, request, options)
-    await _delete_all(write, page.entries, options)
+    at_once = write.endpoint.services.settings.delete_collection_workers
+    await delete_each(page.entries, lambda entry: _delete_one(write, entry, options), at_once)
     return await answer_page(endpoint, request, page, prefix, selection)
-
-
-async def _delete_all(write: Write, entries: Sequence[Entry], options: DeleteOptions) -> None:
-    workers = write.endpoint.services.settings.delete_collection_workers
-    pending = iter(entries)
-
-    async def worker() -> None:
-        for entry in pending:
-            await _delete_one(write, entry, options)
-
-    try:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(1 if len(entries) < MANY else workers):
-                group.create_task(worker())
-    except* Exception as failures:
-        raise failures.exceptions[0] from None
 
 
 async def _delete_one(write: Write, entry: Entry, options: DeleteOptions) -> None:

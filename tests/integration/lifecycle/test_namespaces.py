@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -29,6 +30,19 @@ def test_everything_goes_and_then_the_namespace(api: Api) -> None:
     assert not api.names() | api.names("secrets") | api.names("serviceaccounts")
     again = api.begin()
     assert again.names() == set()
+
+
+def test_what_is_in_a_small_namespace_goes_in_the_order_of_names(api: Api) -> None:
+    names = [f"m-{number:02}" for number in range(40)]
+    for name in names:
+        api.create(name)
+    began = api.ask("GET", api.path()).json["metadata"]["resourceVersion"]
+    api.ask("DELETE", f"/api/v1/namespaces/{api.namespace}")
+    until(lambda: namespace(api).get("code") == 404)
+    watch = f"{api.path()}?watch=true&resourceVersion={began}&timeoutSeconds=1"
+    events = [json.loads(line) for line in api.ask("GET", watch).body.splitlines()]
+    gone = [each["object"]["metadata"]["name"] for each in events if each["type"] == "DELETED"]
+    assert [name for name in gone if name in names] == names
 
 
 def test_what_finalizers_hold_is_told_and_waited_for(api: Api) -> None:
