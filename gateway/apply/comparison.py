@@ -116,6 +116,8 @@ def _object_comparer(member: Callable[[str], Member]) -> Compare:
                 removed["f:" + name] = LEAF if walk is None else walk(old[name])
                 continue
             before, after = old[name], new[name]
+            if before is after:
+                continue
             inner, _, anything = member(name)
             if anything and before == after and _only_in_python(before, after):
                 before, after = _told_apart(before), _told_apart(after)

@@ -15,7 +15,13 @@ SECCOMP_CONTAINER = "container.seccomp.security.alpha.kubernetes.io/"
 APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
 _PROFILES = (SECCOMP_POD, SECCOMP_CONTAINER, APP_ARMOR)
 _TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations"
+_SINGLE = frozenset({MIRROR_ANNOTATION, _TOLERATIONS, DELETION_COST})
 _SECCOMP_RUNTIME = ("runtime/default", "docker/default")
+
+
+def has_meaning(key: str) -> bool:
+    """Whether there are rules for an annotation of pods."""
+    return "kubernetes.io/" in key and (key in _SINGLE or key.startswith(_PROFILES))
 
 
 def deletion_cost_is_valid(annotations: dict[str, str]) -> bool:

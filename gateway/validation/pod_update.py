@@ -90,7 +90,7 @@ def _with_old_values(new: JsonObject, old: JsonObject) -> JsonObject:
     munged = dict(new)
     for key in ("containers", "initContainers"):
         if key in new:
-            pairs = zip(new[key], old.get(key) or (), strict=True)
+            pairs = zip(new[key] or (), old.get(key) or (), strict=True)
             munged[key] = [{**container, "image": before.get("image", "")} for container, before in pairs]
     for key in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
         _put(munged, key, old.get(key))

@@ -10,6 +10,7 @@ from gateway.http import status
 from gateway.http.exchange import Request
 from gateway.jsontypes import JsonObject
 from gateway.kinds import metadata
+from gateway.kinds.recurring import Template
 from gateway.kinds.resource import Resource
 from gateway.patches.unstructured import converted, mismatch
 from gateway.schema.decode import DecodeError, DecodeReport, decode
@@ -19,6 +20,7 @@ from gateway.schema.problems import json_kind
 from gateway.schema.types import Type
 from gateway.validation.field import FieldError
 from gateway.writing.body import complete, unregistered, version_and_kind, warning_lines
+from gateway.writing.kept import kept
 from gateway.writing.offload import BIG, YAML
 from gateway.writing.options import WriteOptions, write_options
 from gateway.writing.tracking import track_fields
@@ -241,12 +243,25 @@ def _decoded(
             check_type_meta(result, resource)
             if not resource.custom:
                 _check_version_named(write, result, strict, fail)
-        new = read(write.endpoint.type, result, report)
+        new = _read(write, read, result, old, report)
     except DecodeError as error:
         raise fail(str(error), False) from None
     _strictness(write, options, [*strict, *report.problems], fail)
-    complete(new, result, resource, str(new.get("kind") or "") if resource.custom else "")
+    templates = write.endpoint.object_strategy.templates
+    apart = write.kept is not None and templates is not None and Template.member in write.kept
+    default = templates.default_others if apart and templates is not None else None
+    complete(new, result, resource, str(new.get("kind") or "") if resource.custom else "", default=default)
     track_fields(write, new, old)
+    return new
+
+
+def _read(write: Write, read: Read, result: Any, old: JsonObject, report: DecodeReport) -> JsonObject:
+    """The object that a patch's result is, with what the patch left as it is. Raises DecodeError."""
+    write.kept = kept(old, result) if write.shares else None
+    if write.kept is None:
+        return read(write.endpoint.type, result, report)
+    new = read(write.endpoint.type, write.kept.apart_from(result), report)
+    write.kept.put_into(new)
     return new
 
 

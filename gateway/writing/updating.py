@@ -20,6 +20,7 @@ from gateway.writing.conflicts import check_uid, check_version
 from gateway.writing.converting import Unconverted, conversions_of
 from gateway.writing.creating import admit_new, prepare_new
 from gateway.writing.deletion_plan import finalized
+from gateway.writing.kept import keeps
 from gateway.writing.offload import offloaded
 from gateway.writing.write import Write, Written, encoded, invalid, mutate, put, read_back, validate
 from storage.change import KEEP, Changed, Decision, Delete, Finish, Outcome, change
@@ -68,8 +69,20 @@ class _Update:
                 return self._shown
 
     async def _update(self, current: StoredObject) -> Decision:
-        write, endpoint = self._write, self._write.endpoint
+        write = self._write
         write.size = max(write.size, len(current.value))
+        write.shares = keeps(write.endpoint)
+        try:
+            return await self._decided(current)
+        except Exception:
+            if write.kept is None or write.kept.is_intact():
+                raise
+        del write.attributes.warnings[self._warned :]
+        write.shares = False
+        return await self._decided(current)
+
+    async def _decided(self, current: StoredObject) -> Decision:
+        write, endpoint = self._write, self._write.endpoint
         seen = await endpoint.as_written(current)
         old, new = await self._settled(lambda: self._made(seen))
         if new is None:
@@ -117,7 +130,8 @@ class _Update:
         if finalized(write.endpoint.object_strategy, obj, old):
             self._shown = Written(await encoded(write, obj), current.revision)
             return KEEP if dry_run else Delete(_then_released(write, old, finish))
-        if identical(obj, old) and write.endpoint.is_stored_form(current):
+        unchanged = identical(obj, old) if write.kept is None else write.kept.is_all_of(obj)
+        if unchanged and write.endpoint.is_stored_form(current):
             self._shown = Written(current.value, current.revision, unchanged=True, link=link if dry_run else "")
             return KEEP
         value = await encoded(write, obj)
@@ -164,8 +178,13 @@ def _then_released(write: Write, old: JsonObject, finish: Finish | None) -> Fini
 
 
 async def prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None:
-    """Fills in metadata, then the strategy's turn, validation and the validating half of admission."""
+    """Fills in metadata, then the strategy's turn, validation and the validating half of admission.
+
+    Raises StatusError, and Touched when what a patch has kept was changed in place.
+    """
     await offloaded(write.effort, lambda: _prepare_update(write, obj, old))
+    if write.kept is not None:
+        write.kept.check()
     await validate(write, Operation.UPDATE, obj, old)
 
 

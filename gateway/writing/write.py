@@ -23,6 +23,7 @@ from gateway.kinds.resource import Resource
 from gateway.schema.types import Type
 from gateway.validation.field import FieldError
 from gateway.writing.converting import Conversions
+from gateway.writing.kept import Kept
 from gateway.writing.offload import offloaded
 from gateway.writing.options import WriteOptions, manager_of
 from storage.change import Finish, Put
@@ -38,6 +39,8 @@ class Write:
     attributes: Attributes
     size: int = 0  # bytes of the body, or of what it changes if that is more
     conversions: Conversions | None = None  # of an update, where a webhook converts
+    shares: bool = False  # whether what a patch leaves as it is may be one value of the old and the new object
+    kept: Kept | None = None  # what the two share
     via: Store | None = None  # a store of its own to write to, as that of a controller, which only its leader changes
 
     @property
@@ -152,9 +155,19 @@ def invalid(write: Write, errors: Sequence[FieldError], obj: JsonObject) -> Stat
 
 async def encoded(write: Write, obj: JsonObject) -> bytes:
     """An object as etcd holds it, of the version in which writes see it."""
-    endpoint, recurrence = write.endpoint, write.attributes.recurrence
-    if recurrence is not None:
-        obj = recurrence.spliced(obj, endpoint.written_type)
+    recurrence, kept = write.attributes.recurrence, write.kept
+    if recurrence is None and kept is None:
+        return await _encoded(write, obj)
+    try:
+        if recurrence is not None:
+            return await _encoded(write, recurrence.spliced(obj, write.endpoint.written_type))
+        return await _encoded(write, obj if kept is None else kept.spliced(obj))
+    except TypeError:  # its metadata is deeper than what can be encoded beside bytes
+        return await _encoded(write, obj)
+
+
+async def _encoded(write: Write, obj: JsonObject) -> bytes:
+    endpoint = write.endpoint
     if not endpoint.resource.model.written_as_served:
         return await offloaded(write.size, lambda: endpoint.encode(obj))
     return await endpoint.as_stored(obj, lambda stored: offloaded(write.size, lambda: endpoint.encode(stored)))

@@ -18,6 +18,7 @@ from gateway.validation.names import name_is_dns_subdomain
 from gateway.validation.objectmeta import validate_object_meta
 from gateway.validation.pod_annotations import (
     APP_ARMOR,
+    has_meaning,
     validate_annotations_match_fields,
     validate_pod_annotations,
     validate_pod_annotations_update,
@@ -35,6 +36,7 @@ from gateway.validation.qos import qos_class
 from gateway.validation.scheduling import PREFERRED_TERMS, REQUIRED_TERMS
 from gateway.validation.security_context import validate_app_armor_profile
 
+_WITH_IMAGES = ("containers", "initContainers")
 _GATED = "Scheduling is blocked due to non-empty scheduling gates"
 # what a subresource that is not about metadata leaves as it was
 _KEPT_METADATA = (
@@ -132,15 +134,22 @@ def _app_armor(pod: JsonObject, spec: JsonObject, attributes: Attributes) -> Non
 
 def _prepare_for_update(pod: JsonObject, old: JsonObject, attributes: Attributes) -> None:
     _keep(pod, old, "status")
-    drop_disabled_fields(_spec(pod), old.get("spec"))
-    _count_change(pod, old)
+    if _has_other_spec(pod, old):
+        drop_disabled_fields(_spec(pod), old.get("spec"))
+        _count_change(pod, old)
+
+
+def _has_other_spec(pod: JsonObject, old: JsonObject) -> bool:
+    """Whether a write may have changed the specification: what a patch leaves as it is is the same value."""
+    spec = pod.get("spec")
+    return spec is None or spec is not old.get("spec")
 
 
 def _keep(obj: JsonObject, old: JsonObject, key: str) -> None:
-    if key in old:
-        obj[key] = copy.deepcopy(old[key])
-    else:
+    if key not in old:
         obj.pop(key, None)
+    elif obj.get(key) is not old[key]:
+        obj[key] = copy.deepcopy(old[key])
 
 
 def _count_change(pod: JsonObject, old: JsonObject) -> None:
@@ -205,7 +214,17 @@ def _annotation_changes(pod: JsonObject, old: JsonObject, errors: list[FieldErro
     validate_pod_annotations(new, pod.get("spec") or {}, path, errors, options)
 
 
+def _stays_valid(pod: JsonObject, old: JsonObject) -> bool:
+    """Whether only metadata may have changed, of which there are no other rules than those of all kinds."""
+    if _has_other_spec(pod, old) or any(map(has_meaning, (*_annotations(pod), *_annotations(old)))):
+        return False
+    images = [container.get("image", "") for key in _WITH_IMAGES for container in pod["spec"].get(key) or ()]
+    return all(image and image == image.strip() for image in images)
+
+
 def _validate_update(pod: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    if not attributes.metadata_errors and _stays_valid(pod, old):
+        return []
     options = _options(old)
     errors = _updated(pod, old, options)
     _annotation_changes(pod, old, errors, options)

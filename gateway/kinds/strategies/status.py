@@ -31,10 +31,10 @@ def empty_status(status: JsonObject | None = None, *, generation: bool = False) 
 
 
 def _keep(obj: JsonObject, old: JsonObject, key: str) -> None:
-    if key in old:
-        obj[key] = deepcopy(old[key])
-    else:
+    if key not in old:
         obj.pop(key, None)
+    elif obj.get(key) is not old[key]:
+        obj[key] = deepcopy(old[key])
 
 
 def keep_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:

@@ -142,3 +142,19 @@ def test_what_admission_adds_by_then_is_in_them(server: ApiServer) -> None:
     assert {pod["spec"]["priority"] for pod in after} == {7}
     assert ask(server, "DELETE", f"{classes}/usual").status == 200
     assert make(server, "again", specification).json["spec"]["priority"] == 0
+
+
+def test_metadata_may_be_deeper_than_what_is_encoded_beside_bytes(server: ApiServer) -> None:
+    fields: dict[str, Any] = {}
+    for _ in range(280):
+        fields = {"f:a": fields}
+    manager = {"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": fields}
+    for number in range(TIMES):
+        metadata = {"name": f"deep-{number}", "managedFields": [manager]}
+        made = ask(server, "POST", PODS, {"metadata": metadata, "spec": pod_with()})
+        assert made.status == 201, made.body
+    label = {"metadata": {"labels": {"a": "b"}}}
+    headers = {"Content-Type": "application/merge-patch+json"}
+    patched = ask(server, "PATCH", f"{PODS}/deep-0", label, headers=headers)
+    assert patched.status == 200, patched.body
+    assert patched.json["metadata"]["managedFields"][0]["fieldsV1"] == fields
