@@ -62,9 +62,9 @@ class _Update:
         """What the client is shown of it."""
         match changed.outcome:
             case Outcome.CREATED:
-                return replace(self._shown, revision=changed.revision, created=True)
+                return self._shown.at(changed.revision, created=True)
             case Outcome.UPDATED:
-                return replace(self._shown, revision=changed.revision)
+                return self._shown.at(changed.revision)
             case _:
                 return self._shown
 

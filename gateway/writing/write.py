@@ -78,6 +78,10 @@ class Written:
     given: str = ""  # the resourceVersion that a dry run was given for a new object: it shows it
     link: str = ""  # the selfLink that a dry run was given: only storage drops it
 
+    def at(self, revision: int, *, created: bool = False) -> Written:
+        """The same of a revision, or as what came of a create."""
+        return Written(self.value, revision, created or self.created, self.unchanged, self.given, self.link)
+
 
 def begin(endpoint: Endpoint, request: Request, options: WriteOptions) -> Write:
     """Begins the write that a request asks for."""
