@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Protocol
 
@@ -10,13 +9,11 @@ from gateway.apply import entries as managers
 from gateway.apply.comparison import Comparison, compare, unset
 from gateway.apply.entries import Identity, identity_of, new_entry
 from gateway.apply.field_set import FieldSet, difference, of_paths, recursive_difference, union
+from gateway.apply.in_versions import InVersions, ToVersion
 from gateway.apply.nonconformity import nonconformity
 from gateway.apply.reconcile import reconciled
 from gateway.jsontypes import JsonObject, identical
 from gateway.schema.types import Type
-
-ToVersion = Callable[[JsonObject, str], "tuple[JsonObject, Type] | None"]
-"""Takes an object and an apiVersion, returns it in that version with its type, or None if there is no such version."""
 
 
 class Shared(Protocol):
@@ -63,7 +60,7 @@ def update_managed(
 
     `new` arrives with the managedFields that the client sent, `[]` included, or none. `reset` has the paths that a
     write through this resource can't change; a new object has one member of `shared`. An update of an object without
-    managed fields leaves it without.
+    managed fields leaves it without. Raises ValueError where a manager's version can't be had.
     """
     metadata = new["metadata"]
     sent = metadata.pop("managedFields", None)
@@ -73,10 +70,14 @@ def update_managed(
         return
     if old is not None and type_.structural:  # whose definition may have changed since
         known = _fitting(known, type_, api_version)
+    before = None if old is None else InVersions(old, type_, api_version, convert)
+    after = InVersions(new, type_, api_version, convert)
     try:
-        differences = Differences(old, new, type_, api_version, reset, convert, shared)
+        differences = Differences(before, after, type_, api_version, reset, shared)
     except ValueError:  # it does not conform to its schema: who owns what can't be told any more
         return
+    if any(entry["apiVersion"] != api_version for entry in known):
+        known = (before or after).remembered(known)
     writer = Identity(manager or "unknown", operation, api_version, subresource)
     own = differences.in_version(api_version)
     if own is None or not (own.changed or own.removed):
@@ -115,17 +116,19 @@ class Differences:
 
     def __init__(
         self,
-        old: JsonObject | None,
-        new: JsonObject,
+        old: InVersions | None,
+        new: InVersions,
         type_: Type,
         api_version: str,
         reset: tuple[tuple[str, ...], ...],
-        convert: ToVersion | None,
         shared: Shared | None = None,
     ) -> None:
-        self._old, self._new, self._convert = old, new, convert
+        self._old, self._new = old, new
         self._reset = reset_set(reset)
-        found = _compared(old, new, type_) if shared is None else _compared_new(new, type_, shared)
+        if shared is None:
+            found = _compared(None if old is None else old.obj, new.obj, type_)
+        else:
+            found = _compared_new(new.obj, type_, shared)
         self._own = self._filtered(found)
         self._by_version: dict[str, Comparison | None] = {api_version: self._own}
 
@@ -136,26 +139,26 @@ class Differences:
         return self._by_version[version]
 
     def _converted(self, version: str) -> Comparison | None:
-        if self._convert is None:
+        if self._new.of_one_version:
             return self._own
-        old = self._in_version(self._old, version, "old") if self._old is not None else None
-        new = self._in_version(self._new, version, "new")
+        old = _seen(self._old, version, "old") if self._old is not None else None
+        new = _seen(self._new, version, "new")
         if new is None or (old is None and self._old is not None):
             return None
         return self._filtered(_compared(old[0] if old else None, new[0], new[1]))
-
-    def _in_version(self, obj: JsonObject, version: str, which: str) -> tuple[JsonObject, Type] | None:
-        assert self._convert is not None  # or there is one version
-        try:
-            return self._convert(obj, version)
-        except ValueError as error:
-            raise Nonconforming(f"failed to convert {which} object: {error}") from None
 
     def _filtered(self, found: Comparison) -> Comparison:
         if not self._reset:
             return found
         changed, removed = found
         return Comparison(recursive_difference(changed, self._reset), recursive_difference(removed, self._reset))
+
+
+def _seen(obj: InVersions, version: str, which: str) -> tuple[JsonObject, Type] | None:
+    try:
+        return obj.at(version)
+    except ValueError as error:
+        raise Nonconforming(f"failed to convert {which} object: {error}") from None
 
 
 def _compared(old: JsonObject | None, new: JsonObject, type_: Type) -> Comparison:

@@ -6,7 +6,7 @@ from functools import reduce
 from typing import Any
 
 from gateway.apply.field_set import FieldSet, difference, intersection, union
-from gateway.apply.managed_fields import ToVersion
+from gateway.apply.in_versions import ToVersion
 from gateway.apply.removal import with_named_fields, without
 from gateway.apply.walks import applied_paths
 from gateway.jsontypes import JsonObject

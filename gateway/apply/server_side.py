@@ -11,7 +11,8 @@ from gateway.apply import last_applied
 from gateway.apply.conflicts import Conflict, conflict_error
 from gateway.apply.entries import Identity, identity_of, new_entry
 from gateway.apply.field_set import FieldSet, difference, has, intersection, ordered, paths, recursive_difference
-from gateway.apply.managed_fields import NOBODYS, Differences, Nonconforming, ToVersion, reset_set, update_managed
+from gateway.apply.in_versions import InVersions, ToVersion
+from gateway.apply.managed_fields import NOBODYS, Differences, Nonconforming, reset_set, update_managed
 from gateway.apply.merging import merged
 from gateway.apply.nonconformity import nonconformity
 from gateway.apply.pruning import pruned
@@ -65,12 +66,11 @@ def server_side_apply(
         result = _created(config, request)
     else:
         _check_live(live, type_, api_version, kind or type_.name.rpartition(".")[2])
-        tracked = _tracked(live, request)
-        _check_versions(tracked, request)
+        seen = _in_versions(_tracked(live, request), request)
         try:
-            result = _applied(tracked, config, request)
+            result = _applied(seen, config, request)
         except Conflict as conflict:
-            result = _despite_conflicts(conflict, live, tracked, config, request)
+            result = _despite_conflicts(conflict, live, seen, config, request)
         except Nonconforming as error:
             raise StatusError(500, "", str(error)) from None
         except ValueError as error:  # converted to the version of some manager, it no longer conforms
@@ -99,17 +99,21 @@ def _check_live(live: JsonObject, type_: Type, api_version: str, kind: str) -> N
         raise _untyped("live", live["metadata"], _shown_kind(api_version, kind), problem)
 
 
-def _check_versions(live: JsonObject, request: _Apply) -> None:
-    """Nor may they conform to that of another version, which a manager has written in; that is asked of each."""
-    convert = request.convert
-    if convert is None:
-        return
-    for version in dict.fromkeys(entry["apiVersion"] for entry in live["metadata"].get("managedFields") or ()):
-        try:
-            if version != request.api_version:
-                convert(live, version)
-        except ValueError as error:
-            raise StatusError(500, "", str(error)) from None
+def _in_versions(live: JsonObject, request: _Apply) -> InVersions:
+    """The live object without managers of versions that are gone; raises StatusError 500.
+
+    It may not conform to the schema of another version, which a manager has written in; that is asked of each.
+    """
+    seen = InVersions(live, request.type_, request.api_version, request.convert)
+    entries = live["metadata"].get("managedFields") or []
+    try:
+        known = seen.remembered(entries)
+    except ValueError as error:
+        raise StatusError(500, "", str(error)) from None
+    if len(known) == len(entries):
+        return seen
+    without = {**live, "metadata": {**live["metadata"], "managedFields": known}}
+    return InVersions(without, request.type_, request.api_version, request.convert)
 
 
 def _untyped(what: str, metadata: JsonObject, kind: str, problem: str) -> StatusError:
@@ -161,7 +165,8 @@ def _tracked(live: JsonObject, request: _Apply) -> JsonObject:
     return tracked
 
 
-def _applied(live: JsonObject, config: JsonObject, request: _Apply) -> JsonObject:
+def _applied(seen: InVersions, config: JsonObject, request: _Apply) -> JsonObject:
+    live = seen.obj
     entries = {identity_of(entry): entry for entry in live["metadata"].get("managedFields") or ()}
     previous = entries.pop(request.identity, None)
     named = _claims(config, request)
@@ -175,7 +180,7 @@ def _applied(live: JsonObject, config: JsonObject, request: _Apply) -> JsonObjec
         result = pruned(result, before, named, others, request.type_, request.api_version, request.convert)
     time = previous.get("time") if previous else None
     if not identical(result, live):
-        _take_over(entries, live, result, request)
+        _take_over(entries, seen, result, request)
         time = request.now
     if fields:
         entries[request.identity] = new_entry(request.identity, request.api_version, time, ordered(fields))
@@ -205,9 +210,10 @@ def _reconciled(entry: JsonObject, request: _Apply) -> JsonObject:
     return entry if fitting is fields else {**entry, "fieldsV1": fitting}
 
 
-def _take_over(entries: dict[Identity, JsonObject], live: JsonObject, result: JsonObject, request: _Apply) -> None:
+def _take_over(entries: dict[Identity, JsonObject], live: InVersions, result: JsonObject, request: _Apply) -> None:
     """Takes from the other managers, in place, the fields that the apply changes; raises Conflict unless it may."""
-    differences = Differences(live, result, request.type_, request.api_version, request.reset, request.convert)
+    after = InVersions(result, request.type_, request.api_version, request.convert)
+    differences = Differences(live, after, request.type_, request.api_version, request.reset)
     conflicts: list[tuple[Identity, tuple[str, ...]]] = []
     left: dict[Identity, JsonObject] = {}
     for identity, entry in entries.items():
@@ -226,7 +232,7 @@ def _take_over(entries: dict[Identity, JsonObject], live: JsonObject, result: Js
 
 
 def _despite_conflicts(
-    conflict: Conflict, live: JsonObject, tracked: JsonObject, config: JsonObject, request: _Apply
+    conflict: Conflict, live: JsonObject, seen: InVersions, config: JsonObject, request: _Apply
 ) -> JsonObject:
     """Applies all the same if kubectl's client-side apply set the fields in conflict; raises StatusError 409."""
     found = conflict.conflicts
@@ -235,5 +241,5 @@ def _despite_conflicts(
         if allowed is not None:
             found = [(identity, path) for identity, path in found if not has(allowed, path)]
             if not found:
-                return _applied(tracked, config, replace(request, force=True))
+                return _applied(seen, config, replace(request, force=True))
     raise conflict_error(found) from None

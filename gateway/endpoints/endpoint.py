@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 from gateway.access.rbac.escalation import EscalationGuard
 from gateway.admission import chain_for
 from gateway.admission.chain import Chain, Parts
+from gateway.apply.in_versions import ToVersion
 from gateway.apply.nonconformity import nonconformity
 from gateway.encodings.encoder import Encoder, Shape
 from gateway.encodings.registry import encoder_for
@@ -25,6 +26,7 @@ from gateway.http.negotiation import JSON, Representation
 from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.kinds.columns.model import Columns
 from gateway.kinds.identity import GroupVersion
+from gateway.kinds.manager_versions import version_of_manager
 from gateway.kinds.resource import Resource
 from gateway.kinds.stored import head_of
 from gateway.kinds.strategy import Strategy
@@ -208,23 +210,23 @@ class Endpoint:
         return lambda obj: convert(obj, *versions)
 
     @property
-    def convert(self) -> Callable[[JsonObject, str], tuple[JsonObject, Type] | None] | None:
-        """Converts an object to another apiVersion, whose fields a manager owns; None where there is one only.
+    def convert(self) -> ToVersion | None:
+        """Converts an object to another apiVersion, whose fields a manager owns; None for what has one version only.
 
         What it is converted to may not conform to that version's schema: the converter raises ValueError then.
         """
-        model = self.resource.model
-        if self.resource.foreign_kind:
-            return None  # a Scale has one version, whatever those of its object
-        if model.convert_all is not None:
-            return None  # only a write can wait for the webhook (gateway.writing.converting)
-        return self._in_version if model.written_as_served and len(model.versions) > 1 else None
+        return None if self.resource.foreign_kind else self._in_version  # a Scale has one, whatever those of its object
 
     def _in_version(self, obj: JsonObject, api_version: str) -> tuple[JsonObject, Type] | None:
-        version = self.resource.model.versions.get(GroupVersion.parse(api_version))
+        model = self.resource.model
+        version = version_of_manager(self.resource, api_version)
         if version is None:
             return None
-        converted = {**obj, "apiVersion": api_version}
+        if not model.written_as_served:
+            return model.convert(obj, GroupVersion.parse(obj["apiVersion"]), version.gvk.group_version), version.type
+        if model.convert_all is not None:  # for which only an update waits (gateway.writing.converting)
+            return obj, self.type
+        converted = {**obj, "apiVersion": version.api_version}
         if problem := nonconformity(converted, version.type):
             raise ValueError(problem)
         return converted, version.type

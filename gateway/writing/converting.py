@@ -9,6 +9,7 @@ from __future__ import annotations
 from gateway.endpoints.endpoint import Endpoint
 from gateway.jsontypes import JsonObject, dumps
 from gateway.kinds.identity import GroupVersion
+from gateway.kinds.manager_versions import version_of_manager
 from gateway.kinds.model import ConversionFailed
 from gateway.schema.types import Type
 
@@ -25,18 +26,17 @@ class Conversions:
     """What a webhook made of the objects of one write."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        self._model = endpoint.resource.model
+        self._resource, self._model = endpoint.resource, endpoint.resource.model
         self._known: dict[tuple[bytes, GroupVersion], JsonObject | ConversionFailed] = {}
 
     def __call__(self, obj: JsonObject, api_version: str) -> tuple[JsonObject, Type] | None:
-        """An object in another version, with that version's type; None where there is no such version any more.
+        """An object in another version, with that version's type.
 
-        Raises Unconverted, and ValueError where the webhook failed.
+        Raises Unconverted, and ValueError where the webhook failed or there is no such version any more.
         """
-        wanted = GroupVersion.parse(api_version)
-        version = self._model.versions.get(wanted)
-        if version is None:
-            return None
+        version = version_of_manager(self._resource, api_version)
+        assert version is not None  # those of custom kinds are not forgotten
+        wanted = version.gvk.group_version
         if obj["apiVersion"] == api_version:
             return obj, version.type
         bare = {**obj, "metadata": {key: part for key, part in obj["metadata"].items() if key != "managedFields"}}

@@ -7,9 +7,10 @@ Every stage is a function in a module beside this one; verbs, subresources and c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gateway.apply.in_versions import ToVersion
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.http.exchange import Request
@@ -20,7 +21,6 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes, Operation
 from gateway.kinds.metadata import now_text
 from gateway.kinds.resource import Resource
-from gateway.schema.types import Type
 from gateway.validation.field import FieldError
 from gateway.writing.converting import Conversions
 from gateway.writing.kept import Kept
@@ -54,7 +54,7 @@ class Write:
         return self.endpoint.resource
 
     @property
-    def convert(self) -> Callable[[JsonObject, str], tuple[JsonObject, Type] | None] | None:
+    def convert(self) -> ToVersion | None:
         """Converts an object to a version in which a manager owns fields; None where there is one version only."""
         return self.endpoint.convert if self.conversions is None else self.conversions
 

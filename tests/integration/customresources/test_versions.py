@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from gateway.testing import ApiServer
-from tests.integration.customresources.definitions import MERGE, establish
+from tests.integration.customresources.definitions import DEFINITIONS, MERGE, definition, establish, until, version
 from tests.integration.customresources.hook import Hook, with_webhook
 from tests.integration.server.client import ask, connect
 
@@ -40,3 +40,20 @@ def test_a_webhook_converts_what_is_read_listed_watched_and_written(server: ApiS
     assert event["object"]["spec"] == {"host": "h", "port": "2"}
     deleted = ask(server, "DELETE", f"{two}/a")
     assert deleted.status == 200, deleted.body
+
+
+def test_managers_of_a_version_that_its_definition_has_no_more(server: ApiServer) -> None:
+    group = "gone.example.com"
+    name = establish(server, definition(group, version("v1"), version("v2", storage=False)))
+    one, two = (f"/apis/{group}/{each}/namespaces/default/widgets/a" for each in ("v1", "v2"))
+    body = {"apiVersion": f"{group}/v2", "kind": "Widget", "metadata": {"name": "a"}}
+    assert ask(server, "POST", two.removesuffix("/a"), {**body, "spec": {}}).status == 201
+    left = {"spec": {"versions": [version("v1")]}}
+    assert ask(server, "PATCH", f"{DEFINITIONS}/{name}", left, headers=MERGE).status == 200
+    until(lambda: ask(server, "GET", two).status == 404)
+    applied = {"Content-Type": "application/apply-patch+yaml"}
+    refused = ask(server, "PATCH", f"{one}?fieldManager=m", {**body, "apiVersion": f"{group}/v1"}, headers=applied)
+    assert refused.status == 500
+    assert refused.json["message"] == f"request to convert CR to an invalid group/version: {group}/v2"
+    patched = ask(server, "PATCH", one, {"metadata": {"labels": {"a": "b"}}}, headers=MERGE)
+    assert "managedFields" not in patched.json["metadata"]

@@ -33,3 +33,47 @@ def test_the_object_that_does_not_convert_is_named(which: str) -> None:
         )
     told = ("failed to convert new object: " if which == "new" else "") + ".spec: field not declared in schema"
     assert (raised.value.code, raised.value.message) == (500, told)
+
+
+THING = object_type(
+    {
+        "type": "object",
+        "properties": {"spec": {"type": "object", "properties": {key: {"type": "string"} for key in "abc"}}},
+    },
+    "Thing",
+)
+
+
+def managed(version: str, field: str) -> dict[str, Any]:
+    return {**OWNED, "apiVersion": version, "manager": field, "fieldsV1": {"f:spec": {f"f:{field}": {}}}}
+
+
+def applied(convert: Any, *known: dict[str, Any]) -> dict[str, Any]:
+    live = {
+        "apiVersion": "e.com/v2",
+        "kind": "Thing",
+        "metadata": {"name": "a", "managedFields": list(known)},
+        "spec": {"a": "1", "b": "1"},
+    }
+    config = {"apiVersion": "e.com/v2", "kind": "Thing", "metadata": {"name": "a"}, "spec": {"c": "1"}}
+    return server_side_apply(
+        live, config, THING, manager="m", force=True, api_version="e.com/v2", now="now", convert=convert
+    )
+
+
+def test_an_object_is_converted_once_for_all_managers_of_a_version() -> None:
+    asked = []
+
+    def convert(obj: dict[str, Any], version: str) -> Any:
+        asked.append((sorted(obj["spec"]), version))
+        return obj, THING
+
+    applied(convert, managed("e.com/v1", "a"), managed("e.com/v1", "b"), managed("e.com/v3", "a"))
+    assert sorted(asked) == [
+        (spec, version) for spec in (["a", "b"], ["a", "b", "c"]) for version in ("e.com/v1", "e.com/v3")
+    ]
+
+
+def test_managers_of_versions_that_are_gone_are_forgotten() -> None:
+    written = applied(lambda obj, version: None, managed("e.com/v1", "a"), managed("e.com/v2", "b"))
+    assert [entry["manager"] for entry in written["metadata"]["managedFields"]] == ["m", "b"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import pytest
+
 from gateway.apply import keep_timestamps, update_managed
 from gateway.customresources.schema_type import object_type
 from gateway.jsontypes import JsonObject
@@ -230,3 +232,29 @@ def test_times_alone_are_put_back() -> None:
     new["metadata"]["managedFields"][0]["time"] = "t9"
     keep_timestamps(new, old)
     assert new["metadata"]["managedFields"][0]["time"] == "t9"
+
+
+def entry(version: str) -> JsonObject:
+    fields = {"f:data": {"f:a": {}}}
+    return {"manager": "x", "operation": "Update", "apiVersion": version, "fieldsType": "FieldsV1", "fieldsV1": fields}
+
+
+@pytest.mark.parametrize("old", [config_map(a="1"), None])
+def test_managers_of_versions_that_are_gone_are_forgotten_at_once(old: JsonObject | None) -> None:
+    known = [entry("v1"), entry("gone")]
+    if old is not None:
+        old["metadata"]["managedFields"] = known
+    new = config_map(a="1")
+    new["metadata"]["managedFields"] = known
+    written = write(new, old, convert=lambda value, version: None)
+    assert "gone" not in {each["apiVersion"] for each in written["metadata"]["managedFields"]}
+
+
+def test_of_versions_of_which_nothing_can_be_told_nothing_is_written() -> None:
+    def convert(value: JsonObject, version: str) -> Any:
+        raise ValueError(version)
+
+    old = config_map(a="1")
+    old["metadata"]["managedFields"] = [entry("v1"), entry("a/b/c")]
+    with pytest.raises(ValueError, match="a/b/c"):
+        write(config_map(a="1"), old, convert=convert)
