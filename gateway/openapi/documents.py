@@ -9,6 +9,7 @@ from gateway.jsontypes import JsonObject, dumps
 from gateway.kinds.registry import Registry
 from gateway.openapi.custom import custom_schemas
 from gateway.openapi.gnostic import gnostic
+from gateway.openapi.meta_kinds import OF_DEFINITIONS, of_version
 from gateway.openapi.paths import RESOURCE_LIST, paths_of
 from gateway.openapi.schemas import PATCH, schemas_of
 from gateway.schema import descriptions
@@ -61,9 +62,12 @@ class Documents:
 
     def _make(self, group: str, version: str) -> JsonObject:
         resources = self._registry.of_version(group, version)
-        roots = [META + "Status", META + "DeleteOptions", PATCH]
+        kept = any("delete" in resource.verbs for resource in resources)  # reviews are not
+        roots = [META + "Status", META + "DeleteOptions", PATCH] if kept else []
+        registered = OF_DEFINITIONS
         if not all(resource.defined for resource in resources):
-            roots += [META + "WatchEvent", RESOURCE_LIST]  # which nothing of a definition's leads to
+            registered = of_version(group, version)
+            roots += [META + "WatchEvent", RESOURCE_LIST] if kept else [RESOURCE_LIST]  # no definition's leads to them
         for resource in resources:
             if resource.kind.endswith("Options"):
                 continue
@@ -78,7 +82,7 @@ class Documents:
             "info": {"title": "Kubernetes", "version": document()["version"]},
             "paths": paths_of(resources),
             "components": {
-                "schemas": schemas_of(roots, group, version) | custom_schemas(resources),
+                "schemas": schemas_of(roots, registered) | custom_schemas(resources),
                 "securitySchemes": {"BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"}},
             },
         }

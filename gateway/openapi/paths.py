@@ -74,7 +74,8 @@ def paths_of(resources: Iterable[Resource]) -> JsonObject:
             noun = resource.kind
         if not resource.kind.endswith("Options"):
             for path, item in _items(resource, noun):
-                found.setdefault(path, {}).update(item)
+                if item:
+                    found.setdefault(path, {}).update(item)
     return dict(sorted(found.items()))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from gateway.jsontypes import JsonObject
+from gateway.openapi.meta_kinds import CORE, Versions, kinds_of
 from gateway.schema.catalog import META, document
 from gateway.schema.descriptions import description_of
 
@@ -46,15 +47,18 @@ _OWN: dict[str, JsonObject] = {
 }
 
 
-def schemas_of(roots: Iterable[str], group: str, version: str) -> JsonObject:
-    """Schemas by definition name: those of `roots` and of all that these refer to."""
+def schemas_of(roots: Iterable[str], registered: Versions) -> JsonObject:
+    """Schemas by definition name: those of `roots` and of all that these refer to.
+
+    DeleteOptions and WatchEvent are said to be kinds of the groups and versions that are `registered`.
+    """
     found: JsonObject = {}
     waiting = list(roots)
     while waiting:
         name = waiting.pop()
         if name not in found:
             schema, references = _schema(name)
-            kinds = _kinds(name, group, version)
+            kinds = _kinds(name, registered)
             found[name] = {**schema, "x-kubernetes-group-version-kind": kinds} if kinds else schema
             waiting += references
     return dict(sorted(found.items()))
@@ -69,16 +73,13 @@ def _kinds_by_type() -> dict[str, list[JsonObject]]:
     return kinds
 
 
-def _kinds(name: str, group: str, version: str) -> list[JsonObject]:
-    """The kinds that a type stands for; those of meta/v1 are in every group."""
-    kinds = _kinds_by_type().get(name, [])
-    if name in (META + "DeleteOptions", META + "WatchEvent", META + "Status"):
-        kind = name.removeprefix(META)
-        own = {"group": group, "kind": kind, "version": version}
-        kinds = [{"group": "", "kind": kind, "version": "v1"}]
-        if group and kind != "Status":
-            kinds.append(own)
-    return kinds
+def _kinds(name: str, registered: Versions) -> list[JsonObject]:
+    """The kinds that a type stands for."""
+    if name == META + "Status":
+        return kinds_of("Status", CORE)
+    if name in (META + "DeleteOptions", META + "WatchEvent"):
+        return kinds_of(name.removeprefix(META), registered)
+    return _kinds_by_type().get(name, [])
 
 
 @cache

@@ -13,6 +13,7 @@ from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
 from gateway.openapi.custom import custom_schemas
 from gateway.openapi.gnostic import gnostic
+from gateway.openapi.meta_kinds import OF_ALL
 from gateway.openapi.paths import RESOURCE_LIST, paths_of
 from gateway.openapi.schemas import PATCH, REFERENCE, schemas_of
 from gateway.openapi.version2_paths import version_2_paths
@@ -113,11 +114,11 @@ def _content(resources: Resources) -> JsonObject:
     by_version: dict[tuple[str, str], list[Resource]] = {}
     for resource in resources:
         by_version.setdefault((resource.group, resource.version), []).append(resource)
-    for (group, version), served in by_version.items():
+    for served in by_version.values():
         paths |= version_2_paths(paths_of(tuple(served)))
         schemas = custom_schemas(served, version_2=True)
         if not all(each.custom for each in served):
-            schemas = schemas_of(_roots(served), group, version) | schemas
+            schemas = schemas_of(_roots(served), OF_ALL) | schemas
         for name, schema in schemas.items():
             _add_kinds(definitions.setdefault(name, _converted(schema)), schema)
     return {"paths": paths, "definitions": definitions}

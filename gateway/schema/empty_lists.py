@@ -11,6 +11,9 @@ from typing import Any
 
 from gateway.schema.types import Kind, Omit, Type, compiled
 
+_REFUSED = {("v1.CustomResourceDefinitionSpec", "versions")}
+"""Fields whose empty lists are refused, so that none goes through storage: clients are told what they sent."""
+
 Nulled = Callable[[Any], None]
 
 
@@ -42,7 +45,11 @@ _nuller = compiled(_compile, meanwhile=_through)
 
 def _struct(type_: Type) -> Nulled | None:
     fields = type_.fields.values()
-    written = [field.name for field in fields if field.omit is Omit.NEVER and field.type.kind is Kind.LIST]
+    written = [
+        field.name
+        for field in fields
+        if field.omit is Omit.NEVER and field.type.kind is Kind.LIST and (type_.name, field.name) not in _REFUSED
+    ]
     below = [(field.name, nulled) for field in fields if (nulled := _nuller(field.type)) is not None]
     if not written and not below:
         return None

@@ -10,6 +10,7 @@ import pytest
 from gateway.jsontypes import loads
 from gateway.kinds.builtin import builtin_registry
 from gateway.openapi.documents import Documents
+from tests.unit.openapi.definitions import custom
 
 DOCUMENTS = Documents(builtin_registry())
 PLACES = list(loads(DOCUMENTS.index())["paths"])
@@ -71,3 +72,38 @@ def test_schemas_say_how_lists_merge() -> None:
 
 def test_what_is_not_served_has_no_document() -> None:
     assert DOCUMENTS.document("apis/apps/v2") is None
+
+
+DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
+KINDS = "x-kubernetes-group-version-kind"
+
+
+def versions_of_delete_options(schema: Any) -> list[str]:
+    kinds = schema[KINDS]
+    assert {each["kind"] for each in kinds} == {"DeleteOptions"}
+    return [f"{each['group']}/{each['version']}" for each in kinds]
+
+
+def test_documents_of_definitions_say_in_which_versions_clients_know_delete_options() -> None:
+    registry = builtin_registry()
+    registry.add(custom("one.example.com", "zebra"))
+    made = Documents(registry).document("apis/one.example.com/v1")
+    assert made is not None
+    versions = versions_of_delete_options(loads(made)["components"]["schemas"][DELETE_OPTIONS])
+    assert len(versions) == 53
+    assert versions == sorted(versions)
+    assert {"/v1", "extensions/v1beta1", "apps/v1beta2", "resource.k8s.io/v1alpha3"} < set(versions)
+    assert not {"apiextensions.k8s.io/v1", "one.example.com/v1"} & set(versions)
+
+
+def test_other_documents_say_it_of_their_own_versions() -> None:
+    schemas = document("apis/apps/v1")["components"]["schemas"]
+    assert versions_of_delete_options(schemas[DELETE_OPTIONS]) == ["/v1", "apps/v1"]
+    schemas = document("api/v1")["components"]["schemas"]
+    assert versions_of_delete_options(schemas[DELETE_OPTIONS]) == ["/v1"]
+
+
+def test_documents_have_nothing_that_is_not_asked_of_them() -> None:
+    content = document("apis/authorization.k8s.io/v1")
+    assert DELETE_OPTIONS not in content["components"]["schemas"]
+    assert not [path for path in content["paths"] if path.endswith("{name}")]

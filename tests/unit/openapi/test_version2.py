@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from gateway.customresources.model import model_of, resources_of
 from gateway.jsontypes import loads
 from gateway.kinds.builtin import builtin_registry
-from gateway.kinds.resource import Resource
 from gateway.openapi.version2 import Version2
+from tests.unit.openapi.definitions import custom
 
 REGISTRY = builtin_registry()
 MADE = Version2(REGISTRY)
@@ -69,17 +68,6 @@ def _references(node: Any) -> list[str]:
     return found
 
 
-def custom(group: str, text: str) -> list[Resource]:
-    """What is served of a definition in two versions."""
-    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {text: {"type": "string"}}}}}
-    shared: dict[str, Any] = {"served": True, "schema": {"openAPIV3Schema": schema}}
-    versions = [{"name": "v1", "storage": True, **shared}, {"name": "v2", "storage": False, **shared}]
-    names = {"plural": "widgets", "kind": "Widget", "singular": "widget", "listKind": "WidgetList"}
-    spec = {"group": group, "scope": "Namespaced", "names": names, "versions": versions}
-    definition = {"metadata": {"name": f"widgets.{group}"}, "spec": spec, "status": {"acceptedNames": names}}
-    return resources_of(definition, model_of(definition, lambda _: None))
-
-
 @pytest.mark.parametrize("protobuf", [False, True])
 def test_what_is_made_of_parts_is_as_if_made_at_once(protobuf: bool) -> None:
     registry = builtin_registry()
@@ -116,3 +104,12 @@ def test_a_change_costs_little() -> None:
     registry.add(custom("one.example.com", "one"))
     made.document(made.served())
     assert time.process_time() - before < again + 0.05
+
+
+@pytest.mark.parametrize("kind", ["DeleteOptions", "WatchEvent"])
+def test_options_are_kinds_of_every_version_that_is_registered(kind: str) -> None:
+    made = Version2(builtin_registry())
+    definition = loads(made.document(made.served()))["definitions"][f"io.k8s.apimachinery.pkg.apis.meta.v1.{kind}"]
+    versions = [(each["group"], each["version"]) for each in definition["x-kubernetes-group-version-kind"]]
+    assert (len(versions), versions) == (60, sorted(versions))
+    assert {("", "v1"), ("admission.k8s.io", "v1"), ("imagepolicy.k8s.io", "v1alpha1")} < set(versions)

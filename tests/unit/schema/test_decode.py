@@ -81,6 +81,13 @@ def test_zero_values_are_written_where_go_writes_them() -> None:
     assert written["spec"] == {"replicas": 0, "selector": None, "template": template, "strategy": {}}
 
 
+def test_an_empty_list_that_is_refused_stays_what_was_sent() -> None:
+    definition = type_for("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+    obj: JsonObject = {"spec": {"versions": []}, "status": {"storedVersions": []}}
+    null_empty_lists(definition, obj)
+    assert obj == {"spec": {"versions": []}, "status": {"storedVersions": None}}
+
+
 def test_empty_lists_of_fields_that_are_always_written_last_until_they_are_stored() -> None:
     sent = {"spec": {"containers": [], "initContainers": [], "volumes": [{"name": "v", "projected": {"sources": []}}]}}
     obj = decode(POD, sent, DecodeReport())

@@ -9,6 +9,7 @@ import pytest
 
 from gateway.kinds.builtin import builtin_registry
 from gateway.openapi.documents import Documents
+from gateway.openapi.meta_kinds import CORE
 from gateway.openapi.schemas import _schema, schemas_of
 from gateway.schema import descriptions
 from gateway.schema.descriptions import description_of
@@ -105,7 +106,7 @@ def test_a_name_that_two_groups_have_is_found_by_its_group(monkeypatch: pytest.M
 def test_without_the_package_nothing_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(descriptions, "PACKAGE", "no_such_package")
     assert descriptions.source() == ""
-    schema = schemas_of(["io.k8s.api.core.v1.Pod"], "", "v1")["io.k8s.api.core.v1.Pod"]
+    schema = schemas_of(["io.k8s.api.core.v1.Pod"], CORE)["io.k8s.api.core.v1.Pod"]
     assert "description" not in schema
 
 
@@ -118,7 +119,7 @@ def test_other_texts_give_documents_another_address(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_installed_client_describes_most_fields() -> None:
-    schemas = schemas_of(["io.k8s.api.core.v1.Pod"], "", "v1")
+    schemas = schemas_of(["io.k8s.api.core.v1.Pod"], CORE)
     fields = [each for schema in schemas.values() for each in schema.get("properties", {}).values()]
     described = [each for each in fields if each.get("description")]
     assert len(described) > 0.6 * len(fields)
