@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from gateway.cel.ast import Ident, Node
 from gateway.cel.environment import Environment
 from gateway.cel.estimates import estimate
-from gateway.cel.program import InstantiationError, Program, compile_expression
+from gateway.cel.program import InstantiationError, Program, compile_expression, plan
 from gateway.cel.schema_types import LARGEST_REQUEST, Declared, SchemaTypes
 from gateway.cel.source import CompilationError
 from gateway.cel.types import BOOL, STRING, optional_of
 from gateway.cel.validators import children
+from gateway.cel.whole_floats import refuse
 from gateway.jsontypes import JsonObject
 from gateway.validation.schema_paths import FieldPathError, follow
 
@@ -31,11 +32,26 @@ class CompiledRule:
     message_error: str = ""
     message_most: int = 0
     target: str = ""
+    environment: Environment | None = None
+    inspecting: tuple[Program, Program | None] | None = None
 
     @property
     def optional_old_self(self) -> bool:
         """Whether it is evaluated for new values as well."""
         return bool(self.rule.get("optionalOldSelf"))
+
+    def programs(self, floats: bool) -> tuple[Program, Program | None]:
+        """Those of the rule and of its message; for objects that have whole `floats` where integers are wanted."""
+        assert self.program is not None  # or it is not evaluated
+        if not floats:
+            return self.program, self.message
+        if self.inspecting is None:
+            self.inspecting = self._inspecting(self.program), self.message and self._inspecting(self.message)
+        return self.inspecting
+
+    def _inspecting(self, program: Program) -> Program:
+        assert self.environment is not None  # in which it was compiled
+        return plan(program.text, program.tree, self.environment, refuse)
 
 
 def compile_rules(rules: list[JsonObject], schema: JsonObject, declared: Declared) -> list[CompiledRule]:
@@ -61,6 +77,7 @@ def _compile(one: CompiledRule, schema: JsonObject, declared: Declared, types: S
     if program.type.kind is not BOOL.kind:
         one.error = "cel expression must evaluate to a bool"
         return
+    one.environment = environment
     one.uses_old_self = _mentions(program.tree, "oldSelf")
     one.program, one.most = program, estimate(program.tree, declared).most
     if one.rule.get("messageExpression"):

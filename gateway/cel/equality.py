@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from gateway.cel.types import INT
 from gateway.cel.values import Duration, EvaluationError, KeyedList, Optional, SetList, Timestamp, Uint, no_overload
+from gateway.cel.whole_floats import refuse
+from gateway.jsontypes import Whole
 
 _NUMBERS = (int, Uint, float)
 _SIMPLE = (str, bytes, bool, type(None))
@@ -14,10 +17,10 @@ _LISTS = (list, SetList, KeyedList, tuple)
 def equal(one: Any, other: Any) -> bool:
     """Whether two values are equal; numbers of different types are by what they count."""
     kind, other_kind = type(one), type(other)
-    if kind in _NUMBERS:
-        if kind is not other_kind and other_kind in _NUMBERS and float in (kind, other_kind):
+    if kind in _NUMBERS and other_kind in _NUMBERS:
+        if kind is not other_kind and float in (kind, other_kind):
             return float(one) == float(other)  # as cel-go compares them
-        return other_kind in _NUMBERS and bool(one == other)
+        return bool(one == other)
     if kind in _SIMPLE:
         return kind is other_kind and bool(one == other)
     if kind in _LISTS:
@@ -26,6 +29,8 @@ def equal(one: Any, other: Any) -> bool:
         return other_kind is dict and _equal_maps(one, other)
     if kind is Optional:
         return other_kind is Optional and _equal_optionals(one, other)
+    if Whole in (kind, other_kind):
+        refuse(one if kind is Whole else other, INT)
     return kind is other_kind and bool(one == other)
 
 
@@ -39,7 +44,7 @@ def _equal_lists(one: Any, other: Any) -> bool:
     if len(one) != len(other):
         return False
     if type(one) is SetList:
-        return all(each in one for each in other)
+        return all(each in one for each in other) and not any(type(each) is Whole for each in (*one, *other))
     if type(one) is KeyedList:
         return _equal_keyed(one, other)
     return all(map(equal, one, other))
@@ -49,9 +54,16 @@ def _equal_keyed(one: KeyedList, other: Any) -> bool:
     by_key = {key_of(each, one.keys): each for each in one}
     for each in other:
         key = key_of(each, one.keys)
-        if key not in by_key or not equal(by_key[key], each):
+        if key not in by_key or not _equal_items(by_key[key], each):
             return False
     return True
+
+
+def _equal_items(one: Any, other: Any) -> bool:
+    try:
+        return equal(one, other)
+    except EvaluationError:  # a whole float for an integer, which an item of the same key need not be asked about
+        return False
 
 
 def key_of(item: Any, keys: tuple[str, ...]) -> tuple[Any, ...]:

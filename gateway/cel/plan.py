@@ -14,6 +14,7 @@ from gateway.cel.ast import Entry, ListLiteral, MapLiteral, Node, StructLiteral
 from gateway.cel.costs import LIST_BASE, MAP_BASE, STRUCT_BASE
 from gateway.cel.environment import Structs
 from gateway.cel.schema_types import SchemaTypes
+from gateway.cel.types import Type
 from gateway.cel.values import EvaluationError, Optional, type_name
 
 # cost so far, its limit, what was converted, then the variables
@@ -21,6 +22,8 @@ Frame = list[Any]
 Evaluate = Callable[[Frame], Any]
 # what plans each sort of node
 Planners = Mapping[type[Node], Callable[["Planner", Any], Evaluate]]
+# looks at a value, given the type that it should be of; raises EvaluationError for what can't be used
+Inspect = Callable[[Any, Type], Any]
 COST, LIMIT, CACHE, FIRST_VARIABLE = 0, 1, 2, 3
 
 
@@ -38,12 +41,18 @@ class Constant:
 
 
 class Planner:
-    """Plans one expression. `variables` are those of its environment, in the order of the frame."""
+    """Plans one expression. `variables` are those of its environment, in the order of the frame.
 
-    __slots__ = ("_planners", "_scopes", "fixed", "makers", "size", "structs")
+    `inspect` is what looks at each value that is taken from a variable or out of a list, a map or an object.
+    """
 
-    def __init__(self, variables: list[str], structs: Structs, planners: Planners) -> None:
+    __slots__ = ("_planners", "_scopes", "fixed", "inspect", "makers", "size", "structs")
+
+    def __init__(
+        self, variables: list[str], structs: Structs, planners: Planners, inspect: Inspect | None = None
+    ) -> None:
         self._planners = planners
+        self.inspect = inspect
         self._scopes = [{name: at for at, name in enumerate(variables, FIRST_VARIABLE)}]
         self.size = FIRST_VARIABLE + len(variables)
         self.structs = structs if isinstance(structs, SchemaTypes) else None
@@ -77,7 +86,11 @@ class Planner:
 
     def plan(self, node: Node) -> Evaluate:
         """The closure that computes a node."""
-        return self._planners[type(node)](self, node)
+        planned = self._planners[type(node)](self, node)
+        inspect, of = self.inspect, node.type
+        if inspect is None or isinstance(planned, Constant):
+            return planned
+        return lambda frame: inspect(planned(frame), of)
 
 
 _NO_FRAME: Frame = []

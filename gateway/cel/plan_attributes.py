@@ -13,7 +13,7 @@ from gateway.cel.ast import Call, Ident, Literal, Node, Select
 from gateway.cel.conversions import format_double
 from gateway.cel.plan import CACHE, COST, Constant, Evaluate, Frame
 from gateway.cel.schema_types import ToCel
-from gateway.cel.types import Kind, is_optional
+from gateway.cel.types import DYN, Kind, is_optional
 from gateway.cel.values import NONE, EvaluationError, Optional, Uint, no_overload, type_name
 
 if TYPE_CHECKING:
@@ -289,10 +289,11 @@ def plan_presence(planner: Planner, node: Select) -> Evaluate:
     of = operand.type.parameters[0] if is_optional(operand.type) else operand.type
     if of.kind is Kind.STRUCT and planner.structs is not None and not is_optional(operand.type):
         declared = planner.structs.declared(of.name, field)
-        if declared is not None:
+        if declared is not None and planner.inspect is None:
             name = declared[0]
             return lambda frame: base(frame).get(name) is not None
-    step = _field_step(planner, operand, field, True)
+    step, inspect = _field_step(planner, operand, field, True), planner.inspect
+    type_ = (planner.structs and planner.structs.field(of.name, field)) or DYN
 
     def evaluate(frame: Frame) -> bool:
         value = base(frame)
@@ -301,13 +302,15 @@ def plan_presence(planner: Planner, node: Select) -> Evaluate:
                 return False
             value = value.value
         try:
-            step(value, frame)
+            found = step(value, frame)
         except _Absent:
             return False
         except EvaluationError:
             if isinstance(value, list | tuple):
                 raise
             return False
+        if inspect is not None:
+            inspect(found, type_)
         return True
 
     return evaluate

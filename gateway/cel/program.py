@@ -11,7 +11,7 @@ from gateway.cel.checker import check
 from gateway.cel.costs import PER_EXPRESSION
 from gateway.cel.environment import Environment
 from gateway.cel.parser import parse
-from gateway.cel.plan import Constant, Evaluate, Frame, Planner, Planners, plan_list, plan_map, plan_struct
+from gateway.cel.plan import Constant, Evaluate, Frame, Inspect, Planner, Planners, plan_list, plan_map, plan_struct
 from gateway.cel.plan_attributes import plan_attribute, plan_ident, plan_presence
 from gateway.cel.plan_calls import plan_call
 from gateway.cel.plan_folds import plan_fold
@@ -85,8 +85,13 @@ def compile_expression(text: str, environment: Environment) -> Program:
     """
     tree = check(text, parse(text), environment)
     validate(text, tree)
+    return plan(text, tree, environment)
+
+
+def plan(text: str, tree: Node, environment: Environment, inspect: Inspect | None = None) -> Program:
+    """Plans a checked expression, with what inspects its values. Raises InstantiationError."""
     variables = list(environment.variables)
-    planner = Planner(variables, environment.structs, _PLANNERS)
+    planner = Planner(variables, environment.structs, _PLANNERS, inspect)
     try:
         run, fixed = planner.measured(tree)
     except EvaluationError as error:

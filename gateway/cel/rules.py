@@ -17,6 +17,7 @@ from gateway.cel.names import escape
 from gateway.cel.program import Outcome, Program
 from gateway.cel.schema_types import Declared, declare
 from gateway.cel.values import NONE, Optional
+from gateway.cel.whole_floats import Holds, finder
 from gateway.jsontypes import JsonObject
 from gateway.validation.field import FieldError, duplicate, forbidden, go_quote, invalid, required
 
@@ -41,6 +42,8 @@ class _Check:
     budget: int
     # what may be spent at all; None: whatever the budget allows
     patience: int | None = None
+    # whether the object has whole floats where integers are wanted
+    floats: bool = False
     errors: list[FieldError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -71,6 +74,7 @@ class Rules:
     properties: dict[str, Rules] = field(default_factory=dict)
     additional: Rules | None = None
     all_of: list[Rules] = field(default_factory=list)
+    holds_floats: Holds | None = None  # of the root
 
     def validate(
         self,
@@ -87,7 +91,7 @@ class Rules:
         With `patience`, raises TooCostly as soon as more than that is spent: an event loop tries with little, and asks
         again in a thread.
         """
-        check = _Check(budget, patience)
+        check = _Check(budget, patience, self.holds_floats is not None and self.holds_floats(value))
         correlation = Correlation(value, old, self.schema) if ratchet else None
         self._validate(check, path, value, old, Ratchet(correlation))
         return check.errors, check.warnings
@@ -157,11 +161,11 @@ class Rules:
     def _rule(
         self, check: _Check, path: str, rule: CompiledRule, value: Any, variables: dict[str, Any], ratchet: Ratchet
     ) -> None:
-        assert rule.program is not None  # else it is not evaluated
         if rule.optional_old_self:
             old = variables["oldSelf"]
             variables = {"self": variables["self"], "oldSelf": NONE if old is None else Optional(old)}
-        outcome = check.evaluate(rule.program, variables)
+        program, message = rule.programs(check.floats)
+        outcome = check.evaluate(program, variables)
         if outcome.value is True and outcome.cost <= check.budget:
             check.budget -= outcome.cost
             return
@@ -176,14 +180,15 @@ class Rules:
             if outcome.error == _LIMIT_EXCEEDED:
                 check.budget = -1
             return
-        self._broken(check, path, rule, value, variables, ratchet)
+        told = _message(rule, message, variables, check)
+        self._broken(check, path, rule, value, told, ratchet)
 
     def _broken(
-        self, check: _Check, path: str, rule: CompiledRule, value: Any, variables: dict[str, Any], ratchet: Ratchet
+        self, check: _Check, path: str, rule: CompiledRule, value: Any, told: tuple[str, bool], ratchet: Ratchet
     ) -> None:
         """Says that a rule does not hold."""
         where = _child(path, rule.target) if rule.target else path
-        detail, failed = _message(rule, variables, check)
+        detail, failed = told
         if failed:
             error = invalid(where, self.schema.get("type", ""), detail)
             check.budget = -1
@@ -210,12 +215,12 @@ def _failure(outcome: Outcome, text: str) -> str:
     return f"{outcome.error} evaluating rule: {text}"
 
 
-def _message(rule: CompiledRule, variables: dict[str, Any], check: _Check) -> tuple[str, bool]:
+def _message(rule: CompiledRule, message: Program | None, variables: dict[str, Any], check: _Check) -> tuple[str, bool]:
     """What is said of a value for which the rule does not hold, and whether saying it took too much."""
     plain = str(rule.rule.get("message") or "").strip() or f"failed rule: {_name(rule.rule)}"
-    if rule.message is None:
+    if message is None:
         return plain, False
-    outcome = check.evaluate(rule.message, variables)
+    outcome = check.evaluate(message, variables)
     if outcome.cost > check.budget:
         reason = "messageExpression evaluation failed due to running out of cost budget"
         return f"{reason}, no further validation rules will be run", True
@@ -246,7 +251,10 @@ def compile_schema(schema: JsonObject, *, root: bool = True) -> Rules | None:
     """The rules of a custom resource's schema, or of a part of one (`root` is False); None if it has none."""
     if not _has_rules(schema):
         return None
-    return _node(schema, schema, declare(schema, root=root), root=root)
+    rules = _node(schema, schema, declare(schema, root=root), root=root)
+    if rules is not None:
+        rules.holds_floats = finder(schema)
+    return rules
 
 
 def validate_default(

@@ -16,7 +16,7 @@ from gateway.cel.rules import Rules as CelRules
 from gateway.cel.rules import TooCostly, compile_schema
 from gateway.customresources.finalizers import finalizer_warnings
 from gateway.customresources.keyed_lists import compile_lists
-from gateway.jsontypes import JsonObject, dumps, identical
+from gateway.jsontypes import JsonObject, Whole, dumps, identical
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.identity import GroupVersionKind
 from gateway.kinds.patience import TakesLong, on_loop
@@ -253,4 +253,11 @@ def _in_status(error: FieldError) -> FieldError:
 def _same_but_metadata(obj: JsonObject, old: JsonObject) -> bool:
     one = {key: value for key, value in obj.items() if key != "metadata"}
     other = {key: value for key, value in old.items() if key != "metadata"}
-    return identical(one, other)
+    return identical(one, other) and not _has_floats(one)
+
+
+def _has_floats(value: Any) -> bool:
+    """Whether a whole number came as a float: to Go it is another than the integer that is stored."""
+    if isinstance(value, dict):
+        return any(map(_has_floats, value.values()))
+    return any(map(_has_floats, value)) if type(value) is list else type(value) is Whole

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gateway.jsontypes import Whole
 from gateway.validation.go_numbers import go_float
 
 
@@ -14,8 +15,8 @@ def go_print(value: Any) -> str:
             return "<nil>"
         case bool():
             return "true" if value else "false"
-        case float():
-            return go_float(value)
+        case float() | Whole():
+            return go_float(float(value))
         case dict():
             return "map[" + " ".join(f"{key}:{go_print(value[key])}" for key in sorted(value)) + "]"
         case list():
@@ -31,9 +32,9 @@ def go_type(value: Any) -> str:
             return "%!s(<nil>)"
         case bool():
             return "bool"
-        case int():
+        case int() if type(value) is not Whole:
             return "int64"
-        case float():
+        case int() | float():
             return "float64"
         case str():
             return "string"

@@ -28,11 +28,11 @@ def reader(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
         if type_.preserves and elem.structural and not elem.preserves:  # hands it down to its items alone
             elem = replace(elem, preserves=True)
         return _items(reader_of(elem), texts_stay=elem.structural)
-    if type_.kind is Kind.FLOAT and type_.preserves:
+    if type_.kind in (Kind.FLOAT, Kind.INT64, Kind.INT_OR_STRING) and type_.preserves:
         return _number
     if type_.kind is Kind.ANY or type_.preserves:
         return settled
-    return _bare_integer if type_.kind in (Kind.INT64, Kind.INT_OR_STRING) else _bare
+    return _bare
 
 
 def settled(value: Any, marks: list[None]) -> Any:
@@ -81,10 +81,6 @@ def _bare(value: Any, marks: list[None]) -> Any:
     if type(value) is list:
         return [_bare(item, marks) for item in value]
     return _number(value, marks)
-
-
-def _bare_integer(value: Any, marks: list[None]) -> Any:
-    return settled(value, marks) if type(value) is float else _bare(value, marks)
 
 
 def _text(value: Any, marks: list[None]) -> Any:

@@ -8,10 +8,12 @@ import pytest
 
 from gateway.apply import server_side_apply, update_managed
 from gateway.cel.rules import compile_schema
+from gateway.customresources.objects import Rules
 from gateway.customresources.schema_type import object_type
 from gateway.defaults.structural import apply_structural_defaults, default_applied
 from gateway.http.status import StatusError
 from gateway.jsontypes import dumps
+from gateway.kinds.identity import GroupVersionKind
 from gateway.schema.decode import DecodeError, DecodeReport, decode
 from gateway.validation.schema_values import validate_value
 
@@ -153,6 +155,93 @@ def test_rules_see_a_whole_number_as_a_double() -> None:
     for value in (3.0, 3):
         read = decode(object_type(of(spec), "Thing"), thing(value), DecodeReport())
         assert rules.validate(read) == ([], [])
+
+
+INTEGER, INT_OR_STRING = {"type": "integer"}, {"x-kubernetes-int-or-string": True}
+FLOAT_FOR_INTEGER = "invalid data, expected int, got float64"
+NEITHER = "invalid data, expected XIntOrString value to be either a string or integer"
+
+
+def told_of(spec: dict[str, Any], rule: str, value: Any, old: Any = None) -> list[str]:
+    """What is wrong with a value that has just been read, by one rule of its schema."""
+    schema = of({**spec, "x-kubernetes-validations": [{"rule": rule}]})
+    rules = compile_schema(schema)
+    assert rules is not None
+    read = decode(object_type(schema, "Thing"), thing(value), DecodeReport())
+    errors, _ = rules.validate(read, None if old is None else thing(old))
+    return [error.body.partition(": ")[2] for error in errors]
+
+
+@pytest.mark.parametrize(
+    ("spec", "rule", "value"),
+    [
+        (INTEGER, "self > 1", 3.0),
+        (INTEGER, "false || self == 3", 3e0),
+        ({"type": "object", "properties": {"i": INTEGER}}, "has(self.i)", {"i": 3.0}),
+        ({"type": "object", "properties": {"i": INTEGER}}, "self.?i.orValue(0) == 3", {"i": 3.0}),
+        ({"type": "object", "additionalProperties": INTEGER}, "self.all(key, self[key] > 0)", {"a": 1, "b": 3.0}),
+        ({"type": "array", "items": INTEGER}, "self.all(each, each > 0)", [1, 3.0]),
+        ({"type": "array", "items": INTEGER}, "3 in self", [3.0]),
+        ({"type": "array", "items": INTEGER}, "self == [3]", [3.0]),
+    ],
+)
+def test_rules_have_no_use_for_a_whole_float_where_integers_are_wanted(
+    spec: dict[str, Any], rule: str, value: Any
+) -> None:
+    (told,) = told_of(spec, rule, value)
+    assert told.endswith(f"{FLOAT_FOR_INTEGER} evaluating rule: {rule}")
+
+
+def test_nor_where_it_may_be_a_text_as_well() -> None:
+    (told,) = told_of(INT_OR_STRING, "self == 3", 3.0)
+    assert told.endswith(f"{NEITHER} evaluating rule: self == 3")
+
+
+@pytest.mark.parametrize(
+    ("spec", "rule", "value"),
+    [
+        (INTEGER, "true", 3.0),
+        (INTEGER, "self == 3", 3),
+        (INTEGER, "true || self > 1", 3.0),
+        ({"type": "array", "items": INTEGER}, "self.size() > 0", [3.0]),
+        ({"type": "object", "properties": {"i": INTEGER, "n": INTEGER}}, "self.n > 0", {"i": 3.0, "n": 1}),
+    ],
+)
+def test_rules_that_do_not_look_at_it_hold(spec: dict[str, Any], rule: str, value: Any) -> None:
+    assert told_of(spec, rule, value) == []
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"type": "array", "x-kubernetes-list-type": "set", "maxItems": 3, "items": INTEGER},
+        {
+            "type": "array",
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["i"],
+            "maxItems": 3,
+            "items": {"type": "object", "required": ["i"], "properties": {"i": INTEGER}},
+        },
+    ],
+)
+def test_an_item_of_a_set_or_map_that_is_a_whole_float_is_not_the_integer_that_it_was(spec: dict[str, Any]) -> None:
+    one, other = ([3.0], [3]) if spec["items"] is INTEGER else ([{"i": 3.0}], [{"i": 3}])
+    assert told_of(spec, "self == oldSelf", one, other) == ["failed rule: self == oldSelf"]
+    assert told_of(spec, "self == oldSelf", other, other) == []
+
+
+@pytest.mark.parametrize("spec", [INTEGER, {"type": "number"}])
+def test_a_whole_float_for_the_integer_that_is_stored_is_a_change(spec: dict[str, Any]) -> None:
+    strategy = Rules(GroupVersionKind("e.com", "v1", "Thing"), of(spec), {}, terminating=False).strategy()
+    type_ = object_type(of(spec), "Thing")
+
+    def generation(value: Any) -> int:
+        old, new = thing(3), decode(type_, thing(value), DecodeReport())
+        old["metadata"]["generation"] = new["metadata"]["generation"] = 1
+        strategy.prepare_for_update(new, old, None)  # type: ignore[arg-type]
+        return int(new["metadata"]["generation"])
+
+    assert [generation(3), generation(3.0), generation(4)] == [1, 2, 2]
 
 
 def test_metadata_is_read_by_itself() -> None:

@@ -131,3 +131,12 @@ def test_more_than_ten_thousand_operations_are_a_413() -> None:
         json_patch.parse(dumps([{"op": "test", "path": "/a"}] * 10_001), strict=False)
     assert caught.value.code == 413
     assert caught.value.message == "The allowed maximum operations in a JSON patch is 10000, got 10001"
+
+
+@pytest.mark.parametrize(("present", "tested"), [(3, 3.0), (1, True), ([3], [3.0])])
+def test_numbers_are_tested_as_they_are_written(present: Any, tested: Any) -> None:
+    with pytest.raises(StatusError) as caught:
+        json_patch.apply({"spec": {"n": present}}, [{"op": "test", "path": "/spec/n", "value": tested}], CONFIG_MAP)
+    assert caught.value.code == 422
+    same = [{"op": "test", "path": "/spec/n", "value": present}]
+    assert json_patch.apply({"spec": {"n": present}}, same, CONFIG_MAP) == {"spec": {"n": present}}

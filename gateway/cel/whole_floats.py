@@ -1,0 +1,60 @@
+"""Whole floats (3.0) where a schema wants integers: valid, but nothing that expressions can use.
+
+kube-apiserver takes them by the schema, stores integers, and has the rules of the write that brings them fail where
+they look at them. Programs know nothing of that: for an object that has some, others are planned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gateway.cel.types import Kind, Type
+from gateway.cel.values import EvaluationError, Optional
+from gateway.jsontypes import JsonObject, Whole
+
+Holds = Callable[[Any], bool]
+_NO_INTEGER = "invalid data, expected int, got float64"
+_NEITHER = "invalid data, expected XIntOrString value to be either a string or integer"
+
+
+def refuse(value: Any, of: Type) -> Any:
+    """The value; raises EvaluationError for a whole float. Integers or strings are of no type in expressions."""
+    found = value.value if type(value) is Optional else value
+    if type(found) is Whole:
+        raise EvaluationError(_NEITHER if of.kind is Kind.DYN else _NO_INTEGER)
+    return value
+
+
+def finder(schema: JsonObject) -> Holds | None:
+    """What tells whether a value has whole floats where its schema wants integers; None if it wants none."""
+    if schema.get("x-kubernetes-int-or-string") or schema.get("type") == "integer":
+        return lambda value: type(value) is Whole
+    items, additional = schema.get("items"), schema.get("additionalProperties")
+    if isinstance(items, dict):
+        return _in_list(finder(items))
+    below = {name: finder(each) for name, each in (schema.get("properties") or {}).items()}
+    members = {name: found for name, found in below.items() if found is not None}
+    return _in_object(members, finder(additional) if isinstance(additional, dict) else None)
+
+
+def _in_list(found: Holds | None) -> Holds | None:
+    return None if found is None else lambda value: type(value) is list and any(map(found, value))
+
+
+def _in_object(members: dict[str, Holds], others: Holds | None) -> Holds | None:
+    if not members and others is None:
+        return None
+
+    def holds(value: Any) -> bool:
+        if type(value) is not dict:
+            return False
+        if others is not None:
+            return any(map(others, value.values()))
+        for name, found in members.items():
+            member = value.get(name)
+            if member is not None and found(member):
+                return True
+        return False
+
+    return holds
