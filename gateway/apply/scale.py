@@ -18,9 +18,9 @@ _PATH_IN_SCALE = ("f:spec", "f:replicas")
 
 
 def to_scale(entries: list[JsonObject], replicas: ReplicasPaths) -> list[JsonObject]:
-    """The managedFields of the Scale: a manager for each that owns the replicas."""
+    """The managedFields of the Scale: a manager for each that owns the replicas, by the last of its entries."""
     found = []
-    for entry in entries:
+    for entry in {identity_of(entry): entry for entry in entries}.values():
         path = replicas.get(entry["apiVersion"])
         if path and has(_fields(entry), _elements(path)):
             found.append(new_entry(identity_of(entry), SCALE_VERSION, entry.get("time"), _IN_SCALE))

@@ -12,6 +12,7 @@ from gateway.apply.scale import to_parent, to_scale
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.http.exchange import Request, Response
+from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, dump_line, loads
 from gateway.kinds import metadata
 from gateway.reading.objects import read_entry
@@ -21,7 +22,7 @@ from gateway.validation.objectmeta import validate_object_meta
 from gateway.writing.answering import body_of
 from gateway.writing.body import read_object
 from gateway.writing.options import write_options
-from gateway.writing.patching import maker_of, read_patch
+from gateway.writing.patching import APPLIES, maker_of, read_patch
 from gateway.writing.tracking import track_fields
 from gateway.writing.updating import MakeObject, update_object
 from gateway.writing.write import Write, begin
@@ -53,9 +54,47 @@ async def update(endpoint: Endpoint, request: Request) -> Response:
 
 async def patch(endpoint: Endpoint, request: Request) -> Response:
     """Sets the replicas by a patch of the Scale. Raises StatusError 400, 404, 409, 415, 422."""
-    media_type, body, options = await read_patch(request, endpoint.parent().resource)
+    parent = endpoint.parent().resource
+    media_type, body, options = await read_patch(request, parent)
     write = begin(endpoint, request, options)
-    return await _write(request, write, maker_of(write, media_type, body))
+    make = maker_of(write, media_type, body)
+    if media_type in APPLIES and parent.custom:
+        make = _unless_changed(make)
+    return await _write(request, write, make)
+
+
+def _unless_changed(make: MakeObject) -> MakeObject:
+    """An apply to the Scale of a custom object, which fails in kube-apiserver unless it changes managers alone.
+
+    What is merged, and what an object without managers is compared with, is no Scale there but something of the
+    definition's, none of whose versions is the Scale's.
+    """
+
+    def unchanged(old: JsonObject | None) -> JsonObject:
+        assert old is not None
+        managed = bool(old["metadata"].get("managedFields"))
+        try:
+            new = make(old)
+        except StatusError as error:
+            if managed or error.code != 409:
+                raise
+            raise _unconvertible("failed to create manager for existing fields: failed to convert live") from None
+        if not managed:
+            raise _unconvertible("failed to create manager for existing fields: failed to convert live")
+        if _but_managers(new) != _but_managers(old):
+            raise _unconvertible("failed to convert new")
+        return new
+
+    return unchanged
+
+
+def _unconvertible(what: str) -> StatusError:
+    scale = "object (/; autoscaling/v1, Kind=Scale) to proper version"
+    return StatusError(500, "", f"{what} {scale}: request to convert CR to an invalid group/version: autoscaling/v1")
+
+
+def _but_managers(scale: JsonObject) -> JsonObject:
+    return {**scale, "metadata": {key: part for key, part in scale["metadata"].items() if key != "managedFields"}}
 
 
 async def _write(request: Request, write: Write, make: MakeObject, uid: str = "") -> Response:

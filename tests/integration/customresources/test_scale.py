@@ -75,12 +75,25 @@ def test_patches(server: ApiServer) -> None:
     pointed = [{"op": "replace", "path": "/spec/replicas", "value": 6}]
     json_patch = {"Content-Type": "application/json-patch+json"}
     assert ask(server, "PATCH", f"{path}/scale", pointed, headers=json_patch).json["spec"] == {"replicas": 6}
-    applied = f"{path}/scale?fieldManager=applier"
-    assert ask(server, "PATCH", applied, scale("patched", 7), headers=APPLY).status == 409
-    assert ask(server, "PATCH", f"{applied}&force=true", scale("patched", 7), headers=APPLY).status == 200
-    assert ask(server, "GET", path).json["spec"] == {"size": {"wanted": 7}}
     strategic = {"Content-Type": "application/strategic-merge-patch+json"}
     assert ask(server, "PATCH", f"{path}/scale", {}, headers=strategic).status == 415
+
+
+def test_an_apply_may_change_managers_and_nothing_else(server: ApiServer) -> None:
+    path = make(server, "applied", spec={"size": {"wanted": 3}})
+    applied = f"{path}/scale?fieldManager=applier"
+    not_that = "object (/; autoscaling/v1, Kind=Scale) to proper version: "
+    invalid = "request to convert CR to an invalid group/version: autoscaling/v1"
+    assert ask(server, "PATCH", applied, scale("applied", 7), headers=APPLY).status == 409
+    forced = ask(server, "PATCH", f"{applied}&force=true", scale("applied", 7), headers=APPLY)
+    assert (forced.status, forced.json["message"]) == (500, f"failed to convert new {not_that}{invalid}")
+    assert ask(server, "PATCH", applied, scale("applied", 3), headers=APPLY).json["spec"] == {"replicas": 3}
+    managers = {one["manager"] for one in ask(server, "GET", path).json["metadata"]["managedFields"]}
+    assert managers == {"applier", "maker"}
+    ask(server, "PATCH", path, {"metadata": {"managedFields": [{}]}}, headers=MERGE)
+    nobodys = ask(server, "PATCH", f"{applied}&force=true", scale("applied", 3), headers=APPLY)
+    told = f"failed to create manager for existing fields: failed to convert live {not_that}{invalid}"
+    assert (nobodys.status, nobodys.json["message"]) == (500, told)
 
 
 def test_an_object_without_replicas(server: ApiServer) -> None:

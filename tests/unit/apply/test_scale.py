@@ -44,3 +44,8 @@ def test_an_applier_that_still_owns_them_keeps_its_entry() -> None:
     parent = [entry("a", "Apply", REPLICAS, time="t1")]
     scale = [entry("a", "Apply", REPLICAS, apiVersion="autoscaling/v1", time="t1")]
     assert to_parent(parent, scale, "apps/v1", PATHS) == parent
+
+
+def test_of_two_entries_of_one_manager_the_last_counts() -> None:
+    parent = [entry("a", "Update", REPLICAS), entry("a", "Update", {"f:spec": {"f:paused": {}}})]
+    assert to_scale(parent, PATHS) == []
