@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from enum import Enum
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import orjson
 
@@ -42,11 +42,19 @@ def _after_uid(value: bytes) -> int:
     return value.index(b'"', value.index(_UID) + len(_UID)) + 1
 
 
+class Texts(Protocol):
+    """Texts by name."""
+
+    def get(self, name: str, default: str, /) -> str:
+        """That of a name, else the default."""
+        ...
+
+
 class Attributes(NamedTuple):
-    """What selectors look at: an object's labels and its selectable fields."""
+    """What selectors look at: an object's labels and its selectable fields. The labels are not to be changed."""
 
     labels: dict[str, str]
-    fields: dict[str, str]
+    fields: Texts
 
 
 AttributesOf = Callable[[dict[str, Any]], Attributes]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from gateway.kinds.alike import FieldSet, alike
 from gateway.kinds.identity import GroupResource
 from gateway.selectors.fields import METADATA_FIELDS, Selectable
 from storage.entry import Attributes, AttributesOf
@@ -117,9 +118,9 @@ def attributes_of(values: Mapping[str, FieldValue]) -> AttributesOf:
 
     def read(obj: dict[str, Any]) -> Attributes:
         metadata = obj.get("metadata", {})
-        fields = {"metadata.name": metadata.get("name", ""), "metadata.namespace": metadata.get("namespace", "")}
+        others = {"metadata.namespace": metadata.get("namespace", "")}
         for name, value in values.items():
-            fields[name] = value(obj)
-        return Attributes(metadata.get("labels") or {}, fields)
+            others[name] = value(obj)
+        return Attributes(alike(metadata.get("labels") or {}), FieldSet(metadata.get("name", ""), alike(others)))
 
     return read

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from gateway.selectors.labels import MOST_PARTS, SelectorError
 from gateway.validation.field import go_quote
+from storage.entry import Texts
 
-FieldMatcher = Callable[[dict[str, str]], bool]
+FieldMatcher = Callable[[Texts], bool]
 
 _TERM = re.compile(r",((?:[^,\\]+|\\.|\\\Z)*)", re.DOTALL)
 _FEW = 4  # terms that are looked at one by one
