@@ -20,6 +20,7 @@ from gateway.discovery.serving import Discovery
 from gateway.handler import Handler, Receive, Scope
 from gateway.http.sending import Send
 from gateway.jsontypes import JsonObject
+from gateway.memory import keep_trimmed
 from gateway.operational import Operational
 from gateway.patient import PATIENCE, said
 from gateway.server import Gateway, build_gateway
@@ -193,6 +194,7 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
         ),
         asyncio.create_task(gateway.services.following.run(gateway.stopping), name="files"),
         asyncio.create_task(label_used_tokens(gateway.endpoints), name="legacy-tokens"),
+        asyncio.create_task(keep_trimmed(), name="memory"),
     ]
 
 

@@ -1,14 +1,18 @@
-"""What the C library does with memory: big buffers go back to the system when they are no longer used."""
+"""What the C library does with memory: what is no longer used goes back to the system."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ctypes
 import functools
+import time
 from collections.abc import Callable
 
 _MMAP_THRESHOLD, _ARENA_MAX, _TRIM_THRESHOLD = -3, -8, -1  # of <malloc.h>
 _BIG = 512 * 1024  # bytes from which a buffer is a mapping of its own
+EVERY = 15.0  # seconds between looks at whether there may be something to give back
+WORK = 1.0  # seconds of CPU time that make it likely
 
 
 def settle_malloc() -> None:
@@ -25,6 +29,18 @@ def settle_malloc() -> None:
 def trim() -> None:
     """Gives back what is free within the heap. Takes some milliseconds; to be called from a thread."""
     _trim()(0)
+
+
+async def keep_trimmed(trim: Callable[[], None] = trim) -> None:
+    """Trims where there was work since the last time: old versions of objects leave holes among the new ones, which the
+    C library keeps.
+    """
+    trimmed = time.process_time()
+    while True:
+        await asyncio.sleep(EVERY)
+        if time.process_time() - trimmed >= WORK:
+            trimmed = time.process_time()
+            await asyncio.to_thread(trim)
 
 
 @functools.cache
