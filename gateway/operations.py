@@ -1,8 +1,7 @@
-"""The routes of operation: health, version, metrics, the list of paths. Everything else is not found."""
+"""The routes of operation but for health: version, metrics, the list of paths. Everything else is not found."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 
 import orjson
@@ -15,22 +14,19 @@ from gateway.framework import APIRouter, FastAPI, Request, Response
 from gateway.handler import NO_SNIFF, PAGE_NOT_FOUND
 from gateway.http.exchange import TEXT_TYPE
 from gateway.http.negotiation import STANDARD, literally_acceptable, unacceptable
-from gateway.observability import flowcontrol, health, metrics
+from gateway.observability import flowcontrol, metrics
+from gateway.observability.probes import METHODS
 from gateway.server import Gateway
 from gateway.version import version_info
 
-logger = logging.getLogger(__name__)
-
-METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]
 _JSON = "application/json"
 _TEXT = TEXT_TYPE.decode()
 _NO_SNIFF = {NO_SNIFF[0].decode(): NO_SNIFF[1].decode()}
 
 
-def operations(gateway: Gateway, api_paths: Callable[[], list[str]], hooks: list[str]) -> APIRouter:
-    """The router; `api_paths` lists the paths of discovery, `hooks` the start-up work that is done."""
+def operations(gateway: Gateway, paths: Callable[[], list[str]]) -> APIRouter:
+    """The router; `paths` lists those that others answer."""
     router = APIRouter()
-    endpoints = health.checks_of(gateway, hooks)
     version = orjson.dumps(version_info(), option=orjson.OPT_INDENT_2)
 
     async def show_version(request: Request) -> Response:
@@ -62,9 +58,8 @@ def operations(gateway: Gateway, api_paths: Callable[[], list[str]], hooks: list
         return page_not_found() if text is None else Response(text, media_type=_TEXT, headers=_NO_SNIFF)
 
     async def show_paths(_request: Request) -> Response:
-        own = [f"/{endpoint}{tail}" for endpoint, checks in endpoints.items() for tail in ("", *_below(checks))]
-        paths = sorted({*api_paths(), *own, "/apis/", "/metrics", "/openapi/v2", "/openapi/v3", "/version"})
-        return Response(orjson.dumps({"paths": paths}, option=orjson.OPT_INDENT_2), media_type="application/json")
+        found = sorted({*paths(), "/apis/", "/metrics", "/openapi/v2", "/openapi/v3", "/version"})
+        return Response(orjson.dumps({"paths": found}, option=orjson.OPT_INDENT_2), media_type="application/json")
 
     for path, answer in (
         ("/", show_paths),
@@ -78,35 +73,7 @@ def operations(gateway: Gateway, api_paths: Callable[[], list[str]], hooks: list
         (f"{flowcontrol.DEBUG}/{{what}}", show_flow_control),
     ):
         router.add_route(path, answer, methods=METHODS)  # nothing is to be parsed, which a route of FastAPI's would do
-    for endpoint, checks in endpoints.items():
-        _add_health(router, endpoint, checks)
     return router
-
-
-def _below(checks: dict[str, health.Check]) -> list[str]:
-    return [f"/{name}" for name in checks]
-
-
-def _add_health(router: APIRouter, endpoint: str, checks: dict[str, health.Check]) -> None:
-    async def all_checks(request: Request) -> Response:
-        excluded = request.query_params.getlist("exclude")
-        report = await health.report(endpoint, checks, excluded, "verbose" in request.query_params)
-        if not report.healthy:
-            logger.warning("%s check failed", endpoint, extra=dict(report.failures))
-        return Response(report.text, 200 if report.healthy else 500, media_type=_TEXT, headers=_NO_SNIFF)
-
-    async def one_check(request: Request) -> Response:
-        check = checks.get(request.path_params["name"])
-        if check is None:
-            return page_not_found()
-        try:
-            await check()
-        except health.Unhealthy as error:
-            return Response(f"internal server error: {error}\n", 500, media_type=_TEXT, headers=_NO_SNIFF)
-        return Response("ok", media_type=_TEXT)
-
-    router.add_route(f"/{endpoint}", all_checks, methods=METHODS)
-    router.add_route(f"/{endpoint}/{{name:path}}", one_check, methods=METHODS)
 
 
 def _public(request: Request, content: bytes, media_type: str) -> Response:

@@ -15,7 +15,7 @@ LATER = (
     "gateway.kinds.strategies.customresourcedefinitions",
     "gateway.controllers.running",  # once requests are answered
     "gateway.snapshots",  # where they are asked for
-    "fastapi",  # with the first request for health, version, metrics or documents
+    "fastapi",  # with the first request for version, metrics or documents
     "pydantic",
     "click",  # for people
     "multiprocessing",

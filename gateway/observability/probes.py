@@ -1,0 +1,73 @@
+"""The routes of health checks. They go without FastAPI: probes come to every server, and it takes 13 MB and a while."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, MutableMapping, Sequence
+from typing import Any
+
+from gateway.handler import NO_SNIFF, PAGE_NOT_FOUND
+from gateway.http.exchange import TEXT_TYPE, Response, parse_query
+from gateway.http.sending import Send
+from gateway.observability import health
+from gateway.server import Gateway
+
+logger = logging.getLogger(__name__)
+
+METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]
+"""Those that routes of operation answer, whatever they mean."""
+
+Query = Mapping[str, Sequence[str]]
+
+
+class Probes:
+    """Answers /healthz, /livez, /readyz and what is below them."""
+
+    def __init__(self, gateway: Gateway, hooks: Sequence[str]) -> None:
+        """`hooks` names the start-up work that is done."""
+        self._endpoints = health.checks_of(gateway, hooks)
+
+    def paths(self) -> list[str]:
+        """All paths."""
+        found = []
+        for endpoint, checks in self._endpoints.items():
+            found += [f"/{endpoint}", *(f"/{endpoint}/{name}" for name in checks)]
+        return found
+
+    async def answered(self, scope: MutableMapping[str, Any], send: Send) -> bool:
+        """Answers a request; False for one of something else."""
+        root, _, below = scope["path"].partition("/")
+        endpoint, single, name = below.partition("/")
+        checks = self._endpoints.get(endpoint)
+        if root or checks is None:
+            return False
+        if scope["method"] not in METHODS:
+            response = PAGE_NOT_FOUND
+        elif single:
+            response = await _one(checks, name)
+        else:
+            response = await _all(endpoint, checks, parse_query(scope["query_string"]))
+        assert isinstance(response.body, bytes)
+        length = b"%d" % len(response.body)
+        headers = [*response.headers, (b"content-length", length), (b"content-type", response.content_type)]
+        await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        await send({"type": "http.response.body", "body": response.body})
+        return True
+
+
+async def _all(endpoint: str, checks: Mapping[str, health.Check], query: Query) -> Response:
+    report = await health.report(endpoint, checks, query.get("exclude", ()), "verbose" in query)
+    if not report.healthy:
+        logger.warning("%s check failed", endpoint, extra=dict(report.failures))
+    return Response(200 if report.healthy else 500, report.text.encode(), TEXT_TYPE, [NO_SNIFF])
+
+
+async def _one(checks: Mapping[str, health.Check], name: str) -> Response:
+    check = checks.get(name)
+    if check is None:
+        return PAGE_NOT_FOUND
+    try:
+        await check()
+    except health.Unhealthy as error:
+        return Response(500, f"internal server error: {error}\n".encode(), TEXT_TYPE, [NO_SNIFF])
+    return Response(200, b"ok", TEXT_TYPE)
