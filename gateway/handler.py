@@ -95,7 +95,9 @@ class Handler:
         self._builtin = builtin_groups(gateway.registry)
         self._audit = gateway.services.audit
         self._routes: dict[tuple[str, bytes], Route] = {}  # of GETs, by path and query
+        self._creates: dict[tuple[str, bytes], Route] = {}  # of POSTs to collections, likewise
         gateway.endpoints.on_change(self._routes.clear)
+        gateway.endpoints.on_change(self._creates.clear)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = dict(reversed(scope["headers"]))
@@ -131,7 +133,8 @@ class Handler:
     async def _respond(self, request: Request, scope: Scope, held: _Held) -> Response | None:
         """The answer; None when it is the fallback's to give."""
         headers = request.headers
-        route = self._routes.get((request.path, request.query_string)) if request.method == "GET" else None
+        known = self._routes if request.method == "GET" else self._creates if request.method == "POST" else None
+        route = None if known is None else known.get((request.path, request.query_string))
         request.human = is_human(headers.get(b"user-agent", b""))
         if route is None:
             refused = _read_request_info(request, scope["raw_path"])
@@ -252,14 +255,18 @@ class Handler:
         endpoint = self._gateway.endpoints.of_resource(resource)
         media = self._media.of_custom if resource.defined else self._media
         route = Route(info, endpoint, verb_for(info.verb, resource), media, request.query, timeout)
-        if request.method == "GET" and _is_memorable(request):
-            if len(self._routes) >= _ROUTES_LIMIT:
-                self._routes.clear()
-            self._routes[request.path, request.query_string] = route
+        known = self._routes if request.method == "GET" else self._creates
+        if _is_memorable(request):
+            if len(known) >= _ROUTES_LIMIT:
+                known.clear()
+            known[request.path, request.query_string] = route
         return route
 
 
 def _is_memorable(request: Request) -> bool:
+    """Whether it may well come again: a GET, or a POST to a collection, and not too long."""
+    if request.method != "GET" and (request.method != "POST" or request.info.name):
+        return False
     return len(request.query_string) <= _MEMORABLE_QUERY and len(request.path) <= _MEMORABLE_PATH
 
 
