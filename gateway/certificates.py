@@ -213,6 +213,7 @@ def server_context(certificate: Path, key: Path, authorities: Sequence[Path] = (
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
+    context.num_tickets = 1  # as Go has it; OpenSSL makes two for each connection
     context.load_cert_chain(certificate, key)
     for path in authorities:
         context.load_verify_locations(path)
