@@ -22,7 +22,7 @@ _APPROVAL_REASONS = {
 def settled(definition: JsonObject, others: Iterable[JsonObject], now: str) -> JsonObject:
     """A definition with the status that it should have among `others` of its group; it is itself when it has it."""
     new = {**definition, "status": deepcopy(definition.get("status") or {})}
-    if not definition["metadata"].get("deletionTimestamp"):
+    if is_true(new, ESTABLISHED) or not definition["metadata"].get("deletionTimestamp"):
         if definition["spec"]["names"] != new["status"].get("acceptedNames") or condition(new, NAMES_ACCEPTED) is None:
             _name(new, claim(definition, others), now)
         if is_true(new, NAMES_ACCEPTED) and not is_true(new, ESTABLISHED):

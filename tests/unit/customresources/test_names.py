@@ -86,3 +86,16 @@ def test_a_protected_group_tells_whether_it_is_approved() -> None:
         found = condition(settled(protected, [], ""), "KubernetesAPIApprovalPolicyConformant")
         assert found is not None
         assert (found["status"], found["reason"]) == (status, reason)
+
+
+def test_names_of_a_definition_that_is_being_deleted_are_followed_once_it_is_established() -> None:
+    going = settled(definition(), [], "2024-01-01T00:00:00Z")
+    going["metadata"]["deletionTimestamp"] = "2024-01-02T00:00:00Z"
+    going["spec"]["names"] = {**NAMES, "shortNames": ["w"], "categories": ["all"]}
+    named = settled(going, [], "2024-01-02T00:00:00Z")
+    assert named["status"]["acceptedNames"] == going["spec"]["names"]
+    refused = settled(going, [taking(plural="w")], "2024-01-02T00:00:00Z")
+    assert condition(refused, "NamesAccepted")["reason"] == "ShortNamesConflict"  # type: ignore[index]
+    new = definition()
+    new["metadata"]["deletionTimestamp"] = "2024-01-02T00:00:00Z"
+    assert settled(new, [], "2024-01-02T00:00:00Z") is new
