@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from gateway.cel.ast import Ident, Node
 from gateway.cel.environment import Environment
 from gateway.cel.estimates import estimate
+from gateway.cel.plan import Trust
 from gateway.cel.program import InstantiationError, Program, compile_expression, plan
+from gateway.cel.raw import differs_raw
 from gateway.cel.schema_types import LARGEST_REQUEST, Declared, SchemaTypes
 from gateway.cel.source import CompilationError
 from gateway.cel.types import BOOL, STRING, optional_of
@@ -33,6 +35,8 @@ class CompiledRule:
     message_most: int = 0
     target: str = ""
     environment: Environment | None = None
+    # whether the old value is seen as its JSON, and is another then
+    raw: bool = False
     inspecting: tuple[Program, Program | None] | None = None
 
     @property
@@ -51,7 +55,7 @@ class CompiledRule:
 
     def _inspecting(self, program: Program) -> Program:
         assert self.environment is not None  # in which it was compiled
-        return plan(program.text, program.tree, self.environment, refuse)
+        return plan(program.text, program.tree, self.environment, Trust(self.raw, refuse))
 
 
 def compile_rules(rules: list[JsonObject], schema: JsonObject, declared: Declared) -> list[CompiledRule]:
@@ -70,7 +74,10 @@ def compile_rules(rules: list[JsonObject], schema: JsonObject, declared: Declare
 def _compile(one: CompiledRule, schema: JsonObject, declared: Declared, types: SchemaTypes) -> None:
     old = optional_of(types.type) if one.optional_old_self else types.type
     environment = Environment({"self": types.type, "oldSelf": old}, types)
-    program = _program(one.rule["rule"], environment, "compilation failed", "program instantiation failed")
+    one.raw = one.optional_old_self and differs_raw(declared)
+    program = _program(
+        one.rule["rule"], environment, Trust(one.raw), "compilation failed", "program instantiation failed"
+    )
     if isinstance(program, str):
         one.error = program
         return
@@ -90,6 +97,7 @@ def _compile_message(one: CompiledRule, environment: Environment, declared: Decl
     program = _program(
         one.rule["messageExpression"],
         environment,
+        Trust(one.raw),
         "messageExpression compilation failed",
         "messageExpression instantiation failed",
     )
@@ -102,10 +110,12 @@ def _compile_message(one: CompiledRule, environment: Environment, declared: Decl
     one.message, one.message_most = program, estimate(program.tree, declared).most
 
 
-def _program(text: str, environment: Environment, not_compiled: str, not_instantiated: str) -> Program | str:
+def _program(
+    text: str, environment: Environment, trust: Trust, not_compiled: str, not_instantiated: str
+) -> Program | str:
     """The program of an expression, or why there is none, after what that begins with."""
     try:
-        return compile_expression(text, environment)
+        return compile_expression(text, environment, trust)
     except CompilationError as error:
         return f"{not_compiled}: {error}"
     except InstantiationError as error:

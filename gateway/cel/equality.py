@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from gateway.cel.names import escape
+from gateway.cel.raw import RawMap
 from gateway.cel.types import INT
 from gateway.cel.values import Duration, EvaluationError, KeyedList, Optional, SetList, Timestamp, Uint, no_overload
 from gateway.cel.whole_floats import refuse
@@ -11,6 +13,7 @@ from gateway.jsontypes import Whole
 
 _NUMBERS = (int, Uint, float)
 _SIMPLE = (str, bytes, bool, type(None))
+_MAPS = (dict, RawMap)
 _LISTS = (list, SetList, KeyedList, tuple)
 
 
@@ -25,8 +28,8 @@ def equal(one: Any, other: Any) -> bool:
         return kind is other_kind and bool(one == other)
     if kind in _LISTS:
         return other_kind in _LISTS and _equal_lists(one, other)
-    if kind is dict:
-        return other_kind is dict and _equal_maps(one, other)
+    if kind in _MAPS:
+        return other_kind in _MAPS and _equal_maps(one, other)
     if kind is Optional:
         return other_kind is Optional and _equal_optionals(one, other)
     if Whole in (kind, other_kind):
@@ -74,7 +77,18 @@ def key_of(item: Any, keys: tuple[str, ...]) -> tuple[Any, ...]:
 def _equal_maps(one: dict[Any, Any], other: dict[Any, Any]) -> bool:
     if len(one) != len(other):
         return False
+    if type(one) is not type(other):
+        return _equals_raw(one, other) if type(one) is RawMap else _equals_raw(other, one)
     return all(key in other and equal(value, other[key]) for key, value in one.items())
+
+
+def _equals_raw(one: dict[Any, Any], other: dict[Any, Any]) -> bool:
+    """Whether an object that is seen as its JSON equals one whose fields have their names in expressions."""
+    for name, value in one.items():
+        key = name if name in other else escape(name)
+        if key not in other or not equal(value, other[key]):
+            return False
+    return True
 
 
 def member(value: Any, items: Any) -> bool:

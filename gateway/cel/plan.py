@@ -8,6 +8,7 @@ it comes. So a rule that compares a few fields charges once.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from gateway.cel.ast import Entry, ListLiteral, MapLiteral, Node, StructLiteral
@@ -27,6 +28,17 @@ Inspect = Callable[[Any, Type], Any]
 COST, LIMIT, CACHE, FIRST_VARIABLE = 0, 1, 2, 3
 
 
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """How far values are what their types say: `raw` ones may come, and `inspect` looks at each that is computed."""
+
+    raw: bool = False
+    inspect: Inspect | None = None
+
+
+TYPED = Trust()
+
+
 class Constant:
     """A closure whose value is known before."""
 
@@ -41,18 +53,13 @@ class Constant:
 
 
 class Planner:
-    """Plans one expression. `variables` are those of its environment, in the order of the frame.
+    """Plans one expression. `variables` are those of its environment, in the order of the frame."""
 
-    `inspect` is what looks at each value that is taken from a variable or out of a list, a map or an object.
-    """
+    __slots__ = ("_planners", "_scopes", "fixed", "inspect", "makers", "raw", "size", "structs")
 
-    __slots__ = ("_planners", "_scopes", "fixed", "inspect", "makers", "size", "structs")
-
-    def __init__(
-        self, variables: list[str], structs: Structs, planners: Planners, inspect: Inspect | None = None
-    ) -> None:
+    def __init__(self, variables: list[str], structs: Structs, planners: Planners, trust: Trust) -> None:
         self._planners = planners
-        self.inspect = inspect
+        self.inspect, self.raw = trust.inspect, trust.raw
         self._scopes = [{name: at for at, name in enumerate(variables, FIRST_VARIABLE)}]
         self.size = FIRST_VARIABLE + len(variables)
         self.structs = structs if isinstance(structs, SchemaTypes) else None

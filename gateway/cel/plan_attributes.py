@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gateway.cel.ast import Call, Ident, Literal, Node, Select
 from gateway.cel.conversions import format_double
 from gateway.cel.plan import CACHE, COST, Constant, Evaluate, Frame
+from gateway.cel.raw import RawMap
 from gateway.cel.schema_types import ToCel
 from gateway.cel.types import DYN, Kind, is_optional
 from gateway.cel.values import NONE, EvaluationError, Optional, Uint, no_overload, type_name
@@ -78,7 +79,7 @@ def _is_optional(node: Node, base: Node) -> bool:
 
 
 def _from_variable(planner: Planner, slot: int, base: Node, chain: list[Node]) -> Evaluate:
-    plain = _plain_fields(planner, base, chain)
+    plain = None if planner.raw else _plain_fields(planner, base, chain)
     if plain is None:
         return _from_value(planner, lambda frame: frame[slot], base, chain)
     planner.fixed += len(chain)
@@ -207,7 +208,8 @@ def _field_step(planner: Planner, operand: Node, field: str, optional: bool) -> 
     if of.kind is Kind.STRUCT and planner.structs is not None:
         declared = planner.structs.declared(of.name, field)
         if declared is not None:
-            return _property_step(declared[0], declared[1].convert, field, optional)
+            step = _property_step(declared[0], declared[1].convert, field, optional)
+            return _unless_raw(step, field, optional) if planner.raw else step
     if optional:
         return lambda value, frame: find(value, field)
     if of.kind is Kind.MAP:
@@ -230,6 +232,12 @@ def _property_step(name: str, convert: ToCel | None, written: str, optional: boo
         return found if convert is None else convert(found, frame[CACHE])
 
     return step
+
+
+def _unless_raw(step: Step, field: str, optional: bool) -> Step:
+    """The same for objects that may be raw, whose properties have their own names alone."""
+    look = find if optional else qualify
+    return lambda value, frame: look(value, field) if type(value) is RawMap else step(value, frame)
 
 
 def qualify(value: Any, key: Any) -> Any:
@@ -289,7 +297,7 @@ def plan_presence(planner: Planner, node: Select) -> Evaluate:
     of = operand.type.parameters[0] if is_optional(operand.type) else operand.type
     if of.kind is Kind.STRUCT and planner.structs is not None and not is_optional(operand.type):
         declared = planner.structs.declared(of.name, field)
-        if declared is not None and planner.inspect is None:
+        if declared is not None and planner.inspect is None and not planner.raw:
             name = declared[0]
             return lambda frame: base(frame).get(name) is not None
     step, inspect = _field_step(planner, operand, field, True), planner.inspect

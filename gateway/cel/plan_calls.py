@@ -81,7 +81,7 @@ def _folded(node: Call, argument: Constant) -> Constant:
 
 
 def _general(planner: Planner, node: Call, planned: list[Evaluate], types: list[Type]) -> Evaluate:
-    function = _implementation(node, types)
+    function = _implementation(node, types, planner.raw)
     if (
         node.function in ("matches", "find", "findAll")
         and isinstance(planned[1], Constant)
@@ -143,10 +143,10 @@ def _charged(function: Callable[..., Any], planned: list[Evaluate], cost: Cost) 
     return evaluate
 
 
-def _implementation(node: Call, types: list[Type]) -> Callable[..., Any]:
-    """The function that a call means, or one that finds it out from the arguments."""
+def _implementation(node: Call, types: list[Type], raw: bool = False) -> Callable[..., Any]:
+    """The function that a call means, or one that finds it out from the arguments, whose types may be `raw` ones."""
     dynamic = DYNAMIC.get(node.function)
-    if len(node.overloads) == 1 and not any(map(_is_dynamic, types)):
+    if len(node.overloads) == 1 and not raw and not any(map(_is_dynamic, types)):
         known = implementations().get(node.overloads[0])
         if known is not None:
             return known

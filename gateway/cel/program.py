@@ -11,7 +11,18 @@ from gateway.cel.checker import check
 from gateway.cel.costs import PER_EXPRESSION
 from gateway.cel.environment import Environment
 from gateway.cel.parser import parse
-from gateway.cel.plan import Constant, Evaluate, Frame, Inspect, Planner, Planners, plan_list, plan_map, plan_struct
+from gateway.cel.plan import (
+    TYPED,
+    Constant,
+    Evaluate,
+    Frame,
+    Planner,
+    Planners,
+    Trust,
+    plan_list,
+    plan_map,
+    plan_struct,
+)
 from gateway.cel.plan_attributes import plan_attribute, plan_ident, plan_presence
 from gateway.cel.plan_calls import plan_call
 from gateway.cel.plan_folds import plan_fold
@@ -78,20 +89,20 @@ class InstantiationError(Exception):
     """An expression is well typed, but a constant in it has no value."""
 
 
-def compile_expression(text: str, environment: Environment) -> Program:
+def compile_expression(text: str, environment: Environment, trust: Trust = TYPED) -> Program:
     """Parses, checks and plans an expression.
 
     Raises CompilationError (worded as cel-go does) and InstantiationError.
     """
     tree = check(text, parse(text), environment)
     validate(text, tree)
-    return plan(text, tree, environment)
+    return plan(text, tree, environment, trust)
 
 
-def plan(text: str, tree: Node, environment: Environment, inspect: Inspect | None = None) -> Program:
-    """Plans a checked expression, with what inspects its values. Raises InstantiationError."""
+def plan(text: str, tree: Node, environment: Environment, trust: Trust) -> Program:
+    """Plans a checked expression. Raises InstantiationError."""
     variables = list(environment.variables)
-    planner = Planner(variables, environment.structs, _PLANNERS, inspect)
+    planner = Planner(variables, environment.structs, _PLANNERS, trust)
     try:
         run, fixed = planner.measured(tree)
     except EvaluationError as error:

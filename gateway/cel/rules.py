@@ -15,6 +15,7 @@ from gateway.cel.correlation import Correlation, Ratchet, by_key
 from gateway.cel.costs import PER_EXPRESSION, PER_OBJECT
 from gateway.cel.names import escape
 from gateway.cel.program import Outcome, Program
+from gateway.cel.raw import raw
 from gateway.cel.schema_types import Declared, declare
 from gateway.cel.values import NONE, Optional
 from gateway.cel.whole_floats import Holds, finder
@@ -148,7 +149,7 @@ class Rules:
             if rule.error:
                 check.report(path, invalid(path, kind, f"rule compile error: {rule.error}"))
             elif rule.program is not None and (old is not None or not rule.uses_old_self or rule.optional_old_self):
-                self._rule(check, path, rule, value, variables, ratchet)
+                self._rule(check, path, rule, value, _seen_by(rule, variables, old), ratchet)
             if check.budget < 0:
                 return
 
@@ -161,9 +162,6 @@ class Rules:
     def _rule(
         self, check: _Check, path: str, rule: CompiledRule, value: Any, variables: dict[str, Any], ratchet: Ratchet
     ) -> None:
-        if rule.optional_old_self:
-            old = variables["oldSelf"]
-            variables = {"self": variables["self"], "oldSelf": NONE if old is None else Optional(old)}
         program, message = rule.programs(check.floats)
         outcome = check.evaluate(program, variables)
         if outcome.value is True and outcome.cost <= check.budget:
@@ -199,6 +197,14 @@ class Rules:
             check.warnings.append(str(error if where else FieldError(error.reason, "<nil>", error.body)))
         else:
             check.report(where, error)
+
+
+def _seen_by(rule: CompiledRule, variables: dict[str, Any], old: Any) -> dict[str, Any]:
+    """The variables as a rule sees them: the old value may be one that need not be there."""
+    if not rule.optional_old_self:
+        return variables
+    seen = raw(old) if rule.raw and isinstance(old, dict | list) else variables["oldSelf"]
+    return {"self": variables["self"], "oldSelf": NONE if old is None else Optional(seen)}
 
 
 def _name(rule: JsonObject) -> str:
