@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from gateway.jsontypes import identical
+from gateway.jsontypes import dumps, identical
 from gateway.validation.field import DUPLICATE, FieldError, go_value, invalid, not_supported, required
 from gateway.validation.formats import is_port_name, is_port_number
 
@@ -60,6 +60,11 @@ def duplicate_struct(path: str, **fields: Any) -> FieldError:
 def same(a: Any, b: Any) -> bool:
     """Semantic equality of decoded values: an empty list equals an absent one, at any depth."""
     return identical(a, b) or identical(_without_empty(a), _without_empty(b))
+
+
+def same_text(a: Any, b: Any) -> bool:
+    """Whether free JSON (RawExtension) is written the same: Go compares its bytes, and with them the order of keys."""
+    return dumps(a) == dumps(b)
 
 
 def _without_empty(value: Any) -> Any:

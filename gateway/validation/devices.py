@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from gateway.jsontypes import JsonObject, dumps
+from gateway.validation.checks import same_text
 from gateway.validation.expressions import check_expression
 from gateway.validation.field import FieldError, duplicate, invalid, not_supported, required, too_long, too_many
 from gateway.validation.formats import is_c_identifier, validate_dns1123_label, validate_dns1123_subdomain
@@ -250,3 +251,13 @@ def validate_taint(taint: JsonObject, path: str) -> list[FieldError]:
     elif effect not in EFFECTS:
         found.append(not_supported(f"{path}.effect", effect, EFFECTS))
     return found
+
+
+def same_parameters(one: JsonObject, other: JsonObject) -> bool:
+    """Whether the opaque parameters of two `devices`, or of two device classes' specs, are written the same."""
+    before, after = ([_opaque(each) for each in spec.get("config") or ()] for spec in (one, other))
+    return same_text(before, after)
+
+
+def _opaque(configuration: JsonObject) -> Any:
+    return (configuration.get("opaque") or {}).get("parameters")

@@ -12,6 +12,7 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds import metadata
 from gateway.kinds.recurring import Template
 from gateway.kinds.resource import Resource
+from gateway.patches.raw_values import rewritten
 from gateway.patches.unstructured import converted, mismatch
 from gateway.schema.decode import DecodeError, DecodeReport, decode
 from gateway.schema.empty_lists import null_empty_lists
@@ -125,7 +126,7 @@ def _by_strategic_merge(write: Write, body: bytes) -> MakeObject:
 
         assert old is not None
         document, strict = parse()
-        result = strategic_merge_patch.apply(old, document, endpoint.type)
+        result = rewritten(endpoint.type, strategic_merge_patch.apply(old, document, endpoint.type))
 
         def fail(message: str, strict: bool) -> status.StatusError:
             return unconvertible(old, document, endpoint.type, message, strict)
@@ -197,7 +198,7 @@ def _applied(write: Write, parse: Callable[[], tuple[Any, list[str]]]) -> MakeOb
         if merged is old:
             return merged
         try:
-            new = converted(endpoint.type, merged, DecodeReport())
+            new = converted(endpoint.type, rewritten(endpoint.type, merged), DecodeReport())
         except EmbeddedError as error:  # what is applied comes to that with validation only
             raise invalid(write, [FieldError("FieldValueInvalid", error.path, error.body)], merged) from None
         except DecodeError as error:

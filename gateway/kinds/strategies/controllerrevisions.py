@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from gateway.jsontypes import JsonObject, identical
+from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategy import Strategy
+from gateway.validation.checks import same_text
 from gateway.validation.field import FieldError, invalid, required
 from gateway.validation.internal_form import free_json
 from gateway.validation.names import name_is_dns_subdomain
@@ -30,7 +31,7 @@ def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
 
 def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
     errors = validate_object_meta(obj["metadata"], True, name_is_dns_subdomain) + _revision(obj)
-    if not identical(obj.get("data"), old.get("data")):
+    if not same_text(obj.get("data"), old.get("data")):
         errors.append(invalid("data", free_json(obj.get("data")), IMMUTABLE))
     return errors
 

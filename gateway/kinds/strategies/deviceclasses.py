@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
-from gateway.kinds.strategies.status import counting, first_generation
+from gateway.kinds.strategies.status import bump_generation, counting, first_generation
 from gateway.kinds.strategy import Strategy
+from gateway.validation.checks import same
 from gateway.validation.devices import (
     MAX_CONFIG,
     MAX_SELECTORS,
+    same_parameters,
     validate_configuration,
     validate_list,
     validate_selector,
@@ -32,10 +34,20 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -
     return validate_object_meta(obj["metadata"], False) + _validate(obj, attributes)
 
 
+_count = counting(status=False)
+
+
+def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+    _count(obj, old, attributes)
+    spec, before = obj.get("spec") or {}, old.get("spec") or {}
+    if same(spec, before) and not same_parameters(spec, before):
+        bump_generation(obj, old)
+
+
 STRATEGIES = {
     "": Strategy(
         prepare_for_create=first_generation,
-        prepare_for_update=counting(status=False),
+        prepare_for_update=_prepare_for_update,
         validate=_validate,
         validate_update=_validate_update,
         returns_deleted=True,

@@ -7,7 +7,7 @@ from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import empty_status, keep_spec_and_metadata, keep_status
 from gateway.kinds.strategy import Strategy
 from gateway.validation.checks import same
-from gateway.validation.devices import validate_claim_devices
+from gateway.validation.devices import same_parameters, validate_claim_devices
 from gateway.validation.field import FieldError, invalid
 from gateway.validation.go_structs import verbatim
 from gateway.validation.objectmeta import IMMUTABLE, validate_object_meta
@@ -22,9 +22,13 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -
     found = validate_object_meta(obj["metadata"], True)
     return (
         found
-        if same(obj.get("spec"), old.get("spec"))
+        if same(obj.get("spec"), old.get("spec")) and same_parameters(*map(_devices, (obj, old)))
         else [*found, invalid("spec", verbatim("io.k8s.api.resource.v1.ResourceClaimSpec", obj.get("spec")), IMMUTABLE)]
     )
+
+
+def _devices(obj: JsonObject) -> JsonObject:
+    return (obj.get("spec") or {}).get("devices") or {}
 
 
 def _prepare_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:

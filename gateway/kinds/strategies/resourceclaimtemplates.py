@@ -6,7 +6,7 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategy import Strategy
 from gateway.validation.checks import same
-from gateway.validation.devices import validate_claim_devices
+from gateway.validation.devices import same_parameters, validate_claim_devices
 from gateway.validation.field import FieldError, invalid
 from gateway.validation.go_structs import verbatim
 from gateway.validation.objectmeta import IMMUTABLE, recheck_object_meta_update, validate_object_meta
@@ -24,12 +24,16 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -
     found += recheck_object_meta_update(obj["metadata"], old["metadata"])
     return (
         found
-        if same(obj.get("spec"), old.get("spec"))
+        if same(obj.get("spec"), old.get("spec")) and same_parameters(*map(_devices, (obj, old)))
         else [
             *found,
             invalid("spec", verbatim("io.k8s.api.resource.v1.ResourceClaimTemplateSpec", obj.get("spec")), IMMUTABLE),
         ]
     )
+
+
+def _devices(obj: JsonObject) -> JsonObject:
+    return ((obj.get("spec") or {}).get("spec") or {}).get("devices") or {}
 
 
 STRATEGIES = {
