@@ -210,13 +210,11 @@ def _applied(write: Write, parse: Callable[[], tuple[Any, list[str]]]) -> MakeOb
 
 
 def _unconvertible(resource: Resource, merged: JsonObject, message: str) -> status.StatusError:
-    """400 for a configuration whose values the schema lets pass and the type does not; kube-apiserver says 500."""
+    """500, as kube-apiserver has it, for a configuration whose values the schema lets pass and the type does not."""
     meta, kind = merged.get("metadata") or {}, f"{resource.kind_group}/{resource.kind_version}, Kind={resource.kind}"
     place = f"{meta.get('namespace', '')}/{meta.get('name', '')}"
-    return status.bad_request(
-        f"failed to convert new object ({place}; {kind}) to proper version: "
-        f"unable to convert unstructured object to {kind}: {message}"
-    )
+    text = f"failed to convert new object ({place}; {kind}) to proper version: "
+    return status.StatusError(500, "", f"{text}unable to convert unstructured object to {kind}: {message}")
 
 
 def _report_duplicates(write: Write, duplicates: list[str]) -> None:

@@ -308,3 +308,27 @@ async def test_a_budget_keeps_a_pod(api: Api) -> None:
     )
     assert ("kube-apiserver", "status") in by
     assert (state["disruptionsAllowed"], list(state["disruptedPods"])) == (0, ["p"])
+
+
+@pytest.mark.parametrize(
+    ("path", "applied", "why"),
+    [
+        (
+            CONFIG_MAPS,
+            {"apiVersion": "v1", "kind": "ConfigMap", "binaryData": {"a": "%"}},
+            "/v1, Kind=ConfigMap: error decoding from json: illegal base64 data at input byte 0",
+        ),
+        (
+            "/apis/apps/v1/namespaces/default/deployments",
+            {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": 1.5}},
+            "apps/v1, Kind=Deployment: cannot convert float64 to int32",
+        ),
+    ],
+)
+async def test_applied_values_that_the_schema_lets_pass_and_no_type_takes(
+    api: Api, path: str, applied: dict[str, Any], why: str
+) -> None:
+    sent = api.send("PATCH", f"{path}/c", applied, content_type="application/apply-patch+yaml", query="fieldManager=m")
+    error = await refused(sent)
+    assert error.code == 500
+    assert error.message.endswith(f"to proper version: unable to convert unstructured object to {why}")
