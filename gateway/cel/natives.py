@@ -17,14 +17,18 @@ def holds_objects(of: Type) -> bool:
     return of.kind is Kind.STRUCT or any(map(holds_objects, of.parameters))
 
 
-def native(value: Any, of: Type, structs: SchemaTypes, frame: list[Any]) -> Any:
-    """The value with its objects as maps of what their fields are in expressions."""
+def native(value: Any, of: Type, structs: SchemaTypes, frame: list[Any], *, whole: bool = False) -> Any:
+    """The value with its objects as maps of what their fields are in expressions.
+
+    `whole`: with what the schema does not know of them as well, which no expression can name, but which has to be the
+    same in equal objects.
+    """
     if of.kind is Kind.STRUCT and (declared := structs.of(of.name)) is not None:
-        return _object(value, declared, frame[_CACHE])
+        return _object(value, declared, frame[_CACHE], whole)
     if of.kind is Kind.LIST and isinstance(value, list):
-        return like(value, [native(each, of.parameters[0], structs, frame) for each in value])
+        return like(value, [native(each, of.parameters[0], structs, frame, whole=whole) for each in value])
     if of.kind is Kind.MAP and isinstance(value, dict):
-        return {name: native(each, of.parameters[1], structs, frame) for name, each in value.items()}
+        return {name: native(each, of.parameters[1], structs, frame, whole=whole) for name, each in value.items()}
     return value
 
 
@@ -35,32 +39,36 @@ def like(value: list[Any], items: list[Any]) -> list[Any]:
     return SetList(items) if type(value) is SetList else items
 
 
-def _object(value: Any, declared: Declared, cache: dict[int, Any]) -> Any:
+def _object(value: Any, declared: Declared, cache: dict[int, Any], whole: bool) -> Any:
     if type(value) is not dict or declared.fields is None:
         return value
-    made = cache.get(-id(value))
+    key = -id(value) - whole
+    made = cache.get(key)
     if made is None:
         made = {
-            written: _converted(found, below, cache)
+            written: _converted(found, below, cache, whole)
             for written, (name, below) in declared.fields.items()
             if (found := value.get(name)) is not None
         }
-        cache[-id(value)] = made
+        if whole:
+            known = {name for name, _ in declared.fields.values()}
+            made |= {(name,): found for name, found in value.items() if name not in known}
+        cache[key] = made
     return made
 
 
-def _converted(value: Any, declared: Declared, cache: dict[int, Any]) -> Any:
+def _converted(value: Any, declared: Declared, cache: dict[int, Any], whole: bool) -> Any:
     if declared.convert is not None:
         value = declared.convert(value, cache)
     if declared.fields is not None:
-        return _object(value, declared, cache)
+        return _object(value, declared, cache, whole)
     if declared.element is None:
         return value
     element = declared.element
     if element.fields is None and element.element is None:
         return value
     if isinstance(value, list):
-        return like(value, [_converted(each, element, cache) for each in value])
+        return like(value, [_converted(each, element, cache, whole) for each in value])
     if isinstance(value, dict):
-        return {name: _converted(each, element, cache) for name, each in value.items()}
+        return {name: _converted(each, element, cache, whole) for name, each in value.items()}
     return value

@@ -203,12 +203,12 @@ def _dyn(planner: Planner, node: Call, planned: Evaluate) -> Evaluate:
     return as_native(planner, planned, of)
 
 
-def as_native(planner: Planner, planned: Evaluate, of: Type) -> Evaluate:
-    """A closure whose objects are maps of what their fields are in expressions."""
+def as_native(planner: Planner, planned: Evaluate, of: Type, *, whole: bool = False) -> Evaluate:
+    """A closure whose objects are maps of what their fields are in expressions; see `native`."""
     structs = planner.structs
     if structs is None or not holds_objects(of):
         return planned
-    return lambda frame: native(planned(frame), of, structs, frame)
+    return lambda frame: native(planned(frame), of, structs, frame, whole=whole)
 
 
 def _comparison(planner: Planner, node: Call, planned: list[Evaluate]) -> Evaluate | None:
@@ -262,7 +262,7 @@ def _equality(planner: Planner, node: Call) -> Evaluate:
     cost = cost_of(node.function, "equals")
     assert cost is not None  # it depends on what is compared
     if not same(first, second) or _has_special_objects(planner, first):
-        left, right = as_native(planner, left, first), as_native(planner, right, second)
+        left, right = as_native(planner, left, first, whole=True), as_native(planner, right, second, whole=True)
     if negated:
         return _charged(lambda one, other: not equal(one, other), [left, right], cost)
     return _charged(equal, [left, right], cost)
@@ -339,7 +339,10 @@ def _membership(planner: Planner, node: Call) -> Evaluate:
             listed = within.value
             contained = DYNAMIC["@in"]
             return lambda frame: contained(value(frame), listed)
-    return _general(planner, node, [value, within], [each.type for each in node.arguments])
+    first, second = (each.type for each in node.arguments)
+    if _has_special_objects(planner, first):
+        value, within = as_native(planner, value, first, whole=True), as_native(planner, within, second, whole=True)
+    return _general(planner, node, [value, within], [first, second])
 
 
 def _or_value(planner: Planner, node: Call) -> Evaluate:

@@ -247,3 +247,31 @@ def test_a_whole_float_for_the_integer_that_is_stored_is_a_change(spec: dict[str
 def test_metadata_is_read_by_itself() -> None:
     with pytest.raises(DecodeError, match=r"Go struct field ObjectMeta\.name of type string"):
         decode(object_type(of({"type": "object"}), "Thing"), {"metadata": {"name": 5}}, DecodeReport())
+
+
+PARTS = {
+    "type": "object",
+    "x-kubernetes-preserve-unknown-fields": True,
+    "properties": {"n": {"type": "number"}, "l": {"type": "array", "maxItems": 3, "items": {"type": "object"}}},
+}
+PARTS["properties"]["l"]["items"] = {**PARTS, "properties": {"n": {"type": "number"}}}  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("rule", "new", "equal"),
+    [
+        ("self == oldSelf", {"n": 1, "u": 1}, True),
+        ("self == oldSelf", {"n": 1.0, "u": 1}, True),
+        ("self == oldSelf", {"n": 1, "u": 2}, False),
+        ("self == oldSelf", {"n": 1, "u": 1, "v": 1}, False),
+        ("[self] == [oldSelf]", {"n": 1, "u": 2}, False),
+        ("self in [oldSelf]", {"n": 1, "u": 2}, False),
+        ("self in [oldSelf]", {"n": 1.0, "u": 1}, True),
+        ("!has(self.l) || self.l == oldSelf.l", {"n": 1, "u": 1, "l": [{"u": 2}]}, False),
+    ],
+)
+def test_equal_objects_are_so_in_what_their_schema_does_not_know_as_well(
+    rule: str, new: dict[str, Any], equal: bool
+) -> None:
+    old = {"n": 1, "u": 1, **({"l": [{"u": 1}]} if "l" in new else {})}
+    assert told_of(PARTS, rule, new, old) == ([] if equal else [f"failed rule: {rule}"])
