@@ -188,8 +188,11 @@ def parse_cbor(data: bytes, kind: str) -> Any:
         raise _unrecognized(kind, f"unable to determine group/version/kind: {error}", data) from None
 
 
-def parse_protobuf(data: bytes, type_: Type, api_version: str, kind: str) -> JsonObject:
-    """The JSON form of a body in protobuf; of another kind, its kind and apiVersion alone. Raises StatusError 400."""
+def parse_protobuf(data: bytes, type_: Type, api_version: str, kind: str, *, any_version: bool = False) -> JsonObject:
+    """The JSON form of a body in protobuf; of another kind, its kind and apiVersion alone. Raises StatusError 400.
+
+    With `any_version` the kind is the same whatever the version: in options clients name that of their group.
+    """
     from gateway.schema.protobuf import read_envelope, read_message
     from gateway.schema.protobuf_wire import ProtobufError
 
@@ -199,7 +202,7 @@ def parse_protobuf(data: bytes, type_: Type, api_version: str, kind: str) -> Jso
         raise _unrecognized(kind, str(error), data) from None
     version, named = envelope.api_version or api_version, envelope.kind or kind
     type_named = {"kind": named, "apiVersion": version}
-    if (version, named) != (api_version, kind):
+    if named != kind or (version != api_version and not any_version):
         return type_named
     try:
         return {**type_named, **read_message(type_, envelope.raw)}
@@ -285,6 +288,9 @@ def _other_kind(value: Any, version: str, named: str, api_version: str, kind: st
 
 def unregistered(kind: str, version: str) -> str:
     """What Go's scheme says of a kind that it does not know in that version."""
+    group, _, number = version.rpartition("/")
+    if number == "__internal":
+        return f"no kind {go_quote(kind)} is registered for the internal version of group {go_quote(group)} {SCHEME}"
     return f"no kind {go_quote(kind)} is registered for version {go_quote(version)} {SCHEME}"
 
 

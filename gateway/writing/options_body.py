@@ -8,10 +8,11 @@ from gateway.jsontypes import JsonObject
 from gateway.schema.catalog import type_of
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
 from gateway.schema.problems import json_kind
-from gateway.writing.body import CBOR, META_STRUCT, PROTOBUF, SCHEME, parse_cbor, parse_protobuf
+from gateway.writing.body import CBOR, META_STRUCT, PROTOBUF, parse_cbor, parse_protobuf, unregistered, version_and_kind
 from gateway.writing.offload import YAML, offloaded
 from gateway.writing.options import DeleteOptions, delete_options_of_query, validated_delete_options
 
+_KIND, _VERSION = "DeleteOptions", "meta.k8s.io/v1"
 _TYPE = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 
 
@@ -27,7 +28,7 @@ async def read_delete_options(request: Request) -> DeleteOptions:
 
 def _decoded(data: bytes, media_type: str) -> JsonObject:
     if media_type == PROTOBUF:
-        value = parse_protobuf(data, type_of(_TYPE), "v1", "DeleteOptions")
+        value = parse_protobuf(data, type_of(_TYPE), _VERSION, _KIND, any_version=True)
     elif media_type == CBOR:
         value = parse_cbor(data, "DeleteOptions")
     elif media_type == "application/yaml":
@@ -45,11 +46,19 @@ def _decoded(data: bytes, media_type: str) -> JsonObject:
     if value is not None and not isinstance(value, dict):
         problem = f"json: cannot unmarshal {json_kind(value)} into Go value of type {META_STRUCT}"
         raise bad_request(f"couldn't get version/kind; json parse error: {problem}")
-    if value:
-        kind, version = value.get("kind") or "DeleteOptions", value.get("apiVersion") or "v1"
-        if kind != "DeleteOptions":
-            raise bad_request(f'no kind "{kind}" is registered for version "{version}" {SCHEME}')
     try:
+        _check_kind(value or {}, media_type)
         return decode(type_of(_TYPE), {} if value is None else value, DecodeReport())
     except DecodeError as error:
         raise bad_request(str(error)) from None
+
+
+def _check_kind(value: JsonObject, media_type: str) -> None:
+    """Raises DecodeError for what says to be no DeleteOptions; these are of every version."""
+    version, kind = version_and_kind(value)
+    if version.count("/") > 1:
+        if media_type != PROTOBUF:
+            raise DecodeError(f"unexpected GroupVersion string: {version}")
+        version = ""
+    if kind and kind != _KIND:
+        raise DecodeError(unregistered(kind, version or _VERSION))
