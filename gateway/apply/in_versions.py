@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from gateway.jsontypes import JsonObject
 from gateway.schema.types import Type
@@ -17,10 +17,13 @@ None for a version that is forgotten together with whoever owns fields in it; Va
 class InVersions:
     """One object, converted once a version."""
 
+    __slots__ = ("_convert", "_converted", "_own", "obj")
+
     def __init__(self, obj: JsonObject, type_: Type, api_version: str, convert: ToVersion | None) -> None:
         self.obj = obj
+        self._own = (api_version, type_)
         self._convert = convert
-        self._found: dict[str, tuple[JsonObject, Type] | None] = {api_version: (obj, type_)}
+        self._converted: dict[str, tuple[JsonObject, Type] | None] | None = None  # few objects have managers of others
 
     @property
     def of_one_version(self) -> bool:
@@ -29,13 +32,22 @@ class InVersions:
 
     def at(self, version: str) -> tuple[JsonObject, Type] | None:
         """The object in a version, as `ToVersion` returns it. Raises ValueError."""
-        if version not in self._found:
+        api_version, type_ = self._own
+        if version == api_version:
+            return self.obj, type_
+        if self._converted is None:
+            self._converted = {}
+        if version not in self._converted:
             assert self._convert is not None  # or it is of one version
-            self._found[version] = self._convert(self.obj, version)
-        return self._found[version]
+            self._converted[version] = self._convert(self.obj, version)
+        return self._converted[version]
 
-    def remembered(self, entries: Sequence[JsonObject]) -> list[JsonObject]:
-        """The entries of managedFields without those of forgotten versions. Raises ValueError."""
-        if self.of_one_version:
-            return list(entries)
-        return [entry for entry in entries if self.at(entry["apiVersion"]) is not None]
+    def remembered(self, entries: list[JsonObject]) -> list[JsonObject]:
+        """The entries of managedFields without those of forgotten versions; itself with all. Raises ValueError."""
+        if self._convert is None:
+            return entries
+        api_version = self._own[0]
+        for entry in entries:
+            if entry["apiVersion"] != api_version:
+                return [each for each in entries if self.at(each["apiVersion"]) is not None]
+        return entries

@@ -76,8 +76,7 @@ def update_managed(
         differences = Differences(before, after, type_, api_version, reset, shared)
     except ValueError:  # it does not conform to its schema: who owns what can't be told any more
         return
-    if any(entry["apiVersion"] != api_version for entry in known):
-        known = (before or after).remembered(known)
+    known = (before or after).remembered(known)
     writer = Identity(manager or "unknown", operation, api_version, subresource)
     own = differences.in_version(api_version)
     if own is None or not (own.changed or own.removed):

@@ -29,13 +29,17 @@ def refuse(value: Any, of: Type) -> Any:
 def finder(schema: JsonObject) -> Holds | None:
     """What tells whether a value has whole floats where its schema wants integers; None if it wants none."""
     if schema.get("x-kubernetes-int-or-string") or schema.get("type") == "integer":
-        return lambda value: type(value) is Whole
+        return _is_whole
     items, additional = schema.get("items"), schema.get("additionalProperties")
     if isinstance(items, dict):
         return _in_list(finder(items))
     below = {name: finder(each) for name, each in (schema.get("properties") or {}).items()}
     members = {name: found for name, found in below.items() if found is not None}
     return _in_object(members, finder(additional) if isinstance(additional, dict) else None)
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) is Whole
 
 
 def _in_list(found: Holds | None) -> Holds | None:
@@ -45,16 +49,18 @@ def _in_list(found: Holds | None) -> Holds | None:
 def _in_object(members: dict[str, Holds], others: Holds | None) -> Holds | None:
     if not members and others is None:
         return None
+    integers = [name for name, found in members.items() if found is _is_whole]
+    deeper = [(name, found) for name, found in members.items() if found is not _is_whole]
 
     def holds(value: Any) -> bool:
         if type(value) is not dict:
             return False
         if others is not None:
             return any(map(others, value.values()))
-        for name, found in members.items():
-            member = value.get(name)
-            if member is not None and found(member):
+        get = value.get
+        for name in integers:
+            if type(get(name)) is Whole:
                 return True
-        return False
+        return any(found(get(name)) for name, found in deeper)
 
     return holds
