@@ -12,6 +12,8 @@ from gateway.schema.catalog import META
 REFERENCE = "#/components/schemas/"
 _KINDS = "x-kubernetes-group-version-kind"
 _TYPE_META: JsonObject = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
+_METADATA: JsonObject = {"allOf": [{"$ref": f"{REFERENCE}{META}ObjectMeta"}]}
+_EITHER: list[JsonObject] = [{"type": "integer"}, {"type": "string"}]
 _REMOVED_FROM_VERSION_2 = ("nullable", "anyOf", "oneOf", "not", "default", "x-kubernetes-validations")
 
 
@@ -46,16 +48,39 @@ def _schema(resource: Resource, version_2: bool) -> JsonObject:
     preserves = version.type.preserves
     made: JsonObject = {"type": "object"}
     if schema and not (version_2 and preserves):
-        made = _version_2(schema) if version_2 else dict(schema)
+        made = _version_2(_completed(schema, version_2)) if version_2 else _completed(schema, version_2)
         made["properties"] = {
             **(made.get("properties") or {}),
             **_TYPE_META,
-            "metadata": {"allOf": [{"$ref": f"{REFERENCE}{META}ObjectMeta"}]},
+            "metadata": _METADATA,
         }
     made[_KINDS] = [_kind(resource, resource.kind)]
     if fields := [path for path in version.selectable.names if path not in ("metadata.name", "metadata.namespace")]:
         made["x-kubernetes-selectable-fields"] = [{"fieldPath": path} for path in fields]
     return made
+
+
+def _completed(schema: JsonObject, version_2: bool) -> JsonObject:
+    """A schema with what its extensions mean: what objects in it have, and that integers or strings are either."""
+    made = dict(schema)
+    if below := schema.get("properties"):
+        made["properties"] = {name: _completed(member, version_2) for name, member in below.items()}
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), dict):
+            made[key] = _completed(schema[key], version_2)
+    if schema.get("x-kubernetes-int-or-string") and not _says_either(schema):
+        made["anyOf"] = _EITHER
+    preserves = version_2 and schema.get("x-kubernetes-preserve-unknown-fields")
+    if schema.get("x-kubernetes-embedded-resource") and not preserves:
+        made["properties"] = {**(made.get("properties") or {}), **_TYPE_META, "metadata": _METADATA}
+        required = schema.get("required") or []
+        made["required"] = [*required, *(name for name in ("kind", "apiVersion") if name not in required)]
+    return made
+
+
+def _says_either(schema: JsonObject) -> bool:
+    first = (schema.get("allOf") or [{}])[0]
+    return bool(schema.get("anyOf")) or first.get("anyOf") == _EITHER
 
 
 def _version_2(schema: JsonObject) -> JsonObject:

@@ -17,6 +17,8 @@ from gateway.schema.catalog import META, document
 from gateway.version import version_info
 
 ROOT = "/openapi/v3"
+_INFO_OF_DEFINITIONS = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
+_SECURITY = {"BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"}}
 
 
 class Documents:
@@ -77,12 +79,10 @@ class Documents:
             roots.append(resource.type_name)
             if "list" in resource.verbs:
                 roots.append(f"{resource.type_name}List")
-        return {
-            "openapi": "3.0.0",
-            "info": {"title": "Kubernetes", "version": document()["version"]},
-            "paths": paths_of(resources),
-            "components": {
-                "schemas": schemas_of(roots, registered) | custom_schemas(resources),
-                "securitySchemes": {"BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"}},
-            },
-        }
+        components = {"schemas": schemas_of(roots, registered) | custom_schemas(resources)}
+        info = {"title": "Kubernetes", "version": document()["version"]}
+        if registered is OF_DEFINITIONS:
+            info = _INFO_OF_DEFINITIONS
+        else:
+            components["securitySchemes"] = _SECURITY
+        return {"openapi": "3.0.0", "info": info, "paths": paths_of(resources), "components": components}

@@ -61,6 +61,12 @@ _MANY = {
     "create": ("post", "create", "post", _WRITE, ("200", "201", "202")),
     "deletecollection": ("delete", "delete", "deletecollection", (*_DELETE, *_SELECT), ("200",)),
 }
+# what is otherwise where a definition makes the kind
+_DEFINED = {
+    "get": (*_ONE["get"][:3], ("resourceVersion",), ("200",)),
+    "patch": (*_ONE["patch"][:4], ("200",)),
+    "deletecollection": (*_MANY["deletecollection"][:3], _LIST, ("200",)),
+}
 
 
 def paths_of(resources: Iterable[Resource]) -> JsonObject:
@@ -109,11 +115,7 @@ def _watch(resource: Resource, what: str, action: str, variables: tuple[str, ...
         "operationId": f"watch{_words(resource.group)}{_capital(resource.version)}{what}",
         "responses": {"200": {"description": "OK", "content": content}, "401": {"description": "Unauthorized"}},
         "x-kubernetes-action": action,
-        "x-kubernetes-group-version-kind": {
-            "group": resource.kind_group,
-            "kind": resource.kind,
-            "version": resource.kind_version,
-        },
+        "x-kubernetes-group-version-kind": _kind(resource),
     }
     given = [{**_parameter(name), "in": "path", "required": True} for name in variables]
     return {"get": operation, "parameters": [*given, *map(_parameter, sorted((*_LIST, "pretty")))]}
@@ -145,28 +147,35 @@ def _item(
     suffix: str = "",
 ) -> JsonObject:
     item: JsonObject = {}
-    for verb, (method, word, action, parameters, statuses) in verbs.items():
+    for verb, usual in verbs.items():
         if verb not in resource.verbs:
             continue
+        method, word, action, parameters, statuses = _DEFINED.get(verb, usual) if resource.defined else usual
         item[method] = {
             "tags": [_tag(resource)],
             "operationId": _operation_id(resource, word, noun, verb == "deletecollection", suffix),
             "parameters": [_parameter(name) for name in parameters],
             "responses": _answers(resource, verb, statuses),
             "x-kubernetes-action": action,
-            "x-kubernetes-group-version-kind": {
-                "group": resource.kind_group,
-                "kind": resource.kind,
-                "version": resource.kind_version,
-            },
+            "x-kubernetes-group-version-kind": _kind(resource),
         }
         body = _body(resource, verb)
         if body:
             item[method]["requestBody"] = body
-    if item:
+    if suffix:  # the only operation there: what it takes is said of the path
+        del item["get"]["parameters"]
+        item["parameters"] = [_parameter(name) for name in sorted((*_LIST, "pretty"))]
+    elif item:
         given = [{**_parameter(name), "in": "path", "required": True} for name in variables]
         item["parameters"] = [*given, _parameter("pretty")]
     return item
+
+
+def _kind(resource: Resource) -> JsonObject:
+    """The kind that an operation is of: where a definition makes the objects, theirs also for a Scale."""
+    if resource.defined:
+        return {"group": resource.group, "kind": resource.model.kind, "version": resource.version}
+    return {"group": resource.kind_group, "kind": resource.kind, "version": resource.kind_version}
 
 
 def _parameter(name: str) -> JsonObject:
@@ -174,10 +183,8 @@ def _parameter(name: str) -> JsonObject:
 
 
 def _answers(resource: Resource, verb: str, statuses: tuple[str, ...]) -> JsonObject:
-    types: tuple[str, ...] = _JSON_TYPES
+    types: tuple[str, ...] = _CUSTOM_TYPES if resource.defined else _JSON_TYPES
     name = schema_name(resource)
-    if resource.custom:
-        types = _CUSTOM_TYPES
     if verb == "list":
         name = list_name(resource)
         types = types if resource.custom else (*_JSON_TYPES, *_STREAM_TYPES)
@@ -194,13 +201,13 @@ _REASONS = {"200": "OK", "201": "Created", "202": "Accepted"}
 
 def _body(resource: Resource, verb: str) -> JsonObject:
     if verb == "patch":
-        patches = _PATCH_TYPES if resource.custom else (*_PATCH_TYPES, _STRATEGIC)
+        patches = _PATCH_TYPES if resource.defined else (*_PATCH_TYPES, _STRATEGIC)
         return {"content": _content(patches, PATCH), "required": True}
+    types = _CUSTOM_TYPES if resource.defined else ("*/*",)
     if verb in ("create", "update"):
-        types = _CUSTOM_TYPES if resource.custom else ("*/*",)
         return {"content": _content(types, schema_name(resource)), "required": True}
-    if verb in ("delete", "deletecollection"):
-        return {"content": _content(("*/*",), _DELETE_OPTIONS)}
+    if verb == "delete" or (verb == "deletecollection" and not resource.defined):
+        return {"content": _content(types, _DELETE_OPTIONS)}
     return {}
 
 

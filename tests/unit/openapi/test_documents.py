@@ -107,3 +107,49 @@ def test_documents_have_nothing_that_is_not_asked_of_them() -> None:
     content = document("apis/authorization.k8s.io/v1")
     assert DELETE_OPTIONS not in content["components"]["schemas"]
     assert not [path for path in content["paths"] if path.endswith("{name}")]
+
+
+EMBEDDED: dict[str, Any] = {"type": "object", "x-kubernetes-embedded-resource": True, "required": ["spec"]}
+EITHER = [{"type": "integer"}, {"type": "string"}]
+METADATA = {"allOf": [{"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}]}
+
+
+def of_a_definition(**properties: Any) -> Any:
+    registry = builtin_registry()
+    registry.add(custom("one.example.com", "zebra", **properties))
+    made = Documents(registry).document("apis/one.example.com/v1")
+    assert made is not None
+    return loads(made)
+
+
+def test_schemas_of_definitions_say_what_their_extensions_mean() -> None:
+    said = {"x-kubernetes-int-or-string": True, "allOf": [{"anyOf": EITHER}, {"pattern": "a"}]}
+    content = of_a_definition(
+        list={"type": "array", "items": EMBEDDED}, either={"x-kubernetes-int-or-string": True}, said=said
+    )
+    spec = content["components"]["schemas"]["com.example.one.v1.Widget"]["properties"]["spec"]["properties"]
+    item = spec["list"]["items"]
+    assert item["required"] == ["spec", "kind", "apiVersion"]
+    assert (item["properties"]["metadata"], item["properties"]["kind"]) == (METADATA, {"type": "string"})
+    assert spec["either"]["anyOf"] == EITHER
+    assert "anyOf" not in spec["said"]
+
+
+def test_operations_of_definitions_are_described_as_their_own() -> None:
+    content = of_a_definition(n={"type": "integer"})
+    assert content["info"] == {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
+    place = "/apis/one.example.com/v1/namespaces/{namespace}/widgets"
+    scale = content["paths"][f"{place}/{{name}}/scale"]
+    kind = {"group": "one.example.com", "kind": "Widget", "version": "v1"}
+    assert all(scale[method]["x-kubernetes-group-version-kind"] == kind for method in ("get", "put", "patch"))
+    assert list(scale["patch"]["responses"]) == ["200", "401"]
+    assert list(scale["put"]["requestBody"]["content"]) == ["application/json", "application/yaml"]
+    assert "requestBody" not in content["paths"][place]["delete"]
+    assert [each["name"] for each in scale["get"]["parameters"]] == ["resourceVersion"]
+
+
+@pytest.mark.parametrize(("place", "path"), [("api/v1", "/api/v1/pods"), ("apis/apps/v1", "/apis/apps/v1/deployments")])
+def test_what_lists_of_all_namespaces_take_is_said_of_the_path(place: str, path: str) -> None:
+    item = document(place)["paths"][path]
+    assert "parameters" not in item["get"]
+    assert {"labelSelector", "watch", "pretty"} < {each["name"] for each in item["parameters"]}
