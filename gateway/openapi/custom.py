@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.resource import Resource
 from gateway.schema.catalog import META
+from gateway.schema.descriptions import description_of
 
 REFERENCE = "#/components/schemas/"
 _KINDS = "x-kubernetes-group-version-kind"
-_TYPE_META: JsonObject = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
-_METADATA: JsonObject = {"allOf": [{"$ref": f"{REFERENCE}{META}ObjectMeta"}]}
+_DESCRIBED = "io.k8s.api.core.v1.ConfigMap"  # whose kind and apiVersion are described as those of all kinds are
+_METADATA: JsonObject = {
+    "description": "Standard object's metadata, as all kinds have it.",
+    "allOf": [{"$ref": f"{REFERENCE}{META}ObjectMeta"}],
+}
 _EITHER: list[JsonObject] = [{"type": "integer"}, {"type": "string"}]
 _REMOVED_FROM_VERSION_2 = ("nullable", "anyOf", "oneOf", "not", "default", "x-kubernetes-validations")
 
@@ -51,13 +56,21 @@ def _schema(resource: Resource, version_2: bool) -> JsonObject:
         made = _version_2(_completed(schema, version_2)) if version_2 else _completed(schema, version_2)
         made["properties"] = {
             **(made.get("properties") or {}),
-            **_TYPE_META,
+            **_type_meta(),
             "metadata": _METADATA,
         }
     made[_KINDS] = [_kind(resource, resource.kind)]
     if fields := [path for path in version.selectable.names if path not in ("metadata.name", "metadata.namespace")]:
         made["x-kubernetes-selectable-fields"] = [{"fieldPath": path} for path in fields]
     return made
+
+
+@cache
+def _type_meta() -> JsonObject:
+    """The members that name a kind; not to be changed."""
+    texts = description_of(_DESCRIBED).fields
+    named = ("apiVersion", "kind")
+    return {name: {"type": "string"} | ({"description": texts[name]} if name in texts else {}) for name in named}
 
 
 def _completed(schema: JsonObject, version_2: bool) -> JsonObject:
@@ -72,7 +85,7 @@ def _completed(schema: JsonObject, version_2: bool) -> JsonObject:
         made["anyOf"] = _EITHER
     preserves = version_2 and schema.get("x-kubernetes-preserve-unknown-fields")
     if schema.get("x-kubernetes-embedded-resource") and not preserves:
-        made["properties"] = {**(made.get("properties") or {}), **_TYPE_META, "metadata": _METADATA}
+        made["properties"] = {**(made.get("properties") or {}), **_type_meta(), "metadata": _METADATA}
         required = schema.get("required") or []
         made["required"] = [*required, *(name for name in ("kind", "apiVersion") if name not in required)]
     return made
@@ -106,7 +119,7 @@ def _list(resource: Resource) -> JsonObject:
         "type": "object",
         "required": ["items"],
         "properties": {
-            **_TYPE_META,
+            **_type_meta(),
             "items": {"type": "array", "items": item},
             "metadata": {"allOf": [{"$ref": f"{REFERENCE}{META}ListMeta"}]},
         },

@@ -154,7 +154,7 @@ def _item(
         item[method] = {
             "tags": [_tag(resource)],
             "operationId": _operation_id(resource, word, noun, verb == "deletecollection", suffix),
-            "parameters": [_parameter(name) for name in parameters],
+            **({"parameters": [_parameter(name) for name in parameters]} if parameters else {}),
             "responses": _answers(resource, verb, statuses),
             "x-kubernetes-action": action,
             "x-kubernetes-group-version-kind": _kind(resource),

@@ -111,7 +111,7 @@ def test_documents_have_nothing_that_is_not_asked_of_them() -> None:
 
 EMBEDDED: dict[str, Any] = {"type": "object", "x-kubernetes-embedded-resource": True, "required": ["spec"]}
 EITHER = [{"type": "integer"}, {"type": "string"}]
-METADATA = {"allOf": [{"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}]}
+METADATA = [{"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}]
 
 
 def of_a_definition(**properties: Any) -> Any:
@@ -130,7 +130,7 @@ def test_schemas_of_definitions_say_what_their_extensions_mean() -> None:
     spec = content["components"]["schemas"]["com.example.one.v1.Widget"]["properties"]["spec"]["properties"]
     item = spec["list"]["items"]
     assert item["required"] == ["spec", "kind", "apiVersion"]
-    assert (item["properties"]["metadata"], item["properties"]["kind"]) == (METADATA, {"type": "string"})
+    assert (item["properties"]["metadata"]["allOf"], item["properties"]["kind"]["type"]) == (METADATA, "string")
     assert spec["either"]["anyOf"] == EITHER
     assert "anyOf" not in spec["said"]
 
@@ -153,3 +153,19 @@ def test_what_lists_of_all_namespaces_take_is_said_of_the_path(place: str, path:
     item = document(place)["paths"][path]
     assert "parameters" not in item["get"]
     assert {"labelSelector", "watch", "pretty"} < {each["name"] for each in item["parameters"]}
+
+
+def test_what_all_kinds_have_is_described_of_definitions_too() -> None:
+    widget = of_a_definition(n={"type": "integer"})["components"]["schemas"]["com.example.one.v1.Widget"]["properties"]
+    described = document("api/v1")["components"]["schemas"]["io.k8s.api.core.v1.ConfigMap"]["properties"]
+    assert (widget["kind"], widget["apiVersion"]) == (described["kind"], described["apiVersion"])
+    assert widget["metadata"]["description"].startswith("Standard object's metadata")
+
+
+@pytest.mark.parametrize("place", ["api/v1", "apis/apps/v1"])
+def test_operations_without_parameters_have_no_list_of_them(place: str) -> None:
+    """A client of kube-openapi that reads a document and writes it gets the same."""
+    operations = [
+        made for item in document(place)["paths"].values() for made in item.values() if isinstance(made, dict)
+    ]
+    assert all(operation.get("parameters") != [] for operation in operations)
