@@ -26,14 +26,15 @@ def object_type(schema: JsonObject, kind: str, *, preserves: bool = False) -> Ty
     return _struct(below, kind)
 
 
-def schema_type(schema: JsonObject) -> Type:
-    """The type of a part of a schema."""
+def schema_type(schema: JsonObject, *, lenient: bool = False) -> Type:
+    """The type of a part of a schema; `lenient`: of a part of something whose unknown members stay."""
     if schema.get("x-kubernetes-int-or-string"):
         return _with_facts(Type(Kind.INT_OR_STRING, "int-or-string", structural=True), schema)
     kind = schema.get("type", "")
     if kind == "array":
         items = schema.get("items")
-        elem = schema_type(items) if isinstance(items, dict) else _FREE
+        inner = lenient or bool(schema.get("x-kubernetes-preserve-unknown-fields"))
+        elem = schema_type(items, lenient=inner) if isinstance(items, dict) else _FREE
         made = Type(Kind.LIST, "array", elem=elem, structural=True)
         made.list_type = schema.get("x-kubernetes-list-type") or "atomic"
         made.list_map_keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
@@ -44,7 +45,7 @@ def schema_type(schema: JsonObject) -> Type:
     if kind == "object" or schema.get("properties") or schema.get("x-kubernetes-embedded-resource"):
         if kind == "object" and _says_nothing(schema):
             return _with_facts(Type(Kind.ANY, FREE_OBJECT, structural=True), schema)
-        return _struct(schema, "object")
+        return _struct(schema, "object", lenient=lenient)
     return _with_facts(Type(Kind.ANY, "object", structural=True), schema)
 
 
@@ -55,14 +56,15 @@ def _says_nothing(schema: JsonObject) -> bool:
     return bool(preserves) and not any(schema.get(key) for key in known)
 
 
-def _struct(schema: JsonObject, name: str) -> Type:
+def _struct(schema: JsonObject, name: str, *, lenient: bool = False) -> Type:
     additional = schema.get("additionalProperties")
     elem: Type | None = None
+    lenient = lenient or bool(schema.get("x-kubernetes-preserve-unknown-fields"))
     if isinstance(additional, dict):
-        elem = schema_type(additional)
+        elem = schema_type(additional, lenient=lenient)
     elif additional:
         elem = Type(Kind.STRUCT, "object", structural=True)
-    members = {key: schema_type(below) for key, below in (schema.get("properties") or {}).items()}
+    members = {key: schema_type(below, lenient=lenient) for key, below in (schema.get("properties") or {}).items()}
     embedded = bool(schema.get("x-kubernetes-embedded-resource"))
     if embedded:
         members |= {"apiVersion": _STRING, "kind": _STRING, "metadata": type_of(META + "ObjectMeta")}
@@ -72,7 +74,7 @@ def _struct(schema: JsonObject, name: str) -> Type:
         for key, type_ in members.items()
     }
     made.atomic = schema.get("x-kubernetes-map-type") == "atomic"
-    made.lenient = not members and elem is None
+    made.lenient = lenient or (not members and elem is None)
     return _with_facts(made, schema)
 
 

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from gateway.apply import server_side_apply, update_managed
+from gateway.apply.nonconformity import nonconformity
 from gateway.cel.rules import compile_schema
 from gateway.customresources.objects import Rules
 from gateway.customresources.schema_type import object_type
 from gateway.defaults.structural import apply_structural_defaults, default_applied
 from gateway.http.status import StatusError
-from gateway.jsontypes import dumps
+from gateway.jsontypes import dumps, loads
 from gateway.kinds.identity import GroupVersionKind
 from gateway.schema.decode import DecodeError, DecodeReport, decode
 from gateway.validation.schema_values import validate_value
@@ -275,3 +276,32 @@ def test_equal_objects_are_so_in_what_their_schema_does_not_know_as_well(
 ) -> None:
     old = {"n": 1, "u": 1, **({"l": [{"u": 1}]} if "l" in new else {})}
     assert told_of(PARTS, rule, new, old) == ([] if equal else [f"failed rule: {rule}"])
+
+
+KNOWN = {"type": "object", "properties": {"known": {"type": "string"}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"properties": {"below": KNOWN}}, {"below": {"unknown": 1}}),
+        ({"properties": {"below": {"type": "array", "items": KNOWN}}}, {"below": [{"unknown": 1}]}),
+        (
+            {"properties": {"below": {"type": "object", "additionalProperties": KNOWN}}},
+            {"below": {"a": {"unknown": 1}}},
+        ),
+        (
+            {"properties": {"below": {"type": "object", "properties": {"far": KNOWN}}}},
+            {"below": {"far": {"unknown": 1}}},
+        ),
+    ],
+)
+@pytest.mark.parametrize("preserves", [True, False])
+def test_applies_may_name_whatever_is_below_what_keeps_unknown_members(
+    schema: dict[str, Any], value: dict[str, Any], preserves: bool
+) -> None:
+    type_ = object_type(of({"type": "object", "x-kubernetes-preserve-unknown-fields": preserves, **schema}), "Thing")
+    problem = nonconformity(thing(value), type_)
+    assert problem is None if preserves else str(problem).endswith(".unknown: field not declared in schema")
+    mistyped = dumps(value).replace(b"unknown", b"known")
+    assert str(nonconformity(thing(loads(mistyped)), type_)).startswith(".spec.below")  # what is known has its type
