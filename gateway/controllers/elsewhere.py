@@ -72,6 +72,5 @@ ELSEWHERE = frozenset(
         "ttl",
         "ttl-controller",
         "validatingadmissionpolicy-status-controller",
-        "volumeattributesclass-protection-controller",
     }
 )

@@ -49,6 +49,11 @@ CONTROLLERS = {
     "persistentvolume-protection-controller": Known(
         "volume_protection:VolumeProtection", "pv-protection-controller", "pv-protection"
     ),
+    "volumeattributesclass-protection-controller": Known(
+        "class_protection:ClassProtection",
+        "volumeattributesclass-protection-controller",
+        "volumeattributesclass-protection-controller",
+    ),
     "clusterrole-aggregation-controller": Known(
         "role_aggregation:RoleAggregation", "clusterrole-aggregation-controller", "clusterrole-aggregation"
     ),

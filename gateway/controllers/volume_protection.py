@@ -34,7 +34,7 @@ class ClaimProtection(Keyed):
         if claim is None:
             return
         meta, finalizer = claim["metadata"], FINALIZERS["persistentvolumeclaims"]
-        change = _wanted_change(claim, finalizer)
+        change = wanted_change(claim, finalizer)
         if change is without_finalizer and await self._is_used(meta["namespace"], meta["name"]):
             return
         if change is not None:
@@ -67,7 +67,7 @@ class VolumeProtection(Keyed):
         if volume is None:
             return
         meta, finalizer = volume["metadata"], FINALIZERS["persistentvolumes"]
-        change = _wanted_change(volume, finalizer)
+        change = wanted_change(volume, finalizer)
         if change is without_finalizer and (volume.get("status") or {}).get("phase") == "Bound":
             return
         if change is not None:
@@ -75,7 +75,7 @@ class VolumeProtection(Keyed):
             await self.actor.change(volumes, "", meta["name"], lambda obj: change(obj, finalizer), uid=meta["uid"])
 
 
-def _wanted_change(obj: JsonObject, finalizer: str) -> Callable[[JsonObject, str], bool] | None:
+def wanted_change(obj: JsonObject, finalizer: str) -> Callable[[JsonObject, str], bool] | None:
     """What is to be done with a finalizer: it belongs on what stays, and off what goes unless that is in use."""
     has = finalizer in (obj["metadata"].get("finalizers") or ())
     if is_being_deleted(obj):

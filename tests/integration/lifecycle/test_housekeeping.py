@@ -7,6 +7,8 @@ import time
 from base64 import b64encode
 from typing import Any
 
+import pytest
+
 from gateway.controllers.identity import lease_name
 from gateway.testing import ApiServer, api_server
 from storage.embedded import EmbeddedEtcd
@@ -139,3 +141,35 @@ def test_a_volume_stays_while_it_is_bound(api: Api) -> None:
     assert marked["metadata"]["finalizers"] == ["kubernetes.io/pv-protection"]
     api.ask("PATCH", f"{path}/{name}/status", {"status": {"phase": "Released"}}, headers=headers)
     until(lambda: api.ask("GET", f"{path}/{name}").status == 404, 10)
+
+
+CLASSES = "/apis/storage.k8s.io/v1/volumeattributesclasses"
+
+
+def attributes_class(api: Api, name: str) -> str:
+    """Creates a class of volume attributes; its path."""
+    name = f"{api.namespace}-{name}"
+    made = api.ask("POST", CLASSES, {"metadata": {"name": name}, "driverName": "example.com", "parameters": {"a": "b"}})
+    assert made.json["metadata"]["finalizers"] == ["kubernetes.io/vac-protection"]
+    return f"{CLASSES}/{name}"
+
+
+@pytest.mark.parametrize("named", ["spec", "status"])
+def test_a_class_of_volume_attributes_stays_while_a_claim_names_it(api: Api, named: str) -> None:
+    used, unused = attributes_class(api, "used"), attributes_class(api, "unused")
+    name = used.rpartition("/")[2]
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    spec |= {"volumeAttributesClassName": name} if named == "spec" else {}
+    claims = api.path(resource="persistentvolumeclaims")
+    assert api.ask("POST", claims, {"metadata": {"name": "c"}, "spec": spec}).status == 201
+    if named == "status":
+        headers = {"Content-Type": "application/merge-patch+json"}
+        modified = {"targetVolumeAttributesClassName": name, "status": "InProgress"}
+        status = {"status": {"modifyVolumeStatus": modified}}
+        assert api.ask("PATCH", f"{claims}/c/status", status, headers=headers).status == 200
+    assert "deletionTimestamp" in api.ask("DELETE", used).json["metadata"]
+    api.ask("DELETE", unused)
+    until(lambda: api.ask("GET", unused).status == 404, 10)
+    assert api.ask("GET", used).status == 200
+    api.delete("c", resource="persistentvolumeclaims")
+    until(lambda: api.ask("GET", used).status == 404, 10)

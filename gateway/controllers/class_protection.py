@@ -1,0 +1,73 @@
+"""Classes of volume attributes stay while volumes or claims name them ("Volume Attributes Classes"; KEP-3751)."""
+
+from __future__ import annotations
+
+from gateway.admission.storage_protection import FINALIZERS
+from gateway.controllers.actor import Actor
+from gateway.controllers.keyed import Keyed
+from gateway.controllers.marks import without_finalizer
+from gateway.controllers.volume_protection import wanted_change
+from gateway.jsontypes import JsonObject, loads
+from storage.entry import Entry
+
+CLASSES = "volumeattributesclasses"
+_USERS = ("persistentvolumes", "persistentvolumeclaims")
+
+
+class ClassProtection(Keyed):
+    """Takes the finalizer off classes that nothing uses. Keys are those of classes."""
+
+    queue_name = "vacprotection"
+    resources = (CLASSES, *_USERS)
+
+    def __init__(self, actor: Actor) -> None:
+        super().__init__(actor)
+        self._ending: set[bytes] = set()  # classes that are to go once nothing uses them
+
+    def seen(self, resource: str, entry: Entry) -> None:
+        if resource != CLASSES:
+            self._look_again()
+            return
+        if b'"deletionTimestamp":"' in entry.tail:
+            self._ending.add(entry.key)
+        self.queue.add(entry.key)
+
+    def gone(self, resource: str, entry: Entry) -> None:
+        if resource == CLASSES:
+            self._ending.discard(entry.key)
+        else:
+            self._look_again()
+
+    def _look_again(self) -> None:
+        for key in self._ending:
+            self.queue.add(key)
+
+    async def reconcile(self, key: bytes) -> None:
+        found = self.cached(key)
+        if found is None:
+            return
+        name, finalizer = found["metadata"]["name"], FINALIZERS[CLASSES]
+        change = wanted_change(found, finalizer)
+        if change is without_finalizer and await self._is_used(name):
+            return
+        if change is not None:
+            classes = self.actor.of("storage.k8s.io", "v1", CLASSES)
+            await self.actor.change(classes, "", name, lambda obj: change(obj, finalizer), uid=found["metadata"]["uid"])
+
+    async def _is_used(self, name: str) -> bool:
+        await self.actor.endpoints.services.store.reads.fresh()
+        named = name.encode()
+        return any(
+            name in classes_of(loads(b"{" + entry.tail))
+            for resource in _USERS
+            for entry in self.entries(resource)
+            if named in entry.tail
+        )
+
+
+def classes_of(obj: JsonObject) -> set[str]:
+    """The names of the classes that a volume or a claim has, or is to get."""
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    target = (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName")
+    names = (spec.get("volumeAttributesClassName"), status.get("currentVolumeAttributesClassName"), target)
+    return {name for name in names if name}
