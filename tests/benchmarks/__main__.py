@@ -41,6 +41,7 @@ def main() -> None:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         bench = Bench(options, directory)
         if options.json:
+            options.json.parent.mkdir(parents=True, exist_ok=True)
             stack.callback(lambda: _keep(options, times, bench))  # what there is, even when the rest fails
         gateway = prepare(bench, stack)
         size = len(bench.fetch(bench.pods("?resourceVersion=0"))) / (1 << 20)
