@@ -11,6 +11,7 @@ from gateway.jsontypes import JsonObject, loads
 from storage.entry import Entry
 
 CLASSES = "volumeattributesclasses"
+SETTLE = 0.2  # seconds until all that changes meanwhile is looked at together
 _USERS = ("persistentvolumes", "persistentvolumeclaims")
 
 
@@ -40,7 +41,7 @@ class ClassProtection(Keyed):
 
     def _look_again(self) -> None:
         for key in self._ending:
-            self.queue.add(key)
+            self.queue.add_after(key, SETTLE)
 
     async def reconcile(self, key: bytes) -> None:
         found = self.cached(key)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 MOST = 2048  # dicts that are known at once
 LONGEST = 16  # members of one that is looked for; longer ones hardly come again
+LENGTH = 2048  # characters of its values: fields of custom kinds may be of any length, and what is known stays
 
 
 class FieldSet:
@@ -28,7 +29,7 @@ _known: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
 
 def alike(texts: dict[str, str]) -> dict[str, str]:
     """The first of late that was equal, in the same order, else this one; not to be changed."""
-    if len(texts) > LONGEST:
+    if len(texts) > LONGEST or sum(map(len, texts.values())) > LENGTH:
         return texts
     members = tuple(texts.items())
     found = _known.get(members)

@@ -9,7 +9,7 @@ from gateway.defaults.pod import default_all_but_spec
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.recurring import Recurrence, Templates
-from gateway.kinds.strategies.status import bump_generation
+from gateway.kinds.strategies.status import bump_generation, keep
 from gateway.kinds.strategy import Strategy
 from gateway.validation.addresses import ip_warnings
 from gateway.validation.containers import validate_image_spacing
@@ -133,7 +133,7 @@ def _app_armor(pod: JsonObject, spec: JsonObject, attributes: Attributes) -> Non
 
 
 def _prepare_for_update(pod: JsonObject, old: JsonObject, attributes: Attributes) -> None:
-    _keep(pod, old, "status")
+    keep(pod, old, "status")
     if _has_other_spec(pod, old):
         drop_disabled_fields(_spec(pod), old.get("spec"))
         _count_change(pod, old)
@@ -143,13 +143,6 @@ def _has_other_spec(pod: JsonObject, old: JsonObject) -> bool:
     """Whether a write may have changed the specification: what a patch leaves as it is is the same value."""
     spec = pod.get("spec")
     return spec is None or spec is not old.get("spec")
-
-
-def _keep(obj: JsonObject, old: JsonObject, key: str) -> None:
-    if key not in old:
-        obj.pop(key, None)
-    elif obj.get(key) is not old[key]:
-        obj[key] = copy.deepcopy(old[key])
 
 
 def _count_change(pod: JsonObject, old: JsonObject) -> None:
@@ -243,10 +236,10 @@ def _warnings(pod: JsonObject, attributes: Attributes) -> list[str]:
 
 
 def _prepare_status(pod: JsonObject, old: JsonObject, attributes: Attributes) -> None:
-    _keep(pod, old, "spec")
+    keep(pod, old, "spec")
     meta, status, before = pod["metadata"], pod.setdefault("status", {}), old.get("status") or {}
     meta.pop("deletionTimestamp", None)
-    _keep(meta, old["metadata"], "ownerReferences")
+    keep(meta, old["metadata"], "ownerReferences")
     if not status.get("qosClass") and before.get("qosClass"):
         status["qosClass"] = before["qosClass"]
     if not status.get("observedGeneration") and before.get("observedGeneration"):
@@ -281,13 +274,13 @@ def _status_warnings(pod: JsonObject, old: JsonObject, attributes: Attributes) -
 
 def _keep_metadata(pod: JsonObject, old: JsonObject) -> None:
     for key in _KEPT_METADATA:
-        _keep(pod["metadata"], old["metadata"], key)
+        keep(pod["metadata"], old["metadata"], key)
 
 
 def _prepare_ephemeral(pod: JsonObject, old: JsonObject, attributes: Attributes) -> None:
     containers = (pod.get("spec") or {}).get("ephemeralContainers")
-    _keep(pod, old, "spec")
-    _keep(pod, old, "status")
+    keep(pod, old, "spec")
+    keep(pod, old, "status")
     _keep_metadata(pod, old)
     spec = pod.setdefault("spec", {})
     if containers:
@@ -314,8 +307,8 @@ def _prepare_resize(pod: JsonObject, old: JsonObject, attributes: Attributes) ->
     if all(len(after) == len(kept) for _, after, kept in lists):
         resources = new.get("resources")
         merged = {key: _resized(after, kept) for key, after, kept in lists if after}
-        _keep(pod, old, "spec")
-        _keep(pod, old, "status")
+        keep(pod, old, "spec")
+        keep(pod, old, "status")
         _keep_metadata(pod, old)
         spec = pod.setdefault("spec", {})
         spec.update(merged)
@@ -335,7 +328,7 @@ def _resized(new: list[JsonObject], old: list[JsonObject]) -> list[JsonObject]:
             return new
         kept = copy.deepcopy(before)
         for key in ("resources", "resizePolicy"):
-            _keep(kept, container, key)
+            keep(kept, container, key)
         merged.append(kept)
     return merged
 

@@ -30,7 +30,8 @@ def empty_status(status: JsonObject | None = None, *, generation: bool = False) 
     return prepare
 
 
-def _keep(obj: JsonObject, old: JsonObject, key: str) -> None:
+def keep(obj: JsonObject, old: JsonObject, key: str) -> None:
+    """Gives `obj` a copy of the old member, none where the old object has none; what they share stays shared."""
     if key not in old:
         obj.pop(key, None)
     elif obj.get(key) is not old[key]:
@@ -39,17 +40,17 @@ def _keep(obj: JsonObject, old: JsonObject, key: str) -> None:
 
 def keep_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
     """A prepare_for_update of the resource itself: it leaves the status alone."""
-    _keep(obj, old, "status")
+    keep(obj, old, "status")
 
 
 def keep_spec(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
     """A prepare_for_update of a status subresource: it leaves the specification alone."""
-    _keep(obj, old, "spec")
+    keep(obj, old, "spec")
 
 
 def keep_spec_and_metadata(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
     """As `keep_spec`, for kinds whose status subresource changes no metadata but managedFields and finalizers."""
-    _keep(obj, old, "spec")
+    keep(obj, old, "spec")
     meta, before = obj["metadata"], old["metadata"]
     for key in (
         "deletionTimestamp",
@@ -68,7 +69,7 @@ def keep_spec_and_metadata(obj: JsonObject, old: JsonObject, attributes: Attribu
 
 def keep_spec_and_all_metadata(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
     """As `keep_spec`, for kinds whose status subresource changes no metadata but managedFields."""
-    _keep(obj, old, "spec")
+    keep(obj, old, "spec")
     managed = obj["metadata"].get("managedFields")
     obj["metadata"] = deepcopy(old["metadata"])
     obj["metadata"].pop("managedFields", None)
@@ -91,7 +92,7 @@ def counting(keys: Sequence[str] = ("spec",), *, status: bool = True) -> OnUpdat
 
     def prepare(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
         if status:
-            _keep(obj, old, "status")
+            keep(obj, old, "status")
         if any(not same(obj.get(key), old.get(key)) for key in keys):
             bump_generation(obj, old)
 

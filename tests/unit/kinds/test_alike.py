@@ -37,3 +37,9 @@ def test_what_does_not_come_again_does_not_pile_up() -> None:
     assert len(alike._known) <= alike.MOST
     many = {str(number): "" for number in range(alike.LONGEST + 1)}
     assert alike.alike(many) is many and alike.alike(dict(many)) is not many
+
+
+def test_long_texts_are_not_held_on_to() -> None:
+    fields = {"spec.text": "x" * (alike.LENGTH + 1)}
+    assert alike.alike(fields) is fields
+    assert alike.alike(dict(fields)) is not fields
