@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 from gateway.customresources.conditions import set_condition
 from gateway.customresources.definition import ESTABLISHED, FINALIZER, TERMINATING, is_true
@@ -13,6 +14,7 @@ from gateway.endpoints.table import Endpoints
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject
 from gateway.kinds.metadata import now_text
+from gateway.kinds.resource import Resource
 from gateway.writing.deleting import delete_object
 from gateway.writing.options import DeleteOptions
 from gateway.writing.write import begin_as
@@ -24,37 +26,48 @@ PAUSE = 5.0  # seconds between looks at what is left
 RETRY = 1.0
 
 
-async def clean_up(endpoints: Endpoints, definition: JsonObject) -> None:
-    """Ends a definition that is marked for deletion. Safe on several replicas at once."""
-    name = definition["metadata"]["name"]
+Served = Callable[[], Resource | None]
+
+
+async def clean_up(endpoints: Endpoints, definition: JsonObject, served: Served) -> None:
+    """Ends a definition that is marked for deletion. Safe on several replicas at once.
+
+    `served` gives the resource by which this very definition, not another of its names, is served now; None where
+    there is none. Objects are deleted through that alone: a built-in resource may have the same group and plural.
+    """
+    name, uid = definition["metadata"]["name"], definition["metadata"].get("uid")
     while not endpoints.services.stopping.is_set():
         try:
-            await _say(endpoints, name, "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
+            said = "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress"
+            await _say(endpoints, name, uid, *said)
             if is_true(definition, ESTABLISHED):
-                await _delete_instances(endpoints, definition)
-                await _finish(endpoints, name, "InstanceDeletionCompleted", "removed all instances")
+                await _delete_instances(endpoints, served)
+                await _finish(endpoints, name, uid, "InstanceDeletionCompleted", "removed all instances")
             else:
-                await _finish(endpoints, name, "NeverEstablished", "resource was never established")
+                await _finish(endpoints, name, uid, "NeverEstablished", "resource was never established")
             return
         except (StatusError, StorageError) as error:
             log.warning("the end of a definition is put off", extra={"definition": name, "error": str(error)})
             await asyncio.sleep(RETRY)
 
 
-async def _delete_instances(endpoints: Endpoints, definition: JsonObject) -> None:
+async def _delete_instances(endpoints: Endpoints, served: Served) -> None:
     """Deletes all objects and waits until they are gone. Raises StatusError, StorageError."""
-    group, plural = definition["spec"]["group"], definition["status"]["acceptedNames"]["plural"]
     asked: set[bytes] = set()
     endpoint: Endpoint | None = None
     while True:
         if endpoint is None or endpoint.cache.closed:  # it is served otherwise by now, or not any more
-            served = endpoints.registry.preferred(group, plural)
-            if served is None:
+            resource = served()
+            if resource is None:
                 return
-            endpoint = endpoints.of_resource(served)
+            endpoint = endpoints.of_resource(resource)
         for key in [key for key in endpoint.cache.all_keys() if key not in asked]:
+            if endpoint.cache.closed:
+                break
             asked.add(key)
             await _delete(endpoint, key)
+        if endpoint.cache.closed:
+            continue
         if not len(endpoint.cache):
             return
         waiter = endpoint.cache.changes()
@@ -77,9 +90,9 @@ async def _delete(endpoint: Endpoint, key: bytes) -> None:
             raise
 
 
-async def _say(endpoints: Endpoints, name: str, status: str, reason: str, message: str) -> None:
+async def _say(endpoints: Endpoints, name: str, uid: object, status: str, reason: str, message: str) -> None:
     def make(present: JsonObject) -> JsonObject:
-        if not _is_ending(present):
+        if not _is_ending(present, uid):
             return present
         new = {**present, "status": dict(present.get("status") or {})}
         set_condition(new, {"type": TERMINATING, "status": status, "reason": reason, "message": message}, now_text())
@@ -88,11 +101,11 @@ async def _say(endpoints: Endpoints, name: str, status: str, reason: str, messag
     await write_status(endpoints, name, make)
 
 
-async def _finish(endpoints: Endpoints, name: str, reason: str, message: str) -> None:
+async def _finish(endpoints: Endpoints, name: str, uid: object, reason: str, message: str) -> None:
     """Takes the finalizer away, with the last word on it."""
 
     def make(present: JsonObject) -> JsonObject:
-        if not _is_ending(present):
+        if not _is_ending(present, uid):
             return present
         meta = dict(present["metadata"])
         meta["finalizers"] = [one for one in meta.get("finalizers") or () if one != FINALIZER]
@@ -106,6 +119,8 @@ async def _finish(endpoints: Endpoints, name: str, reason: str, message: str) ->
     await write_status(endpoints, name, make)
 
 
-def _is_ending(definition: JsonObject) -> bool:
+def _is_ending(definition: JsonObject, uid: object) -> bool:
     meta = definition["metadata"]
-    return bool(meta.get("deletionTimestamp")) and FINALIZER in (meta.get("finalizers") or ())
+    if meta.get("uid") != uid or not meta.get("deletionTimestamp"):
+        return False
+    return FINALIZER in (meta.get("finalizers") or ())

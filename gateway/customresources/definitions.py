@@ -16,6 +16,7 @@ from gateway.endpoints.table import Endpoints
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, loads
 from gateway.kinds.metadata import now_text
+from gateway.kinds.registry import builtin_groups
 from gateway.kinds.resource import Resource
 from storage.entry import ChangeType, Entry
 from storage.errors import StorageError
@@ -39,6 +40,7 @@ def _parsed(entry: Entry) -> JsonObject:
 class _Served:
     """What is served of a definition, and of what it was made."""
 
+    uid: object  # of the definition
     made_of: tuple[object, ...]
     ending: tuple[bool, bool]  # whether it is going, and without having been served
     resources: list[Resource] = field(default_factory=list)
@@ -51,7 +53,7 @@ class Definitions:
         self._endpoints, self._converter = endpoints, converter
         self._all: dict[str, JsonObject] = {}  # by name
         self._served: dict[str, _Served] = {}
-        self._builtin = frozenset(endpoints.registry.resources)
+        self._builtin = builtin_groups(endpoints.registry)
         self._cleaning: dict[str, asyncio.Task[None]] = {}
         self._retries: set[str] = set()
         self.ready = asyncio.Event()  # set once what was stored at the start is served
@@ -141,9 +143,16 @@ class Definitions:
                 self._all[name] = wanted
         deleting = wanted["metadata"].get("deletionTimestamp")
         if deleting and FINALIZER in (wanted["metadata"].get("finalizers") or ()) and name not in self._cleaning:
-            task = asyncio.ensure_future(clean_up(self._endpoints, wanted))
+            task = asyncio.ensure_future(clean_up(self._endpoints, wanted, lambda: self._served_of(name, wanted)))
             self._cleaning[name] = task
             task.add_done_callback(lambda done: self._cleaning.pop(name, None))
+
+    def _served_of(self, name: str, definition: JsonObject) -> Resource | None:
+        """A resource that serves the objects of a definition; None where nothing of this very definition is served."""
+        found = self._served.get(name)
+        if found is None or not found.resources or found.uid != definition["metadata"].get("uid"):
+            return None
+        return found.resources[0]
 
     def _others(self, definition: JsonObject) -> Iterator[JsonObject]:
         own, group = definition["metadata"]["name"], definition["spec"].get("group")
@@ -161,13 +170,16 @@ class Definitions:
         from gateway.customresources.model import as_read_before, model_of, resources_of
 
         before = self._served.get(name)
+        if definition is not None and definition["spec"].get("group") in self._builtin:
+            return  # kube-apiserver answers all paths of such a group by its built-in kinds alone
         if definition is None or not is_true(definition, ESTABLISHED):
             if before is not None:
                 del self._served[name]
                 await self._endpoints.replace(before.resources, [])
             return
         status, spec = definition["status"], definition["spec"]
-        made_of = (spec, status["acceptedNames"], definition["metadata"].get("uid"))
+        uid = definition["metadata"].get("uid")
+        made_of = (spec, status["acceptedNames"], uid)
         ending = (is_true(definition, TERMINATING), ends_unserved(definition))
         if before is not None and (before.made_of, before.ending) == (made_of, ending):
             return
@@ -176,9 +188,7 @@ class Definitions:
         same = before is not None and before.made_of == made_of and not ending[1] and before.resources
         if same and before is not None:  # watches see its objects go
             model = as_read_before(model, before.resources[0].model)
-        resources = [
-            each for each in resources_of(definition, model) if (*each.gvr, each.subresource) not in self._builtin
-        ]
+        resources = resources_of(definition, model)
         replaced = [] if before is None else before.resources
         await self._endpoints.replace(replaced, resources, watched_on=bool(same))
-        self._served[name] = _Served(made_of, ending, resources)
+        self._served[name] = _Served(uid, made_of, ending, resources)

@@ -11,12 +11,6 @@ import pytest
 from gateway.customresources import cleanup
 from gateway.endpoints.table import Endpoints
 
-DEFINITION = {
-    "metadata": {"name": "ponds.example.com"},
-    "spec": {"group": "example.com"},
-    "status": {"acceptedNames": {"plural": "ponds"}},
-}
-
 
 @dataclass
 class Cache:
@@ -53,12 +47,8 @@ class Served:
 
     caches: list[Cache]
 
-    @property
-    def registry(self) -> Served:
-        return self
-
-    def preferred(self, group: str, plural: str) -> str | None:
-        return f"{group}/{plural}" if self.caches else None
+    def resource(self) -> Any:
+        return "ponds" if self.caches else None
 
     def of_resource(self, resource: str) -> Any:
         if not self.caches:
@@ -75,7 +65,7 @@ async def delete_during(monkeypatch: pytest.MonkeyPatch, served: Served, new: li
 
     monkeypatch.setattr(cleanup, "_delete", delete)
     (cache,) = served.caches
-    deleting = asyncio.ensure_future(cleanup._delete_instances(cast(Endpoints, served), DEFINITION))
+    deleting = asyncio.ensure_future(cleanup._delete_instances(cast(Endpoints, served), served.resource))
     await cache.waiting.wait()
     served.caches = new
     cache.close()
