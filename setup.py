@@ -10,7 +10,7 @@ from setuptools import find_packages, setup
 
 SERVER = ("gateway", "storage")
 PLACES = {top: top if "editable_wheel" in sys.argv else f"apiserver_gateway._server.{top}" for top in SERVER}
-FOUND = find_packages(include=["apiserver_gateway*", "gateway*", "storage*"], exclude=["gateway.testing"])
+FOUND = find_packages(include=["apiserver_gateway*", "gateway*", "storage*"], exclude=["apiserver_gateway.testing"])
 
 
 def placed(package: str) -> str:

@@ -30,10 +30,10 @@ def _run() -> int:
 
     prepare()
     if sys.argv[1:2] == ["kube-apiserver"]:
-        from gateway.kube_apiserver import main as run_as_kube_apiserver
+        from gateway.commands.kube_apiserver import main as run_as_kube_apiserver
 
         return run_as_kube_apiserver(sys.argv[2:])
-    from gateway.cli import main as run
+    from gateway.commands.cli import main as run
 
     return run()
 

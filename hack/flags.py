@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from gateway.flags import GROUPS, shown_default  # noqa: E402
+from gateway.settings.flags import GROUPS, shown_default  # noqa: E402
 
 PAGE = ROOT / "docs" / "flags.md"
 _HEAD = """\

@@ -25,7 +25,7 @@ from typing import Any
 
 import yaml
 
-from gateway.testing import api_server
+from apiserver_gateway.testing import api_server
 from hack.definition_fuzz.servers import LEVELS, Request, Result, Side
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gateway.access.authorization_webhook import WebhookSettings
-from gateway.access.configuration_file import InvalidConfiguration, Leaf, read_configuration
-from gateway.config import AUTHORIZATION_MODES
 from gateway.jsontypes import JsonObject
+from gateway.settings.config import AUTHORIZATION_MODES
+from gateway.settings.configuration_file import InvalidConfiguration, Leaf, read_configuration
 from gateway.validation.names import is_dns1123_subdomain
 
 _MOST_CONDITIONS = 64

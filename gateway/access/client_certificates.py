@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from gateway.access.authentication import Headers, InvalidCredentials
 from gateway.access.following import Followed
-from gateway.config import Settings
 from gateway.http.escapes import unescaped, valid_escapes
 from gateway.http.user import User, extra_of
+from gateway.settings.config import Settings
 
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate

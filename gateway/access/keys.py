@@ -11,9 +11,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gateway.config import Settings
 from gateway.files import create_file
 from gateway.jsontypes import JsonObject
+from gateway.settings.config import Settings
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey, EllipticCurvePublicKey

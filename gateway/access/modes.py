@@ -11,7 +11,7 @@ from gateway.access.authorization import AlwaysAllow, AlwaysDeny, Authorizer, Ma
 from gateway.access.following import Followed
 from gateway.access.rbac.authorizer import RBAC
 from gateway.access.rbac.policy import Policy
-from gateway.config import Settings
+from gateway.settings.config import Settings
 
 if TYPE_CHECKING:
     from gateway.access.authorization_configuration import AuthorizerSettings

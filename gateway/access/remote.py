@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from gateway.access.configuration_file import InvalidConfiguration, load_yaml
 from gateway.http.calling import Caller, CallError, Peer
 from gateway.http.trust import trusting
 from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.settings.configuration_file import InvalidConfiguration, load_yaml
 
 TIMEOUT = 30.0  # seconds that one call may take
 _PATIENCE = 60.0  # and all attempts together

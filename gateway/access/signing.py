@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gateway.config import Settings
+from gateway.settings.config import Settings
 
 if TYPE_CHECKING:
     from cryptography import x509

@@ -19,8 +19,8 @@ from gateway.access.keys import signing_key, verification_keys
 from gateway.access.legacy_uses import LegacyUses
 from gateway.access.service_account_tokens import Objects, ServiceAccountTokens, Signer
 from gateway.access.token_file import StaticTokens, read_token_file
-from gateway.config import Settings
 from gateway.http.user import MASTERS_GROUP, User
+from gateway.settings.config import Settings
 
 if TYPE_CHECKING:
     from gateway.access.issuers.configuration import AuthenticationConfiguration

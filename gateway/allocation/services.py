@@ -14,11 +14,11 @@ from gateway.allocation.carry_over import in_step, keep_allocated, needs_health_
 from gateway.allocation.errors import AllocationError, RangeFull
 from gateway.allocation.families import fill_families, refused, unchanged_preference
 from gateway.allocation.ports import NodePorts
-from gateway.config import Settings
 from gateway.http.status import StatusError, internal_error
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.identity import GroupVersionResource
+from gateway.settings.config import Settings
 from gateway.validation.field import invalid
 from storage.errors import StorageError
 from storage.protocol import Store

@@ -31,7 +31,7 @@ from gateway.kinds.attributes import Attributes
 from storage.errors import StorageError
 
 if TYPE_CHECKING:
-    from gateway.config import Settings
+    from gateway.settings.config import Settings
 
 _DECISION, _REASON = "authorization.k8s.io/decision", "authorization.k8s.io/reason"
 _STATUS = b'{"kind":"Status",'

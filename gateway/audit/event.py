@@ -114,7 +114,7 @@ def readable(body: Body, without_managed_fields: bool) -> Any:
 def _value(body: Body) -> Any:
     """Raises ValueError."""
     if body.media.endswith("yaml"):
-        from gateway.access.configuration_file import load_yaml
+        from gateway.settings.configuration_file import load_yaml
 
         return load_yaml(body.data)
     if body.media.endswith("cbor"):

@@ -13,10 +13,10 @@ from enum import IntEnum, StrEnum
 from pathlib import Path
 from typing import Any
 
-from gateway.access.configuration_file import InvalidConfiguration, load_yaml
 from gateway.http.request_info import RequestInfo
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
+from gateway.settings.configuration_file import InvalidConfiguration, load_yaml
 from gateway.validation.names import is_dns1123_subdomain
 
 logger = logging.getLogger(__name__)

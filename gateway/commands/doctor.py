@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gateway.command_line import read_flags
 from gateway.commands.failing import CommandFailed
 from gateway.commands.help import ServeFlags
+from gateway.settings.command_line import read_flags
 
 if TYPE_CHECKING:
     from gateway.doctor.finding import Finding
@@ -29,8 +29,8 @@ def command(words: tuple[str, ...]) -> int:
 
     Each line is OK, WARN or FAIL, with what to do. The exit status is 1 when something has failed.
     """
-    from gateway.config import InvalidSettings
     from gateway.doctor.examination import examine
+    from gateway.settings.config import InvalidSettings
 
     output, rest = _own(words)
     try:

@@ -13,7 +13,7 @@ from gateway.commands.failing import CommandFailed
 @click.argument("directory", required=False, type=click.Path(file_okay=False, path_type=Path))
 def command(directory: Path | None) -> None:
     """Makes a directory with the programs that envtest starts, and prints its path: DIRECTORY, or one in the cache."""
-    from gateway.envtest import assets
+    from gateway.commands.envtest import assets
     from gateway.files import words
     from storage.embedded import EmbeddedEtcdError
     from storage.embedded.binary import cache_directory

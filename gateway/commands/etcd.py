@@ -21,8 +21,8 @@ def install(version: str, sha256: str, releases: str) -> None:
 
     What it does is said on standard error, and where etcd is on standard output.
     """
-    from gateway.etcd_install import RELEASES, VERSION, InstallError
-    from gateway.etcd_install import install as put
+    from storage.embedded.install import RELEASES, VERSION, InstallError
+    from storage.embedded.install import install as put
 
     try:
         click.echo(put(version or VERSION, sha256, releases or RELEASES, lambda line: click.echo(line, err=True)))

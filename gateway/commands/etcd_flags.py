@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from gateway.commands.failing import CommandFailed
-from gateway.flags import FLAGS, PREFIX
+from gateway.settings.flags import FLAGS, PREFIX
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -56,10 +56,10 @@ def etcd_of(context: click.Context) -> tuple[Any, str]:
 
     Raises CommandFailed.
     """
-    from gateway.command_line import CONFIG_VARIABLE
-    from gateway.config import InvalidSettings
-    from gateway.config_file import read_config
-    from gateway.flags import settings_from
+    from gateway.settings.command_line import CONFIG_VARIABLE
+    from gateway.settings.config import InvalidSettings
+    from gateway.settings.config_file import read_config
+    from gateway.settings.flags import settings_from
 
     given = dict(context.obj or {})
     config = given.pop("config", None) or os.environ.get(CONFIG_VARIABLE)
@@ -79,9 +79,9 @@ def run_on_etcd(etcd: Any, work: Callable[[Any], Any]) -> Any:
     """What `work` of a client comes to; its failures in words. Raises CommandFailed."""
     import asyncio
 
-    from gateway.waiting import hopeless, tls_trouble
     from storage.errors import StorageError, Unavailable
     from storage.etcd import EtcdClient
+    from storage.etcd.waiting import hopeless, tls_trouble
 
     async def go() -> Any:
         async with EtcdClient(etcd) as client:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from gateway.flags import GROUPS, Flag, shown_default
+from gateway.settings.flags import GROUPS, Flag, shown_default
 
 
 class Formatter(click.HelpFormatter):
@@ -35,7 +35,7 @@ click.Command.context_class = Context  # of every command, whoever makes it
 
 
 class ServeFlags(click.Command):
-    """A command that takes the flags of `serve`; it is given the words as they are, for gateway.command_line."""
+    """A command that takes the flags of `serve`; it is given the words as they are, for settings/command_line.py."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)

@@ -39,9 +39,9 @@ def command(
     out: Path | None,
 ) -> None:
     """Signs a client certificate with a CA that the server trusts, and writes a kubeconfig with it."""
-    from gateway.client_kubeconfig import client_kubeconfig
-    from gateway.config import InvalidSettings
+    from gateway.credentials.client_kubeconfig import client_kubeconfig
     from gateway.files import replace_file, words
+    from gateway.settings.config import InvalidSettings
 
     if (client_ca_file is None) != (client_ca_key_file is None):
         raise CommandFailed("--client-ca-file and --client-ca-key-file belong together: give both or neither")

@@ -54,7 +54,7 @@ def command(
     """Has a cluster hold what gateways share: a CA, the key that signs tokens, an administrator's token and kubeconfig,
     and the certificates of an etcd. What is there stays; ADMIN_TOKEN is a token to use instead of a new one.
     """
-    from gateway.shared_secrets import Namespace, Wanted, make
+    from gateway.commands.shared_secrets import Namespace, Wanted, make
 
     if unpaired := [each for each in labels if "=" not in each]:
         raise CommandFailed(f"--label {unpaired[0]}: it is not KEY=VALUE")

@@ -6,8 +6,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from gateway.command_line import read_flags, settings_of
-from gateway.config import InvalidSettings
+from gateway.settings.command_line import read_flags, settings_of
+from gateway.settings.config import InvalidSettings
 
 
 def serve(words: Sequence[str]) -> int:
@@ -20,7 +20,7 @@ def serve(words: Sequence[str]) -> int:
         settings = settings_of(given, os.environ)
     except InvalidSettings as error:
         return _refused(str(error))
-    from gateway.launch import LaunchError, launch
+    from gateway.launch.launch import LaunchError, launch
 
     try:
         return launch(settings, given.control, given.throw_away)

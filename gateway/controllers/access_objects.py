@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Iterator
 
-from gateway.config import Settings
 from gateway.controllers.bootstrap_objects import BootstrapObject
 from gateway.jsontypes import JsonObject
+from gateway.settings.config import Settings
 
 AUTHENTICATION = "extension-apiserver-authentication"
 _CERTIFICATE = re.compile("-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from gateway.config import Settings
 from gateway.controllers.actor import Actor
 from gateway.controllers.observing import Follower
 from gateway.controllers.queue import Work
+from gateway.settings.config import Settings
 
 
 class Controller(Follower, Protocol):

@@ -17,7 +17,7 @@ from gateway.controllers.ownership import Graph, Node, Owner, node_of, owners_of
 from gateway.controllers.queue import Work, WorkQueue
 from gateway.controllers.strangers import Strangers
 from gateway.endpoints.endpoint import Endpoint
-from gateway.http.turns import next_turn
+from gateway.http.time_slices import next_turn
 from gateway.jsontypes import JsonObject
 from gateway.writing.deletion_plan import FOREGROUND, ORPHAN
 from gateway.writing.options import DeleteOptions

@@ -16,7 +16,7 @@ from gateway.controllers.ownership import Owner, uid_of
 from gateway.controllers.queue import Work, WorkQueue
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.status import StatusError
-from gateway.http.turns import next_turn
+from gateway.http.time_slices import next_turn
 from gateway.jsontypes import JsonObject
 from gateway.kinds.resource import Resource
 

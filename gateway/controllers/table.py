@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from gateway.config import InvalidSettings
 from gateway.controllers.elsewhere import ELSEWHERE
+from gateway.settings.config import InvalidSettings
 
 if TYPE_CHECKING:  # the command line is read before anything else is imported
     from gateway.controllers.controller import Controller, Parts

@@ -15,10 +15,10 @@ from gateway.customresources.storage_form import canonicaliser
 from gateway.defaults.structural import apply_structural_defaults, default_applied, prune_nulls
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersion, GroupVersionKind
+from gateway.kinds.known_canonical import SettledValues
 from gateway.kinds.model import Model, Version
 from gateway.kinds.registry import version_priority
 from gateway.kinds.resource import Resource
-from gateway.kinds.settled import SettledValues
 from gateway.schema.decode import DecodeError, DecodeReport
 from gateway.schema.types import Type
 

@@ -5,8 +5,8 @@ discovery").
 from __future__ import annotations
 
 from gateway.access.keys import verification_keys
-from gateway.config import Settings
 from gateway.jsontypes import dumps
+from gateway.settings.config import Settings
 
 CONFIGURATION_PATH = "/.well-known/openid-configuration"
 KEYS_PATH = "/openid/v1/jwks"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from gateway.discovery.documents import aggregated_documents, groups_of, legacy_documents
 from gateway.encodings import pretty_json, protobuf, yaml
-from gateway.encodings.apart import Apart
+from gateway.encodings.rendering_process import Apart
 from gateway.endpoints.routing import method_not_allowed, unknown_path
 from gateway.http.exchange import Request, Response
 from gateway.http.negotiation import (

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from gateway.config import Settings
 from gateway.doctor.finding import Finding, fail, ok, warn
+from gateway.settings.config import Settings
 
 if TYPE_CHECKING:
     from cryptography import x509

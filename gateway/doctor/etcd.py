@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from gateway.doctor.finding import Finding, fail, graded, ok, warn
-from gateway.waiting import hopeless, tls_trouble
 from storage.backups.marker import RestoreUnfinished, check_restored
 from storage.errors import NoSpace, StorageError
 from storage.etcd import EtcdClient, EtcdSettings, Head, MemberStatus
 from storage.etcd.operations import mod_revision_is, put
+from storage.etcd.waiting import hopeless, tls_trouble
 from storage.versions import OLDEST, parse_version, progress_notifications_correct, survives_kill
 
 TIMEOUT = 3.0

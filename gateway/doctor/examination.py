@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from gateway.command_line import Given, settings_of
-from gateway.config import InvalidSettings, Settings
 from gateway.doctor import certificates, etcd, host
 from gateway.doctor.finding import Finding, fail, ok, warn
+from gateway.settings.command_line import Given, settings_of
+from gateway.settings.config import InvalidSettings, Settings
 
 
 def examine(given: Given, environment: Mapping[str, str]) -> list[Finding]:
@@ -30,7 +30,7 @@ async def _asked(settings: Settings) -> list[Finding]:
 def _flags(settings: Settings) -> list[Finding]:
     """What a start would say of flags and the files that they name."""
     from gateway.controllers.table import wanted
-    from gateway.preflight import check_files, resolved
+    from gateway.launch.preflight import check_files, resolved
 
     found = []
     for look in (

@@ -13,10 +13,10 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from gateway.config import Settings
 from gateway.doctor.finding import Finding, fail, graded, ok, warn
 from gateway.http.calling import Answer, Caller, CallError, Peer
-from gateway.ports import listen
+from gateway.launch.ports import listen
+from gateway.settings.config import Settings
 
 FEW, TOO_FEW = 8192, 1024  # file descriptors
 LITTLE, TOO_LITTLE = 1 << 30, 100 << 20  # bytes

@@ -8,8 +8,8 @@ from __future__ import annotations
 from gateway.encodings import pretty_json
 from gateway.encodings.encoder import Encoder, Shape
 from gateway.encodings.format import Format
+from gateway.encodings.formatted_encoder import RenderedEncoder
 from gateway.encodings.json import JsonEncoder
-from gateway.encodings.rendered import RenderedEncoder
 from gateway.http.negotiation import CBOR, PROTOBUF, TABLE, YAML, Representation, Transform
 
 _INDENTED_STEP = 256 * 1024
@@ -54,7 +54,7 @@ def _transforming(representation: Representation, transform: Transform, shape: S
     format_ = _format(representation)
     if format_ is None:
         return made
-    from gateway.encodings.whole import WholeEncoder
+    from gateway.encodings.reformatted_encoder import WholeEncoder
 
     return WholeEncoder(made, format_, _step(representation), b"rows" if transform.kind == TABLE else b"items")
 

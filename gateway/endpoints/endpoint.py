@@ -28,7 +28,7 @@ from gateway.kinds.columns.model import Columns
 from gateway.kinds.identity import GroupVersion
 from gateway.kinds.manager_versions import version_of_manager
 from gateway.kinds.resource import Resource
-from gateway.kinds.stored import head_of
+from gateway.kinds.stored_head import head_of
 from gateway.kinds.strategy import Strategy
 from gateway.schema.encode import encode_stored
 from gateway.schema.types import Type

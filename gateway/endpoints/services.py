@@ -12,12 +12,12 @@ from gateway.access.following import Following
 from gateway.access.legacy_uses import LegacyUses
 from gateway.access.rbac.policy import Policy
 from gateway.admission.lookup import Lookup
-from gateway.config import Settings
-from gateway.encodings.renderings import Renderings
+from gateway.encodings.rendering_budget import Renderings
 from gateway.endpoints.hooks import MakeHooks, no_hooks
 from gateway.flowcontrol.limiting import Limiter
 from gateway.flowcontrol.watches import OpenWatches
 from gateway.http.negotiation import STANDARD, Negotiator
+from gateway.settings.config import Settings
 from storage.catching_up import Pasts
 from storage.checking import Checker
 from storage.etcd import EtcdClient

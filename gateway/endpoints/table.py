@@ -8,7 +8,7 @@ from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.services import Services
 from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
-from gateway.kinds.stored import head_of
+from gateway.kinds.stored_head import head_of
 from storage.adoption import register, renew, unregister
 from storage.cache import ResourceCache, ResourceSpec
 

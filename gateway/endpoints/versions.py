@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from gateway.jsontypes import JsonObject, loads
 from gateway.kinds.identity import GroupVersion
 from gateway.kinds.model import ConversionFailed, Model
-from gateway.kinds.stored import head_of
+from gateway.kinds.stored_head import head_of
 from gateway.schema.encode import encode_answer
 from storage.entry import CorruptEntry, Entry
 

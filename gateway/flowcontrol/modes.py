@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gateway.config import Settings
 from gateway.flowcontrol.configuration import Configuration
 from gateway.flowcontrol.limiting import FlowControl, InFlight, Limiter
 from gateway.flowcontrol.watches import OpenWatches
 from gateway.flowcontrol.work import Sizes
+from gateway.settings.config import Settings
 
 
 def limiter_of(settings: Settings, sizes: Sizes, watches: OpenWatches) -> Limiter:

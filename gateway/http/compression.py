@@ -6,8 +6,8 @@ import struct
 import zlib
 from collections.abc import AsyncIterator, Sequence
 
-from gateway.http.beside import beside
 from gateway.http.exchange import Request, Response
+from gateway.http.thread_pool import beside
 
 THRESHOLD = 128 * 1024  # bytes from which compression pays
 LEVEL = 1

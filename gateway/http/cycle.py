@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from gateway.http.corked import Corked
+from gateway.http.coalescing_transport import Corked
 from gateway.http.engine import STATUS_LINE, RequestResponseCycle
 from gateway.http.exchange import Header
 from gateway.http.pouring import Sink

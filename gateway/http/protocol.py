@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import httptools
 
-from gateway.http.corked import Corked
+from gateway.http.coalescing_transport import Corked
 from gateway.http.cycle import EXTENSIONS, Cycle
 from gateway.http.engine import Config, HttpToolsProtocol, ServerState
 from gateway.http.escapes import unescaped, valid_escapes

@@ -10,7 +10,7 @@ from typing import Any
 from gateway.http.cycle import POUR, WHOLE
 from gateway.http.exchange import Header, Request, Response
 from gateway.http.pouring import Pourable
-from gateway.http.turns import next_turn
+from gateway.http.time_slices import next_turn
 from gateway.http.warnings import warning_headers
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]

@@ -13,8 +13,8 @@ from functools import cached_property
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupResource, GroupVersion, GroupVersionKind
+from gateway.kinds.known_canonical import SettledValues
 from gateway.kinds.selectable import FieldValue, attributes_of
-from gateway.kinds.settled import SettledValues
 from gateway.kinds.storage_form import canonicaliser
 from gateway.kinds.strategy import Strategy
 from gateway.schema.decode import DecodeReport, decode

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gateway.kinds.alike import FieldSet, alike
 from gateway.kinds.identity import GroupResource
+from gateway.kinds.shared_attributes import FieldSet, alike
 from gateway.selectors.fields import METADATA_FIELDS, Selectable
 from storage.entry import Attributes, AttributesOf
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from gateway.server import Gateway
+from gateway.requests.parts import Gateway
 from storage.errors import NoSpace, StorageError
 
 Check = Callable[[], Awaitable[None]]  # raises Unhealthy

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from gateway.observability import audit, flowcontrol, workqueues
-from gateway.server import Gateway
+from gateway.requests.parts import Gateway
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 

@@ -6,11 +6,11 @@ import logging
 from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any
 
-from gateway.handler import NO_SNIFF, PAGE_NOT_FOUND
 from gateway.http.exchange import TEXT_TYPE, Response, parse_query
 from gateway.http.sending import Send
 from gateway.observability import health
-from gateway.server import Gateway
+from gateway.requests.handler import NO_SNIFF, PAGE_NOT_FOUND
+from gateway.requests.parts import Gateway
 
 logger = logging.getLogger(__name__)
 

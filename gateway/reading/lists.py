@@ -10,13 +10,13 @@ import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 
 from gateway.encodings.encoder import Ageing, Encoder
+from gateway.encodings.formatted_encoder import RenderedEncoder
 from gateway.encodings.list_meta import ListMeta
-from gateway.encodings.rendered import RenderedEncoder
-from gateway.encodings.renderings import Joined, Place, Renderings
-from gateway.encodings.whole import WholeEncoder
+from gateway.encodings.reformatted_encoder import WholeEncoder
+from gateway.encodings.rendering_budget import Joined, Place, Renderings
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request, Response
-from gateway.http.turns import next_turn
+from gateway.http.time_slices import next_turn
 from gateway.reading.list_options import ListOptions
 from storage import continuation
 from storage.entry import Entry

@@ -20,7 +20,7 @@ from gateway.endpoints.versions import NotConverted
 from gateway.http.failures import as_status
 from gateway.http.pouring import Sink
 from gateway.http.status import StatusError, expired, service_unavailable
-from gateway.http.turns import next_turn
+from gateway.http.time_slices import next_turn
 from gateway.jsontypes import dumps
 from gateway.kinds.model import ConversionFailed
 from gateway.reading.list_options import ListOptions

@@ -12,8 +12,8 @@ from gateway.subresources.answers import created_status, set_condition
 from gateway.validation import field
 from gateway.validation.names import is_path_segment_name
 from gateway.writing.body import read_object
-from gateway.writing.direct import change_stored
 from gateway.writing.options import write_options
+from gateway.writing.raw_update import change_stored
 from gateway.writing.write import begin, mutate, validate
 
 

@@ -19,8 +19,8 @@ from gateway.subresources.selector_text import selector_text
 from gateway.validation import field
 from gateway.writing.body import read_object
 from gateway.writing.deleting import delete_object
-from gateway.writing.direct import change_stored
 from gateway.writing.options import DeleteOptions, WriteOptions, validated_delete_options, write_options
+from gateway.writing.raw_update import change_stored
 from gateway.writing.tracking import track_fields
 from gateway.writing.updating import update_object
 from gateway.writing.write import Write, begin, begin_as, mutate, validate

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from gateway.access.configuration_file import InvalidConfiguration
 from gateway.access.remote import Place, place_of
 from gateway.files import words
+from gateway.settings.configuration_file import InvalidConfiguration
 from gateway.transfer.kubeconfig import NoCluster
 
 DIRECTORY = Path("/var/run/secrets/kubernetes.io/serviceaccount")

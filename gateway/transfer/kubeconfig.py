@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gateway.access.configuration_file import InvalidConfiguration, load_yaml
 from gateway.access.remote import Place, named, place_of
 from gateway.files import words
 from gateway.jsontypes import JsonObject
+from gateway.settings.configuration_file import InvalidConfiguration, load_yaml
 
 _FILES = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 _LISTS = ("clusters", "contexts", "users")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.encodings.representing import represented_entry
+from gateway.encodings.representation import represented_entry
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request, Response
 from gateway.http.negotiation import JSON

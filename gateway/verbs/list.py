@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request, Response
-from gateway.http.turns import next_turn
+from gateway.http.time_slices import next_turn
 from gateway.reading.list_options import list_options
 from gateway.reading.lists import MANY, answer_page
 from gateway.reading.pages import read_page

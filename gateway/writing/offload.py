@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
-from gateway.kinds.patience import TakesLong
+from gateway.kinds.time_limits import TakesLong
 
 BIG = 96 * 1024  # bytes; below, a write holds the loop for a few milliseconds at most
 

@@ -21,10 +21,10 @@ from gateway.schema.problems import json_kind
 from gateway.schema.types import Type
 from gateway.validation.field import FieldError
 from gateway.writing.body import complete, unregistered, version_and_kind, warning_lines
-from gateway.writing.kept import kept
 from gateway.writing.offload import BIG, YAML
 from gateway.writing.options import WriteOptions, write_options
 from gateway.writing.tracking import track_fields
+from gateway.writing.unchanged_members import kept
 from gateway.writing.updating import MakeObject
 from gateway.writing.write import Write, invalid
 

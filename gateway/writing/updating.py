@@ -20,8 +20,8 @@ from gateway.writing.conflicts import check_uid, check_version
 from gateway.writing.converting import Unconverted, conversions_of
 from gateway.writing.creating import admit_new, prepare_new
 from gateway.writing.deletion_plan import finalized
-from gateway.writing.kept import keeps
 from gateway.writing.offload import offloaded
+from gateway.writing.unchanged_members import keeps
 from gateway.writing.write import Write, Written, encoded, invalid, mutate, put, read_back, validate
 from storage.change import KEEP, Changed, Decision, Delete, Finish, Outcome, change
 from storage.errors import StoredObject

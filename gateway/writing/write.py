@@ -23,9 +23,9 @@ from gateway.kinds.metadata import now_text
 from gateway.kinds.resource import Resource
 from gateway.validation.field import FieldError
 from gateway.writing.converting import Conversions
-from gateway.writing.kept import Kept
 from gateway.writing.offload import offloaded
 from gateway.writing.options import WriteOptions, manager_of
+from gateway.writing.unchanged_members import Kept
 from storage.change import Finish, Put
 from storage.protocol import Store
 

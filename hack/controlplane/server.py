@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gateway.testing import api_server, user
+from apiserver_gateway.testing import api_server, user
 from storage.embedded import EmbeddedEtcd
 
 TOKEN = "control-plane"

@@ -34,7 +34,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from gateway.testing import api_server
+from apiserver_gateway.testing import api_server
 
 from .facts import Json
 from .schemas import Maker, mutate_definition

@@ -129,7 +129,7 @@ def serve(bench: Bench, stack: ExitStack, *flags: str) -> tuple[subprocess.Popen
     """A gateway on the etcd, and its URL."""
     port = free_port()
     process = start(
-        stack, "gateway.cli", "serve", f"--etcd-servers={bench.etcd}",
+        stack, "gateway.commands.cli", "serve", f"--etcd-servers={bench.etcd}",
         f"--token-auth-file={bench.directory / 'tokens.csv'}", f"--secure-port={port}", "--bind-address=127.0.0.1",
         f"--cert-dir={bench.directory / 'certificates'}", "--disable-admission-plugins=ServiceAccount", *flags,
     )  # fmt: skip
@@ -138,7 +138,7 @@ def serve(bench: Bench, stack: ExitStack, *flags: str) -> tuple[subprocess.Popen
 
 def prepare(bench: Bench, stack: ExitStack) -> subprocess.Popen[bytes]:
     """Starts etcd, the gateway and the raw server; the latter with the bytes that the gateway gives."""
-    from gateway.certificates import ensure_certificates
+    from gateway.credentials.certificates import ensure_certificates
     from storage.embedded import EmbeddedEtcd
 
     os.environ.setdefault("ETCD_QUOTA_BACKEND_BYTES", str(8 << 30))  # a fast machine writes more than the usual 2 GiB

@@ -128,10 +128,10 @@ class Ticker:
 @asynccontextmanager
 async def served(etcd: str, directory: Path) -> AsyncIterator[tuple[int, WatchCache]]:
     """A server in this process; its port and cache."""
-    from gateway.app import App
-    from gateway.certificates import ensure_certificates, server_context
-    from gateway.config import Settings
-    from gateway.process import Server, configuration
+    from gateway.credentials.certificates import ensure_certificates, server_context
+    from gateway.launch.app import App
+    from gateway.launch.process import Server, configuration
+    from gateway.settings.config import Settings
 
     tokens = directory / "tokens.csv"
     tokens.write_text(f"{TOKEN},admin,1,system:masters\n")

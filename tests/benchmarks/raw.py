@@ -17,9 +17,9 @@ from typing import Any
 
 import uvicorn
 
-from gateway.certificates import server_context
+from gateway.credentials.certificates import server_context
 from gateway.http.accepting import BACKLOG
-from gateway.process import KEEP_ALIVE
+from gateway.launch.process import KEEP_ALIVE
 
 PIECE = 1 << 20
 Message = MutableMapping[str, Any]

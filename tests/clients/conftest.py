@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer, api_server
 from tests.clients.binaries import binary
 from tests.clients.command import Helm, Kubectl
 

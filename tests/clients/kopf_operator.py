@@ -10,7 +10,7 @@ from typing import Any
 
 import kopf
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 
 PATIENCE = 30  # seconds
 

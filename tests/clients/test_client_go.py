@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 from tests.clients.command import Kubectl
 from tests.clients.golang import built
 

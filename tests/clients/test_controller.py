@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 from tests.clients.command import Kubectl
 from tests.clients.golang import built
 

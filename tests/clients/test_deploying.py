@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from gateway.config import Settings
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
+from gateway.settings.config import Settings
 from tests.clients.command import Helm, Kubectl
 from tests.integration.deploy.pods import running_jobs
 

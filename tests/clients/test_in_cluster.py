@@ -16,7 +16,7 @@ from kubernetes.config.incluster_config import InClusterConfigLoader
 from lightkube import Client, KubeConfig
 from lightkube.resources.core_v1 import ConfigMap
 
-from gateway.testing import ApiServer, ask
+from apiserver_gateway.testing import ApiServer, ask
 from tests.clients.conftest import _program
 
 MOUNTED = "/var/run/secrets/kubernetes.io/serviceaccount"

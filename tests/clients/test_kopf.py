@@ -12,7 +12,7 @@ from lightkube import Client, KubeConfig
 from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.core_v1 import ConfigMap, Namespace
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 from tests.clients.kopf_operator import PATIENCE, running
 
 FINALIZER = "kopf.zalando.org/KopfFinalizerMarker"

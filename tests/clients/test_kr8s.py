@@ -9,7 +9,7 @@ import kr8s
 import pytest
 from kr8s.asyncio.objects import ConfigMap, Deployment, Namespace
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 
 PATIENCE = 20
 

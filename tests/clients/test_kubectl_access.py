@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from apiserver_gateway.testing import ApiServer, api_server
 from gateway.access.signing import new_request
-from gateway.testing import ApiServer, api_server
 from tests.clients.command import Kubectl
 from tests.clients.conftest import _program
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 from tests.clients.command import Kubectl
 
 APPLICATION = Path(__file__).parent / "application" / "application.yaml"

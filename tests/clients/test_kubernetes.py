@@ -14,7 +14,7 @@ import pytest
 from kubernetes import client, config, watch
 from kubernetes.informer import ADDED, DELETED, MODIFIED, SharedInformer
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 
 PATIENCE = 20
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from kubernetes_asyncio import client, config, watch
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 
 PATIENCE = 20
 

@@ -10,7 +10,7 @@ from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.core_v1 import ConfigMap, Namespace
 from lightkube.types import PatchType
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from lightkube.resources.apiextensions_v1 import CustomResourceDefinition
 from lightkube.resources.core_v1 import ConfigMap, Namespace
 from lightkube.types import PatchType
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 from tests.clients.kopf_operator import PATIENCE, running
 
 Resource = type[NamespacedResource] | type[GlobalResource]

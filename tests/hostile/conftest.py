@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer, api_server
 from tests.hostile.probe import is_alive
 from tests.integration.server.client import ask
 

@@ -26,8 +26,8 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.core.failures import Failure, FailureGroup
 from schemathesis.specs.openapi.checks import content_type_conformance, response_schema_conformance
 
+from apiserver_gateway.testing import ApiServer, api_server
 from gateway.schema.catalog import META
-from gateway.testing import ApiServer, api_server
 from tests.integration.server.client import ask
 
 ROOT = Path(__file__).parents[2]

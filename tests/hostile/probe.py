@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 from tests.limits import at_most
 
 INTERVAL = 0.02  # seconds between two GETs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 from tests.hostile.probe import held_at_most, memory_returns
 from tests.integration.server.client import ask
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 from tests.hostile.probe import held_at_most
 from tests.integration.server.client import connect
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from apiserver_gateway.testing import ApiServer, api_server
 from gateway.http.accepting import Quota, address_of
-from gateway.testing import ApiServer, api_server
 from tests.hostile.probe import held_at_most, memory
 from tests.hostile.wire import Wire
 from tests.integration.server.client import ask

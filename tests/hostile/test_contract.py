@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 from tests.hostile.contract import Contract, check
 
 CASES = 120

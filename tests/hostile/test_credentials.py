@@ -15,12 +15,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from apiserver_gateway.testing import ApiServer
 from gateway.access.authentication import Authenticated, InvalidCredentials
 from gateway.access.bootstrap_tokens import BootstrapTokens
 from gateway.access.keys import SigningKey, _verification_key
 from gateway.access.service_account_tokens import LEGACY_ISSUER, ServiceAccountTokens, Signer
 from gateway.jsontypes import JsonObject
-from gateway.testing import ApiServer
 from tests.hostile.probe import held_at_most
 from tests.hostile.test_parsers import SOUP, VALUES
 from tests.hostile.wire import Wire

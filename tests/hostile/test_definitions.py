@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from apiserver_gateway.testing import ApiServer
 from gateway.jsontypes import JsonObject
-from gateway.testing import ApiServer
 from tests.hostile.probe import held_at_most
 from tests.hostile.test_bodies import send
 from tests.integration.customresources.definitions import DEFINITIONS, definition, establish, version

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 from tests.hostile.probe import held_at_most, memory_returns
 from tests.hostile.wire import Wire
 from tests.integration.server.client import ask

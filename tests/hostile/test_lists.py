@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 from tests.hostile.probe import MEGABYTE, held_at_most, memory, memory_returns
 from tests.hostile.wire import Wire
 from tests.integration.server.client import ask, connect

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 from tests.hostile.probe import held_at_most, memory_returns
 from tests.hostile.wire import Wire
 from tests.integration.server.client import ask

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from apiserver_gateway.testing import ApiServer
 from gateway.jsontypes import JsonObject
-from gateway.testing import ApiServer
 from tests.hostile.probe import held_at_most, memory_returns
 from tests.hostile.test_bodies import send
 from tests.hostile.wire import Wire

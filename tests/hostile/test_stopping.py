@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 from tests.hostile.wire import Wire
 
 PATIENCE = 2.0  # seconds until a server that does not stop is killed
@@ -20,7 +20,7 @@ COMPUTING = "sum(range(10**12))"  # one call of C, which no other thread and no 
 SLOW = f"""
 import sys
 from gateway.discovery.serving import Discovery
-from gateway.cli import main
+from gateway.commands.cli import main
 
 respond = Discovery.respond
 Discovery.respond = lambda *given: {COMPUTING} if given[1].path == "/version" else respond(*given)

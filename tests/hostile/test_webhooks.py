@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from gateway.certificates import ensure_certificates, server_context
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
+from gateway.credentials.certificates import ensure_certificates, server_context
 from tests.hostile.probe import held_at_most, memory_returns
 from tests.hostile.wire import Wire
 from tests.integration.customresources.definitions import definition, establish, version

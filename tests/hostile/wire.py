@@ -7,7 +7,7 @@ import socket
 import ssl
 from dataclasses import dataclass
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from gateway import patient
+from gateway.launch import patient
 
 ROOT = Path(__file__).parents[2]
 
 WORKERS = """
 import logging, signal
-from gateway import workers
+from gateway.launch import workers
 logging.basicConfig(format="%(message)s")
 workers.PATIENCE = 0.05
 never = workers.Supervisor(2, lambda ready: signal.sigwait([signal.SIGUSR1]))

@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 
 from gateway.observability.probes import Probes
-from gateway.server import Gateway
+from gateway.requests.parts import Gateway
 from storage.errors import Unavailable
 
 NO_SNIFF = (b"x-content-type-options", b"nosniff")
@@ -91,6 +91,6 @@ def test_all_paths_are_told() -> None:
 
 
 def test_fastapi_is_not_imported_for_them() -> None:
-    code = "import sys, gateway.operational; print('fastapi' in sys.modules, 'starlette' in sys.modules)"
+    code = "import sys, gateway.operations.application; print('fastapi' in sys.modules, 'starlette' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert run.stdout == "False False\n"

@@ -14,7 +14,7 @@ LATER = (
     "gateway.validation.schema_values",
     "gateway.kinds.strategies.customresourcedefinitions",
     "gateway.controllers.running",  # once requests are answered
-    "gateway.snapshots",  # where they are asked for
+    "gateway.trials.snapshots",  # where they are asked for
     "fastapi",  # with the first request for version, metrics or documents
     "pydantic",
     "click",  # for people
@@ -28,7 +28,10 @@ def said(code: str) -> str:
 
 
 def test_what_nobody_has_asked_for_is_not_imported() -> None:
-    assert said(f"import sys, gateway.process; print([each for each in {LATER!r} if each in sys.modules])") == "[]\n"
+    assert (
+        said(f"import sys, gateway.launch.process; print([each for each in {LATER!r} if each in sys.modules])")
+        == "[]\n"
+    )
 
 
 def test_uvicorn_is_whole_to_whoever_asks_for_more() -> None:
@@ -38,7 +41,7 @@ def test_uvicorn_is_whole_to_whoever_asks_for_more() -> None:
 
 def test_models_of_documents_are_built_when_they_are_used() -> None:
     code = (
-        "import gateway.framework, pydantic; from fastapi.openapi.models import Schema\n"
+        "import gateway.operations.framework, pydantic; from fastapi.openapi.models import Schema\n"
         "class Own(pydantic.BaseModel):\n    number: int\n"
         "print(Schema.__pydantic_complete__, Own.__pydantic_complete__)\n"
         "made = Schema(items={'type': 'string'})\n"

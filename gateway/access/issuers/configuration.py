@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from gateway.access.configuration_file import InvalidConfiguration, Leaf, read_configuration
 from gateway.access.issuers.settings import IssuerSettings, Mapping, Rule
 from gateway.jsontypes import JsonObject
+from gateway.settings.configuration_file import InvalidConfiguration, Leaf, read_configuration
 from gateway.validation.names import is_dns1123_subdomain
 
 ALGORITHMS = tuple(f"{kind}{size}" for kind in ("RS", "ES", "PS") for size in (256, 384, 512))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gateway.config import Settings
+from gateway.settings.config import Settings
 
 
 @dataclass(frozen=True, slots=True)

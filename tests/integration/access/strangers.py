@@ -15,7 +15,7 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from gateway.access.keys import SigningKey, _verification_key
-from gateway.certificates import issue, new_authority
+from gateway.credentials.certificates import issue, new_authority
 
 Json = dict[str, Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from datetime import UTC, datetime
 
-from gateway.testing import api_server, ask, namespace, wait_for
+from apiserver_gateway.testing import api_server, ask, namespace, wait_for
 from tests.integration.server import client
 
 TYPE, LAST_USED = "kubernetes.io/service-account-token", "kubernetes.io/legacy-token-last-used"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.testing import namespace
+from apiserver_gateway.testing import namespace
 from tests.integration.access.conftest import World, until
 from tests.integration.server.client import ask
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer, api_server
 from tests.integration.access.strangers import Strangers
 from tests.integration.server.client import Answer, ask, connect
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer, api_server
 from storage.backups.file import verify
 from storage.backups.marker import marker_key
 from storage.backups.restoring import Refused, restore
@@ -219,7 +219,7 @@ def test_no_server_starts_on_half_a_restore(tmp_path: Path) -> None:
 HANGING = """
 import sys, time
 from storage.backups import restoring
-from gateway.cli import main
+from gateway.commands.cli import main
 
 async def finish(self):
     print("half", flush=True)

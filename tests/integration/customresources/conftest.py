@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer, api_server
 from storage.embedded import EmbeddedEtcd
 from tests.integration.customresources.hook import Hook, serving
 

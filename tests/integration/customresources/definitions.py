@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 from tests.integration.server.client import ask
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from gateway.certificates import ensure_certificates, server_context
+from gateway.credentials.certificates import ensure_certificates, server_context
 from tests.integration.customresources.definitions import definition, version
 
 HOST_PORT = {"spec": {"type": "object", "properties": {"hostPort": {"type": "string"}}}}

@@ -6,7 +6,7 @@ import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 from tests.integration.customresources.definitions import (
     DEFINITIONS,
     MERGE,

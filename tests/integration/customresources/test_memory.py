@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 from tests.integration.customresources.definitions import DEFINITIONS, MERGE, definition, establish, until, version
 from tests.integration.server.client import ask, connect
 
@@ -20,7 +20,7 @@ import gc, json, sys
 from collections import Counter
 from pathlib import Path
 from gateway.discovery.serving import Discovery
-from gateway.cli import main
+from gateway.commands.cli import main
 
 respond, counts = Discovery.respond, Path(sys.argv.pop(1))
 
@@ -40,7 +40,11 @@ sys.exit(main(sys.argv[1:]))
 TURNS = 3  # with the first come what serves all
 LASTING = ("gateway.", "builtins.function", "builtins.cell")
 # remembered by request or path, up to a bound of their own
-BOUNDED = ("gateway.flowcontrol.configuration.Flow", "gateway.handler.Route", "gateway.http.request_info.RequestInfo")
+BOUNDED = (
+    "gateway.flowcontrol.configuration.Flow",
+    "gateway.requests.handler.Route",
+    "gateway.http.request_info.RequestInfo",
+)
 APPLY = {"Content-Type": "application/apply-patch+yaml"}
 TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 RULES = [

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 from tests.integration.customresources.definitions import DEFINITIONS, MERGE, definition, establish, until, version
 from tests.integration.customresources.hook import APART, HOST_PORT, Hook, with_webhook
 from tests.integration.server.client import ask, connect

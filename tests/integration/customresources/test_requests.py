@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from apiserver_gateway.testing import ApiServer
 from gateway.jsontypes import loads
-from gateway.testing import ApiServer
 from tests.integration.customresources.definitions import DEFINITIONS, MERGE, definition, establish, version
 from tests.integration.server.client import ask
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 from tests.integration.customresources.definitions import MERGE, definition, establish, version
 from tests.integration.server.client import ask
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 from tests.integration.customresources.definitions import DEFINITIONS, MERGE, definition, establish, until, version
 from tests.integration.customresources.hook import Hook, with_webhook
 from tests.integration.server.client import ask, connect

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from http.client import HTTPResponse
 from typing import Any
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 from tests.integration.customresources.definitions import DEFINITIONS, definition, establish, version
 from tests.integration.customresources.hook import Hook, with_webhook
 from tests.integration.server.client import ask, connect

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 from tests.integration.customresources.definitions import DEFINITIONS, MERGE, establish, until
 from tests.integration.customresources.hook import Hook, Spoil, with_webhook
 from tests.integration.server.client import ask

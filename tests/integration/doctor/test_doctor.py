@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.testing import api_server
+from apiserver_gateway.testing import api_server
 from storage.backups.marker import marker, marker_key
 from storage.embedded import EmbeddedEtcd, free_ports
 from storage.errors import NoSpace

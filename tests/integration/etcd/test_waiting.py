@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gateway.waiting import hopeless, tls_trouble
 from storage.embedded import EmbeddedEtcd, free_ports
 from storage.errors import StorageError
 from storage.etcd import EtcdClient, EtcdSettings
+from storage.etcd.waiting import hopeless, tls_trouble
 from tests.integration.etcd.guarding import certificate, enable_users
 
 

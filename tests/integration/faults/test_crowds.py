@@ -9,7 +9,7 @@ import socket
 import ssl
 from collections.abc import Coroutine, Iterable
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 from storage.embedded import EmbeddedEtcd
 from tests.integration.reads.api import PATIENCE, Client
 from tests.integration.reads.conftest import Replicas

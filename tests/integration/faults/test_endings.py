@@ -10,7 +10,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer, api_server
 from storage.embedded import EmbeddedEtcd
 from tests.integration.reads.api import Client
 from tests.limits import at_most

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer, api_server
 from tests.hostile.wire import Wire
 from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask, connect

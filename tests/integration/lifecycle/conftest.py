@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer, api_server
 from tests.integration.lifecycle.api import Api
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 from tests.integration.lifecycle.test_model import Lifecycle, run
 
 

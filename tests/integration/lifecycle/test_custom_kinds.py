@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 from tests.integration.lifecycle.api import Api, reference, until
 from tests.integration.server.client import ask
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer, api_server
 from storage.embedded import EmbeddedEtcd
 from tests.integration.lifecycle.api import Api, until
 from tests.limits import at_most

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from apiserver_gateway.testing import api_server
 from gateway.jsontypes import dumps
-from gateway.testing import api_server
 from storage.embedded import EmbeddedEtcd
 from storage.etcd import EtcdClient
 from tests.integration.lifecycle.api import Api, until

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from apiserver_gateway.testing import ApiServer, api_server
 from gateway.controllers.identity import lease_name
-from gateway.testing import ApiServer, api_server
 from storage.embedded import EmbeddedEtcd
 from tests.integration.lifecycle.api import Api, until
 from tests.integration.server.client import ask

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 from storage.etcd import EtcdClient, EtcdSettings
 from tests.integration.server.client import Answer, connect
 

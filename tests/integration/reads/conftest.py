@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer, api_server
 from storage.embedded import EmbeddedEtcd
 from tests.integration.reads.api import Client
 

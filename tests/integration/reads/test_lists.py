@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 from storage.etcd import EtcdClient
 from tests.integration.reads.api import Client, names, on_etcd, version
 from tests.integration.reads.conftest import Replicas

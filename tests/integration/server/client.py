@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 
 
 @dataclass(frozen=True, slots=True)

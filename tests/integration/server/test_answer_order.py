@@ -13,7 +13,7 @@ from contextlib import ExitStack, closing
 
 import pytest
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 from tests.integration.server.client import ask, connect
 
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from apiserver_gateway.testing import api_server
 from gateway.access.signing import new_request, now, read_authority
-from gateway.certificates import Authority, issue, new_authority
-from gateway.envtest import assets
-from gateway.kube_apiserver import translated
-from gateway.testing import api_server
+from gateway.commands.envtest import assets
+from gateway.commands.kube_apiserver import translated
+from gateway.credentials.certificates import Authority, issue, new_authority
 from storage.embedded import EmbeddedEtcd, free_ports
 from tests.integration.deploy.containers import running, wait_until
 

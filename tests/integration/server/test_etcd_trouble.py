@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer, api_server
 from storage.embedded import EmbeddedEtcd
 from storage.errors import NoSpace
 from storage.etcd import EtcdClient, EtcdSettings
@@ -70,7 +70,7 @@ def _readable(descriptor: int, timeout: float) -> bool:
 POISONED = """
 import sys
 from storage.feed import Feed
-from gateway.cli import main
+from gateway.commands.cli import main
 
 async def take(self, batch):
     raise ZeroDivisionError("poisoned")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.testing import ApiServer, ServerDidNotStart, api_server
+from apiserver_gateway.testing import ApiServer, ServerDidNotStart, api_server
 from storage.embedded import EmbeddedEtcd
 from tests.integration.server.client import ask, connect
 from tests.limits import at_most
@@ -57,7 +57,7 @@ def test_a_client_that_leaves_ends_its_watch(server: ApiServer) -> None:
 
 def test_a_server_ends_with_who_started_it() -> None:
     script = (
-        "import time; from gateway.testing import api_server\n"
+        "import time; from apiserver_gateway.testing import api_server\n"
         "with api_server() as server: print(server.pid, flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as starter:

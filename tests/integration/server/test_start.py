@@ -14,7 +14,7 @@ from typing import IO
 
 import pytest
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 from storage.embedded import BINARY_VARIABLE, EmbeddedEtcd
 from tests.integration.etcd.guarding import certificate, enable_users
 from tests.integration.server.client import ask
@@ -174,7 +174,7 @@ def gone(process: int) -> bool:
 
 def test_a_throw_away_directory_goes_with_a_killed_parent() -> None:
     script = (
-        "import time; from gateway.testing import api_server\n"
+        "import time; from apiserver_gateway.testing import api_server\n"
         "with api_server() as server: print(server.pid, server.directory, flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as starter:

@@ -1,4 +1,4 @@
-"""What `gateway.testing` offers to tests of others."""
+"""What `apiserver_gateway.testing` offers to tests of others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.testing import ApiServer, Refused, api_server, ask, condition, install, namespace, user, wait_for
+from apiserver_gateway.testing import ApiServer, Refused, api_server, ask, condition, install, namespace, user, wait_for
 from tests.integration.customresources.definitions import definition, version
 
 

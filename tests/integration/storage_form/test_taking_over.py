@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer, api_server
 from storage.embedded import EmbeddedEtcd, free_ports
 from storage.etcd import EtcdClient
 from tests.integration.reads.api import on_etcd

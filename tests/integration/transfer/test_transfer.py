@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
+from apiserver_gateway.testing import ApiServer, api_server
 from apiserver_gateway.testing.state import restored
-from gateway.testing import ApiServer, api_server
 from gateway.transfer import exporting
 from gateway.transfer.belongings import METADATA
 from gateway.transfer.cluster import Cluster

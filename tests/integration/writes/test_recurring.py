@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer, api_server
 from tests.integration.server.client import Answer, ask
 
 PODS = "/api/v1/namespaces/default/pods"

@@ -8,7 +8,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer
 from tests.integration.server.client import Answer, ask
 
 Servers = tuple[ApiServer, ApiServer]

@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from gateway.access.authentication import InvalidCredentials
 from gateway.access.keys import SigningKey, _verification_key, signing_key
 from gateway.access.service_account_tokens import LEGACY_ISSUER, ServiceAccountTokens, Signer
-from gateway.config import Settings
 from gateway.jsontypes import JsonObject
+from gateway.settings.config import Settings
 
 API = ["api"]
 ISSUER = "https://issuer"

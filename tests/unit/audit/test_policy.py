@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from gateway.access.configuration_file import InvalidConfiguration
 from gateway.audit.policy import Level, Stage, policy_of
 from gateway.http.request_info import RequestInfo, request_info
 from gateway.http.user import User
+from gateway.settings.configuration_file import InvalidConfiguration
 
 ADA = User("ada", ("people", "system:authenticated"))
 POD = request_info("GET", "/api/v1/namespaces/web/pods/one", {})

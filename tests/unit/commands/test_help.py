@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.flags import FLAGS, GROUPS, PREFIX
+from gateway.settings.flags import FLAGS, GROUPS, PREFIX
 
 ROOT = Path(__file__).parents[3]
 
@@ -181,7 +181,7 @@ def test_every_flag_can_be_completed() -> None:
 
 def test_a_start_imports_nothing_for_people() -> None:
     code = (
-        "import sys; from gateway.cli import main; main(['serve', '--embedded-etcd', '--workers=0'])\n"
+        "import sys; from gateway.commands.cli import main; main(['serve', '--embedded-etcd', '--workers=0'])\n"
         "print(sorted({'click', 'rich', 'argparse', 'yaml'} & set(sys.modules)))"
     )
     outcome = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

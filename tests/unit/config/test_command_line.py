@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.command_line import Given, read_flags
-from gateway.config import InvalidSettings
-from gateway.flags import FLAGS, Flag
+from gateway.settings.command_line import Given, read_flags
+from gateway.settings.config import InvalidSettings
+from gateway.settings.flags import FLAGS, Flag
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=8)
 SAID = st.lists(st.tuples(st.sampled_from(FLAGS), TEXT, st.sampled_from("=_ ")), max_size=6)

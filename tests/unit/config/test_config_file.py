@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.command_line import Given, settings_of
-from gateway.config import InvalidSettings, Settings
+from gateway.settings.command_line import Given, settings_of
+from gateway.settings.config import InvalidSettings, Settings
 
 FILE = """
 embedded-etcd: true

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from gateway.admission import PLUGINS
-from gateway.command_line import read_flags
-from gateway.config import InvalidSettings, Settings
-from gateway.flags import FLAGS, settings_from
-from gateway.plugin_names import PLUGIN_NAMES
+from gateway.settings.command_line import read_flags
+from gateway.settings.config import InvalidSettings, Settings
+from gateway.settings.flags import FLAGS, settings_from
+from gateway.settings.plugin_names import PLUGIN_NAMES
 
 
 def settings(*arguments: str, **environment: str) -> Settings:

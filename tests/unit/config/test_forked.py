@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.forked import Forked
+from gateway.launch.forked import Forked
 
 
 def test_what_it_returns_and_raises_comes_out() -> None:

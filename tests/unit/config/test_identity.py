@@ -10,8 +10,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from gateway.certificates import Authority, ensure_certificates, issue
-from gateway.identity import IdentityError, keep, kept_token, own, seal, unseal
+from gateway.credentials.certificates import Authority, ensure_certificates, issue
+from gateway.credentials.identity import IdentityError, keep, kept_token, own, seal, unseal
 
 
 def names_of(certificate: Path) -> set[str]:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.command_line import read_flags
-from gateway.flags import FLAGS, settings_from
-from gateway.kube_apiserver import translated
+from gateway.commands.kube_apiserver import translated
+from gateway.settings.command_line import read_flags
+from gateway.settings.flags import FLAGS, settings_from
 
 KNOWN = {flag.name for flag in FLAGS}
 VALUES = {"ip": "127.0.0.1", "duration": "1m0s", "int": "10", "float": "0.01", "float32": "0.5", "Level": "4"}

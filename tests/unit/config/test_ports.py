@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from gateway.ports import listen
+from gateway.launch.ports import listen
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from gateway.certificates import ensure_certificates
-from gateway.config import InvalidSettings, Settings
+from gateway.credentials.certificates import ensure_certificates
+from gateway.credentials.kubeconfig import write_kubeconfig
 from gateway.files import check_writable, create_file, replace_file
-from gateway.kubeconfig import write_kubeconfig
-from gateway.preflight import check_files, resolved
+from gateway.launch.preflight import check_files, resolved
+from gateway.settings.config import InvalidSettings, Settings
 
 _WEBHOOK = b"""authorizers:
 - type: Webhook

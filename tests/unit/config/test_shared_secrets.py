@@ -12,8 +12,8 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from gateway.commands.shared_secrets import Namespace, Wanted, data_of, make
 from gateway.jsontypes import JsonObject
-from gateway.shared_secrets import Namespace, Wanted, data_of, make
 from gateway.transfer.cluster import ApiError
 
 WANTED = Wanted("api", "https://api:443", etcd="api-etcd", etcd_domain="api-etcd.default.svc")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.config import InvalidSettings
 from gateway.controllers.table import CONTROLLERS, wanted
+from gateway.settings.config import InvalidSettings
 
 ALL = [name for name, known in CONTROLLERS.items() if known.default_on]
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from compose_spec import PyCompose
 
-from gateway.flags import FLAGS
+from gateway.settings.flags import FLAGS
 
 ROOT = Path(__file__).resolve().parents[3]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())

@@ -14,9 +14,9 @@ from types import ModuleType
 
 import pytest
 
-from gateway.cli import main
-from gateway.etcd_install import InstallError, archive_name, install
+from gateway.commands.cli import main
 from storage.embedded import BINARY_VARIABLE, find_binary
+from storage.embedded.install import InstallError, archive_name, install
 
 FAKE = b"#!/bin/sh\necho 'etcd Version: 9.8.7'\n"
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from gateway.access.signing import new_request, now, read_authority
-from gateway.certificates import ensure_certificates, issue, new_authority
-from gateway.config import Settings
+from gateway.credentials.certificates import ensure_certificates, issue, new_authority
 from gateway.doctor import certificates, host
 from gateway.doctor import etcd as etcd_looks
 from gateway.doctor.finding import Finding, Level
+from gateway.settings.config import Settings
 from storage.etcd import Head, MemberStatus
 
 Signed = Callable[[timedelta], Path]

@@ -14,7 +14,7 @@ from gateway.encodings.registry import encoder_for
 from gateway.http.negotiation import WITH_CBOR
 from gateway.jsontypes import dumps
 from gateway.kinds.columns.registry import columns_of
-from gateway.kinds.stored import head_of
+from gateway.kinds.stored_head import head_of
 from gateway.schema.catalog import type_for
 from gateway.schema.encode import encode_stored
 from storage.entry import ChangeType, Entry

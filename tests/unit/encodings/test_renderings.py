@@ -7,8 +7,8 @@ import gc
 
 import pytest
 
-from gateway.encodings.apart import Apart
-from gateway.encodings.renderings import Renderings
+from gateway.encodings.rendering_budget import Renderings
+from gateway.encodings.rendering_process import Apart
 from gateway.encodings.yaml import to_yaml
 from gateway.http.status import StatusError
 

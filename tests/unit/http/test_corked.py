@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.http.corked import Corked
+from gateway.http.coalescing_transport import Corked
 
 HEAD = b"HTTP/1.1 200 OK\r\n\r\n"
 

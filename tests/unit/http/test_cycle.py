@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from uvicorn.protocols.http.flow_control import FlowControl
 
-from gateway.http.corked import Corked
+from gateway.http.coalescing_transport import Corked
 from gateway.http.cycle import WHOLE, Cycle
 
 _LOG = logging.getLogger(__name__)

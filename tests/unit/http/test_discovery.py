@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from gateway.discovery.serving import Discovery
-from gateway.encodings.apart import Apart
+from gateway.encodings.rendering_process import Apart
 from gateway.encodings.yaml import to_yaml
 from gateway.http.exchange import Request, Response
 from gateway.http.status import StatusError

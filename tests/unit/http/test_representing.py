@@ -12,7 +12,7 @@ from gateway.encodings.json import JsonEncoder
 from gateway.encodings.list_meta import ListMeta
 from gateway.encodings.pretty_json import indent
 from gateway.encodings.registry import encoder_for
-from gateway.encodings.representing import represented
+from gateway.encodings.representation import represented
 from gateway.http.compression import THRESHOLD, accepts_gzip, compressed
 from gateway.http.exchange import Request, Response
 from gateway.http.negotiation import STANDARD

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from pathlib import Path
 
-from gateway.certificates import ensure_certificates, server_context
+from gateway.credentials.certificates import ensure_certificates, server_context
 from gateway.http.trust import trusting
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.certificates import ensure_certificates, server_context
+from gateway.credentials.certificates import ensure_certificates, server_context
 from gateway.http.trust import trusting
 
 END = "-----END CERTIFICATE-----\n"  # the first certificate of a file is the owner's own

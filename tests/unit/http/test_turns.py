@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from gateway.http.turns import next_turn
+from gateway.http.time_slices import next_turn
 
 
 async def _worker(name: int, steps: int, done: list[int]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.kinds import alike
+from gateway.kinds import shared_attributes as alike
 from gateway.kinds.builtin import builtin_registry
 from storage.entry import Attributes
 

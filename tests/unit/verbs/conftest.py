@@ -12,7 +12,6 @@ import pytest
 from gateway.access.authorization import AlwaysAllow, require
 from gateway.access.rbac.policy import Policy
 from gateway.admission.lookup import Lookup
-from gateway.config import Settings
 from gateway.endpoints.table import Endpoints
 from gateway.http.exchange import Request
 from gateway.http.request_info import request_info
@@ -20,6 +19,7 @@ from gateway.http.user import User
 from gateway.jsontypes import dumps, loads
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.builtin import builtin_registry
+from gateway.settings.config import Settings
 from gateway.verbs import verb_for
 from gateway.writing.hooks import hooks_for
 from tests.unit.verbs.fake_store import FakeStore

@@ -18,7 +18,7 @@ from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.resource import Resource
 from gateway.schema.decode import DecodeReport, decode
 from gateway.writing import updating, write
-from gateway.writing.kept import Touched, keeps, kept
+from gateway.writing.unchanged_members import Touched, keeps, kept
 from tests.samples import samples
 from tests.unit.verbs.conftest import Api
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from gateway.handler import Handler
 from gateway.http.exchange import Request
 from gateway.http.negotiation import STANDARD
 from gateway.http.request_info import request_info
+from gateway.requests.handler import Handler
 from tests.unit.verbs.conftest import Api
 
 PODS = "/api/v1/namespaces/n/pods"

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
-from gateway.config import InvalidSettings, Settings
-from gateway.flags import FLAGS, PREFIX, settings_from
+from gateway.settings.config import InvalidSettings, Settings
+from gateway.settings.flags import FLAGS, PREFIX, settings_from
 
 OWN = ("config", "control-fd", "throw-away")  # those that are no settings
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
@@ -81,6 +81,6 @@ def settings_of(given: Given, environment: Mapping[str, str]) -> Settings:
     config = given.config or (Path(variable) if (variable := environment.get(CONFIG_VARIABLE)) else None)
     if config is None:
         return settings_from(given.texts, environment)
-    from gateway.config_file import read_config
+    from gateway.settings.config_file import read_config
 
     return settings_from(given.texts, environment, read_config(config), f"--config={config}")

@@ -17,15 +17,15 @@ from pathlib import Path
 from types import FrameType
 
 from gateway.access.following import Followed
-from gateway.app import App, CannotServe
-from gateway.certificates import authorities_of, server_context
-from gateway.config import Settings
+from gateway.credentials.certificates import authorities_of, server_context
 from gateway.http import engine
 from gateway.http.accepting import Acceptor, Quota
 from gateway.http.limits import Heads, Limits, limits_of
 from gateway.http.protocol import Protocol
+from gateway.launch.app import App, CannotServe
+from gateway.launch.stopping import StopGuard
 from gateway.memory import settle_malloc
-from gateway.stopping import StopGuard
+from gateway.settings.config import Settings
 
 __all__ = ["CannotServe", "Server", "configuration", "milliseconds_since_start", "serve"]
 

@@ -15,10 +15,10 @@ from gateway.access.authorization import Undecided, require_of_request
 from gateway.access.impersonation import Impersonation, impersonates
 from gateway.access.rbac.policy import GROUP as RBAC_GROUP
 from gateway.discovery.serving import Discovery
-from gateway.encodings.representing import represented
+from gateway.encodings.failures import failure
+from gateway.encodings.representation import represented
 from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.routing import UnknownPath, served_resource
-from gateway.failures import failure
 from gateway.flowcontrol.level import Refused
 from gateway.flowcontrol.limiting import Held, is_long_running, too_many
 from gateway.http.compression import compressed
@@ -34,8 +34,8 @@ from gateway.http.websocket import switched
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.registry import builtin_groups
 from gateway.kinds.resource import Resource
-from gateway.server import Gateway
-from gateway.transforms import check_read, transformed
+from gateway.requests.parts import Gateway
+from gateway.requests.transforms import check_read, transformed
 from gateway.verbs import Verb, verb_for
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.http.sending import Send
 from gateway.observability.probes import Probes
-from gateway.server import Gateway
+from gateway.requests.parts import Gateway
 
 if TYPE_CHECKING:
-    from gateway.framework import FastAPI
-    from gateway.testing_api import TestingApi
+    from gateway.operations.framework import FastAPI
+    from gateway.trials.testing_api import TestingApi
 
 TESTING = "/testing/"
 
@@ -47,7 +47,7 @@ class Operational:
         await app(scope, receive, send)
 
     def _for_tests(self) -> TestingApi:
-        from gateway.testing_api import TestingApi
+        from gateway.trials.testing_api import TestingApi
 
         if self._tests is None:
             self._tests = TestingApi(self._gateway)
@@ -58,9 +58,9 @@ class Operational:
 
     async def _made(self) -> FastAPI:
         await asyncio.to_thread(_import_all)  # which holds up nobody
-        from gateway.framework import FastAPI
-        from gateway.openapi.routes import openapi
-        from gateway.operations import answer_strays, operations
+        from gateway.operations.framework import FastAPI
+        from gateway.operations.openapi import openapi
+        from gateway.operations.routes import answer_strays, operations
 
         gateway = self._gateway
         app = FastAPI(title="apiserver-gateway", openapi_url=None, docs_url=None, redoc_url=None)
@@ -71,5 +71,5 @@ class Operational:
 
 
 def _import_all() -> None:
-    import gateway.openapi.routes
-    import gateway.operations  # noqa: F401
+    import gateway.operations.openapi
+    import gateway.operations.routes  # noqa: F401

@@ -20,21 +20,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
-from gateway.certificates import Certificates, authorities_of, ensure_certificates, server_context
-from gateway.config import Settings
-from gateway.descriptors import raise_descriptor_limit
+from gateway.credentials.certificates import Certificates, authorities_of, ensure_certificates, server_context
+from gateway.credentials.kubeconfig import write_kubeconfig
 from gateway.files import words
-from gateway.forked import Forked
-from gateway.kubeconfig import write_kubeconfig
+from gateway.launch.descriptors import raise_descriptor_limit
+from gateway.launch.forked import Forked
+from gateway.launch.patient import PATIENCE, still_waiting
+from gateway.launch.preflight import check_files, identity_secret, resolved
+from gateway.launch.stopping import StopGuard
 from gateway.observability import logs
-from gateway.patient import PATIENCE, still_waiting
-from gateway.preflight import check_files, identity_secret, resolved
-from gateway.stopping import StopGuard
+from gateway.settings.config import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gateway.ports import Listening
+    from gateway.launch.ports import Listening
 
 logger = logging.getLogger("gateway")
 
@@ -105,8 +105,8 @@ def _run(
     ready: Callable[[], None],
     guard: StopGuard | None,
 ) -> int:
-    from gateway.process import CannotServe, serve
-    from gateway.workers import HOPELESS, Supervisor
+    from gateway.launch.process import CannotServe, serve
+    from gateway.launch.workers import HOPELESS, Supervisor
 
     if settings.workers > 1:
 
@@ -131,8 +131,8 @@ def _prepared(
     """Does all that comes before serving; the settings then name the real port, etcd's endpoint and the token."""
     with ThreadPoolExecutor(1) as pool:
         etcd = _started_etcd(settings, stack, pool, ending) if settings.embedded_etcd else None
-        from gateway import process  # noqa: F401  # imports the application
-        from gateway.ports import listen
+        from gateway.launch import process  # noqa: F401  # imports the application
+        from gateway.launch.ports import listen
 
         try:
             listening = stack.enter_context(listen(settings.bind_address, settings.secure_port, settings.workers > 1))
@@ -194,7 +194,7 @@ def _result(begun: Future[Made] | Forked[Made], what: str, place: Path | None = 
 def _identity(settings: Settings, advertised: str) -> tuple[Certificates, str]:
     """The certificate to serve with, given or generated, and the administrator's token."""
     if settings.identity_key_file:
-        from gateway.identity import IdentityError, take_shared
+        from gateway.credentials.identity import IdentityError, take_shared
 
         try:
             take_shared(settings, identity_secret(settings.identity_key_file))
@@ -208,7 +208,7 @@ def _identity(settings: Settings, advertised: str) -> tuple[Certificates, str]:
         made = ensure_certificates(settings.cert_dir, {*names, *settings.tls_san} - _ANY_ADDRESS)
     token = settings.admin_token
     if not token and (settings.kubeconfig_out or not settings.token_auth_file):
-        from gateway.identity import kept_token
+        from gateway.credentials.identity import kept_token
 
         token = kept_token(settings.cert_dir)
     if settings.service_account_signing_key_file is None:
@@ -239,7 +239,7 @@ def _announcement(settings: Settings, ca: bytes, control: int | None, ending: En
     url = f"https://[{host}]:{settings.secure_port}" if ":" in host else f"https://{host}:{settings.secure_port}"
 
     def announce() -> None:
-        from gateway.process import milliseconds_since_start
+        from gateway.launch.process import milliseconds_since_start
 
         if settings.kubeconfig_out:
             try:

@@ -13,20 +13,20 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gateway.config import Settings
 from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS, bootstrap, bootstrap_roles, keep_bootstrapped
 from gateway.customresources.definitions import Definitions
 from gateway.discovery.serving import Discovery
-from gateway.handler import Handler, Receive, Scope
 from gateway.http.sending import Send
 from gateway.jsontypes import JsonObject
+from gateway.launch.patient import PATIENCE, said
 from gateway.memory import keep_trimmed
-from gateway.operational import Operational
-from gateway.patient import PATIENCE, said
-from gateway.server import Gateway, build_gateway
-from gateway.waiting import hopeless, tls_trouble
+from gateway.operations.application import Operational
+from gateway.requests.handler import Handler, Receive, Scope
+from gateway.requests.parts import Gateway, build_gateway
+from gateway.settings.config import Settings
 from storage.backups.marker import RestoreUnfinished, check_restored
 from storage.errors import NoSpace, StorageError
+from storage.etcd.waiting import hopeless, tls_trouble
 from storage.versions import OLDEST, parse_version, survives_kill
 
 if TYPE_CHECKING:

@@ -11,16 +11,16 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from gateway.config import InvalidSettings
 from gateway.files import words
-from gateway.flags import FLAGS, Flag
+from gateway.settings.config import InvalidSettings
+from gateway.settings.flags import FLAGS, Flag
 
 LARGEST = 1 << 20
 
 
 def read_config(path: Path) -> dict[str, str]:
     """The texts that a file gives, by flags' names. Raises InvalidSettings naming what is wrong and what is allowed."""
-    from gateway.access.configuration_file import InvalidConfiguration, load_yaml
+    from gateway.settings.configuration_file import InvalidConfiguration, load_yaml
 
     try:
         content = path.read_bytes()

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from gateway.patient import PATIENCE, still_waiting
+from gateway.launch.patient import PATIENCE, still_waiting
 
 logger = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """A `kube-apiserver` for programs that start one: it takes kube-apiserver's flags, and serves as the gateway does.
 
-Flags that the gateway lacks are named in a warning and have no effect. `gateway.envtest` puts it where envtest looks.
+Flags that the gateway lacks are named in a warning and have no effect. `envtest.py` puts it where envtest looks.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from gateway.config import AUTHORIZATION_MODES, FEATURE_GATES
-from gateway.flags import FLAGS
+from gateway.settings.config import AUTHORIZATION_MODES, FEATURE_GATES
+from gateway.settings.flags import FLAGS
 
 _KNOWN = {flag.name: flag for flag in FLAGS}
 _SHORT = {"v": "v", "h": "help"}
@@ -86,7 +86,7 @@ def _take_pair(taken: dict[str, str]) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serves; returns the exit status."""
-    from gateway.cli import main as run
+    from gateway.commands.cli import main as run
     from gateway.version import GIT_VERSION
 
     given = list(sys.argv[1:] if arguments is None else arguments)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gateway.config import AUDIT_MODES, AUDIT_VERSION, AUTHORIZATION_MODES, FEATURE_GATES, REVIEW_VERSIONS
-from gateway.flag_values import (
+from gateway.settings.config import AUDIT_MODES, AUDIT_VERSION, AUTHORIZATION_MODES, FEATURE_GATES, REVIEW_VERSIONS
+from gateway.settings.flag_values import (
     LOG_FORMATS,
     SIGNING_ALGORITHMS,
     address,
@@ -35,7 +35,7 @@ from gateway.flag_values import (
     size,
     token,
 )
-from gateway.plugin_names import PLUGIN_NAMES
+from gateway.settings.plugin_names import PLUGIN_NAMES
 
 PREFIX = "APISERVER_GATEWAY_"
 

@@ -1,4 +1,4 @@
-"""The server's settings: one frozen object, made by `gateway.flags` from the command line and the environment."""
+"""The server's settings: one frozen object, made by `settings.flags` from the command line and the environment."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gateway.plugin_names import PLUGIN_NAMES
+from gateway.settings.plugin_names import PLUGIN_NAMES
 
 if TYPE_CHECKING:
     from storage.etcd import EtcdSettings

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.access.signing import general_name
-from gateway.config import Settings
 from gateway.files import exclusive, replace_file
+from gateway.settings.config import Settings
 
 if TYPE_CHECKING:
     from cryptography import x509

@@ -9,9 +9,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from gateway.access.signing import SigningError, new_request, now, read_authority
-from gateway.config import InvalidSettings
+from gateway.credentials.kubeconfig import certificate_of, kubeconfig_of
 from gateway.http.deadline import parse_duration
-from gateway.kubeconfig import certificate_of, kubeconfig_of
+from gateway.settings.config import InvalidSettings
 
 
 def client_kubeconfig(

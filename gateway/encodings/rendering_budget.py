@@ -12,9 +12,9 @@ import weakref
 from collections import OrderedDict
 from collections.abc import MutableMapping
 
-from gateway.encodings.apart import Apart
-from gateway.http.beside import submit
+from gateway.encodings.rendering_process import Apart
 from gateway.http.status import too_many_requests
+from gateway.http.thread_pool import submit
 from gateway.memory import trim
 
 LIMIT = 256 << 20  # bytes of joined lists

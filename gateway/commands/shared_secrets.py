@@ -15,10 +15,10 @@ from functools import partial
 
 from gateway.access.keys import KEY_FILE, new_key
 from gateway.access.signing import SigningAuthority, SigningError, load_authority, new_request, now
-from gateway.certificates import ADDRESSES, VALIDITY, new_authority
-from gateway.identity import TOKEN_FILE
+from gateway.credentials.certificates import ADDRESSES, VALIDITY, new_authority
+from gateway.credentials.identity import TOKEN_FILE
+from gateway.credentials.kubeconfig import kubeconfig
 from gateway.jsontypes import JsonObject
-from gateway.kubeconfig import kubeconfig
 from gateway.transfer.cluster import ApiError, Cluster
 
 CA, CA_KEY = "ca.crt", "ca.key"

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gateway.encodings.apart import Apart
 from gateway.encodings.encoder import Converting, Encoder
+from gateway.encodings.formatted_encoder import RenderedEncoder
+from gateway.encodings.reformatted_encoder import WholeEncoder
 from gateway.encodings.registry import encode_plain
-from gateway.encodings.rendered import RenderedEncoder
-from gateway.encodings.whole import WholeEncoder
-from gateway.http.beside import beside
+from gateway.encodings.rendering_process import Apart
 from gateway.http.exchange import JSON_TYPE, Request, Response
 from gateway.http.negotiation import JSON, YAML, Representation
-from gateway.http.turns import next_turn
+from gateway.http.thread_pool import beside
+from gateway.http.time_slices import next_turn
 from storage.entry import Entry
 
 _OFFLOAD = 64 * 1024  # bytes from which the event loop does not do it itself

@@ -1,7 +1,8 @@
 """Puts a sealed identity into etcd unless there is one, and says which is there. A process of its own.
 
-`python -m gateway.identity_exchange` takes a JSON object on standard input: "etcd" (the fields of EtcdSettings), "key",
-and "proposal" in base64. What etcd holds comes out on standard output; what is wrong as a line on standard error.
+`python -m gateway.credentials.identity_exchange` takes a JSON object on standard input: "etcd" (the fields of
+EtcdSettings), "key", and "proposal" in base64. What etcd holds comes out on standard output; what is wrong as a line on
+standard error.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ import time
 from base64 import b64decode
 from pathlib import Path
 
-from gateway.waiting import hopeless, tls_trouble
 from storage.errors import StorageError, Unavailable
 from storage.etcd import EtcdClient, EtcdSettings
+from storage.etcd.waiting import hopeless, tls_trouble
 
 PATIENCE = 30.0  # seconds of waiting for etcd
 PAUSE = 0.5  # seconds between attempts

@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 from email.utils import formatdate
 from time import time
 
-from gateway.framework import APIRouter, Request, Response
 from gateway.http.negotiation import parse_accept
 from gateway.kinds.registry import Registry
 from gateway.openapi.documents import ROOT, Documents
 from gateway.openapi.gnostic import PROTOBUF, PROTOBUF_BEFORE
 from gateway.openapi.version2_latest import LatestVersion2
+from gateway.operations.framework import APIRouter, Request, Response
 
 METHODS = ["GET", "HEAD"]
 _YEAR = 365 * 24 * 3600

@@ -19,8 +19,8 @@ from gateway.http.exchange import JSON_TYPE, Request
 from gateway.http.sending import Send
 from gateway.http.status import StatusError, bad_request, service_unavailable
 from gateway.http.user import User
-from gateway.server import Gateway
-from gateway.snapshots import Snapshots, TooManySnapshots, UnknownSnapshot
+from gateway.requests.parts import Gateway
+from gateway.trials.snapshots import Snapshots, TooManySnapshots, UnknownSnapshot
 from storage.errors import StorageError
 
 ROOT = "/testing/"

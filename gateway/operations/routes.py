@@ -10,13 +10,13 @@ from starlette.exceptions import HTTPException
 from gateway.discovery import openid
 from gateway.encodings.registry import encode_plain
 from gateway.endpoints.routing import method_not_allowed
-from gateway.framework import APIRouter, FastAPI, Request, Response
-from gateway.handler import NO_SNIFF, PAGE_NOT_FOUND
 from gateway.http.exchange import TEXT_TYPE
 from gateway.http.negotiation import STANDARD, literally_acceptable, unacceptable
 from gateway.observability import flowcontrol, metrics
 from gateway.observability.probes import METHODS
-from gateway.server import Gateway
+from gateway.operations.framework import APIRouter, FastAPI, Request, Response
+from gateway.requests.handler import NO_SNIFF, PAGE_NOT_FOUND
+from gateway.requests.parts import Gateway
 from gateway.version import version_info
 
 _JSON = "application/json"

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from gateway import children
 from gateway.access.keys import KEY_FILE, new_key
-from gateway.certificates import Authority, keep_authority, new_authority
-from gateway.config import Settings
+from gateway.credentials.certificates import Authority, keep_authority, new_authority
 from gateway.files import create_file, exclusive, replace_file
+from gateway.settings.config import Settings
 
 TOKEN_FILE = "admin-token"
 _COST = 2**15  # of scrypt: about 0.1 s and 32 MiB for each guess of the secret
@@ -116,7 +116,7 @@ def take_shared(settings: Settings, secret: bytes) -> None:
         "proposal": b64encode(seal(own(settings.cert_dir), secret)).decode(),
     }
     asked = subprocess.run(
-        children.command("gateway.identity_exchange"),
+        children.command("gateway.credentials.identity_exchange"),
         input=json.dumps(question).encode(),
         capture_output=True,
         check=False,

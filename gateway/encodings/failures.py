@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from gateway.encodings.apart import Apart
-from gateway.encodings.representing import represented
+from gateway.encodings.rendering_process import Apart
+from gateway.encodings.representation import represented
 from gateway.http.exchange import Request, Response
 from gateway.http.failures import as_status
 from gateway.http.negotiation import JSON, MEMORABLE, Representation

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.config import InvalidSettings, Settings
-from gateway.flag_table import FLAGS, GROUPS, PREFIX, Flag
+from gateway.settings.config import InvalidSettings, Settings
+from gateway.settings.flag_table import FLAGS, GROUPS, PREFIX, Flag
 
 __all__ = ["FLAGS", "GROUPS", "PREFIX", "Flag", "settings_from", "shown_default"]
 

@@ -6,12 +6,12 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from gateway.config import Settings
 from gateway.endpoints.services import Services
 from gateway.endpoints.table import Endpoints
 from gateway.http.negotiation import STANDARD, WITH_CBOR
 from gateway.jsontypes import JsonObject
 from gateway.kinds.registry import Registry
+from gateway.settings.config import Settings
 from storage.etcd import EtcdClient
 from storage.feed import Feed
 from storage.store import EtcdStore

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gateway.config import InvalidSettings, Settings
 from gateway.files import check_writable, look_writable, words
+from gateway.settings.config import InvalidSettings, Settings
 
 
 def check_files(settings: Settings, *, touch: bool = True) -> None:

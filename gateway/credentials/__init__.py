@@ -1,0 +1,1 @@
+"""Keys and certificates of the server itself, how replicas share them, and the kubeconfigs that show them."""

@@ -1,0 +1,1 @@
+"""The routes beside the API: version, metrics, OpenAPI documents, health. Enter by `application`."""
