@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from apiserver_gateway.testing import ApiServer, api_server
 from gateway.kinds.builtin import builtin_registry
-from gateway.testing import ApiServer, api_server
 from storage.embedded import EmbeddedEtcd
 from tests.hostile.test_bodies import send
 from tests.integration.customresources.definitions import DEFINITIONS, conditions, definition, until, version
