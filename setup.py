@@ -1,16 +1,16 @@
 """What pyproject.toml can't say: an installed wheel takes no name but `apiserver_gateway`.
 
-The packages `gateway` and `storage` lie at the top of the repository, and in `apiserver_gateway/_server` of a wheel,
-where nobody but the server's own process has them on its path. An editable install leaves them where they are.
+The packages of the server lie at the top of the repository, and in `apiserver_gateway/_server` of a wheel, where nobody
+but the server's own process has them on its path. An editable install leaves them where they are.
 """
 
 import sys
 
 from setuptools import find_packages, setup
 
-SERVER = ("gateway", "storage")
+SERVER = ("gateway", "instruments", "storage")
 PLACES = {top: top if "editable_wheel" in sys.argv else f"apiserver_gateway._server.{top}" for top in SERVER}
-FOUND = find_packages(include=["apiserver_gateway*", "gateway*", "storage*"], exclude=["apiserver_gateway.testing"])
+FOUND = find_packages(include=["apiserver_gateway*", *(f"{top}*" for top in SERVER)])
 
 
 def placed(package: str) -> str:
@@ -25,6 +25,7 @@ setup(
     package_data={
         "apiserver_gateway": ["py.typed"],
         PLACES["gateway"]: ["**/*.json", "py.typed"],
+        PLACES["instruments"]: ["py.typed"],
         PLACES["storage"]: ["py.typed"],
     },
 )

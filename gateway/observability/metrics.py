@@ -9,6 +9,8 @@ from pathlib import Path
 
 from gateway.observability import audit, flowcontrol, workqueues
 from gateway.requests.parts import Gateway
+from instruments import exposition as families
+from instruments.snapshot import snapshots
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 
@@ -38,7 +40,7 @@ def exposition(gateway: Gateway) -> bytes:
         *audit.lines(gateway.services.audit.counts if gateway.services.audit else None),
         *_checks(gateway),
     ]
-    return "\n".join(lines).encode() + b"\n"
+    return "\n".join(lines).encode() + b"\n" + families.exposition(snapshots())
 
 
 def _metric(name: str, kind: str, help_: str, value: float) -> list[str]:

@@ -1,0 +1,68 @@
+"""Families as text: Prometheus' format 0.0.4, and OpenMetrics 1.0, which has exemplars too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import isfinite
+
+from instruments.snapshot import Sample, Snapshot
+
+TEXT = b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
+OPEN_METRICS = b"application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores"
+
+_ESCAPED = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
+_EXACT = 1 << 53  # above it, not each whole number is a float
+_HELP_ESCAPED = str.maketrans({"\\": "\\\\", "\n": "\\n"})
+
+
+def exposition(snapshots: Sequence[Snapshot], open_metrics: bool = False) -> bytes:
+    """All families that have children, in one format or the other."""
+    lines: list[str] = []
+    for each in snapshots:
+        if each.samples:
+            lines += _family(each, open_metrics)
+    if open_metrics:
+        lines.append("# EOF")
+    return "\n".join(lines).encode() + b"\n"
+
+
+def _family(family: Snapshot, open_metrics: bool) -> Iterator[str]:
+    name, kind = family.name, family.kind
+    if open_metrics and kind == "counter":
+        if name.endswith("_total"):  # which is the sample's name there, and not the family's
+            name = name.removesuffix("_total")
+        else:
+            kind = "unknown"
+    help_ = family.help if not family.level else f"[{family.level}] {family.help}"
+    yield f"# HELP {name} {help_.translate(_ESCAPED if open_metrics else _HELP_ESCAPED)}"
+    yield f"# TYPE {name} {kind}"
+    for sample in family.samples:
+        labels = ",".join(
+            f'{key}="{value.translate(_ESCAPED)}"' for key, value in zip(family.labels, sample.labels, strict=True)
+        )
+        if family.kind == "histogram":
+            yield from _histogram(family, sample, labels, open_metrics)
+        else:
+            braces = f"{{{labels}}}" if labels else ""
+            yield f"{family.name}{braces} {_number(sample.value)}"
+
+
+def _histogram(family: Snapshot, sample: Sample, labels: str, open_metrics: bool) -> Iterator[str]:
+    name, comma, seen = family.name, "," if labels else "", 0
+    for index, (bound, count) in enumerate(zip((*map(_number, family.bounds), "+Inf"), sample.counts, strict=True)):
+        seen += count
+        line = f'{name}_bucket{{{labels}{comma}le="{bound}"}} {seen}'
+        if open_metrics and index in sample.exemplars:
+            trace, value = sample.exemplars[index]
+            line += f' # {{trace_id="{trace}"}} {_number(value)}'
+        yield line
+    braces = f"{{{labels}}}" if labels else ""
+    yield f"{name}_sum{braces} {_number(sample.value)}"
+    yield f"{name}_count{braces} {seen}"
+
+
+def _number(value: float) -> str:
+    """A number: a whole one without a point, and what is none as Go writes it."""
+    if not isfinite(value):
+        return "NaN" if value != value else "+Inf" if value > 0 else "-Inf"
+    return str(int(value)) if value == int(value) and abs(value) < _EXACT else repr(float(value))
