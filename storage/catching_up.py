@@ -253,7 +253,8 @@ class Reader:
                     self.revision = past.revision
                     return False
             asked = self.position >= 0
-            self.position = max(self.position, await past.more(self._interest if self.position >= 0 else None))
+            told = await past.more(self._interest if asked else None)
+            self.position = max(self.position, told)
 
 
 class Pasts:

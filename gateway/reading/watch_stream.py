@@ -206,7 +206,8 @@ class WatchStream:
         timer = loop.call_later(seconds, self._expire)
         cache.follow_changes(self._told, interest)
         try:
-            self.position = max(self.position, await self._wake)
+            told = await self._wake
+            self.position = max(self.position, told)  # read now: what was poured meanwhile has moved it
         finally:
             timer.cancel()
             cache.unfollow_changes(self._told, interest)

@@ -1,0 +1,200 @@
+"""Every watch tells each event once and in order, whatever it selects, however it is sent, wherever its streams end."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+import sys
+import tempfile
+from collections.abc import Iterator
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from apiserver_gateway.testing import ApiServer
+from storage.embedded import EmbeddedEtcd
+from storage.etcd import EtcdClient, EtcdSettings
+from tests.integration.customresources.definitions import definition, establish
+from tests.integration.reads.witness import CBOR, PROTOBUF, Selection, Truth, Watcher, Work, check, session, state
+from tests.integration.server.client import ask
+
+WORK = 6.0  # seconds
+QUIET = 0.9  # seconds of a pause in which nothing happens: longer than it is between two bookmarks
+WRITERS = 3
+CROWD = 55  # more watchers of one selection than are woken each by itself
+GROUP = "watched.example"
+MAPS, WIDGETS = "configmaps", f"{GROUP}/widgets"
+TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
+PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+
+SERVE = """
+import sys
+from gateway.reading import watch_stream
+from storage import history
+from gateway.commands.cli import main
+
+watch_stream.BOOKMARK_INTERVAL, watch_stream.BOOKMARK_BEFORE_END = 0.4, 0.2
+if {forgetful}:
+    history.YOUNG, history.History.__init__.__defaults__ = 0.0, (10, 1 << 24)
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+class Hasty(ApiServer):
+    """A server with little time between bookmarks; a forgetful one has a short history, and reads etcd's."""
+
+    forgetful = False
+
+    def _command(self, control: int) -> list[str]:
+        words = super()._command(control)
+        return [sys.executable, "-c", SERVE.format(forgetful=self.forgetful), *words[words.index("serve") :]]
+
+
+SELECTIONS = [
+    Selection(MAPS),
+    Selection(MAPS, "a"),
+    Selection(MAPS, "", "labelSelector=app%3Dweb", lambda _, __, labels: labels.get("app") == "web"),
+    Selection(MAPS, "a", "labelSelector=app%3Dweb", lambda _, __, labels: labels.get("app") == "web"),
+    Selection(MAPS, "", "labelSelector=app+in+(web,db)", lambda _, __, labels: labels.get("app") in ("web", "db")),
+    Selection(MAPS, "", "fieldSelector=metadata.name%3Dn1", lambda _, name, __: name == "n1"),
+    Selection(MAPS, "", "fieldSelector=metadata.namespace%3Da", lambda namespace, _, __: namespace == "a"),
+    Selection(MAPS, "a", "fieldSelector=metadata.name%3Dn1", lambda _, name, __: name == "n1"),
+    Selection(WIDGETS),
+    Selection(WIDGETS, "b"),
+    Selection(WIDGETS, "", "labelSelector=app%3Dweb", lambda _, __, labels: labels.get("app") == "web"),
+    Selection(WIDGETS, "", "fieldSelector=metadata.namespace%3Db", lambda namespace, _, __: namespace == "b"),
+]
+
+
+def watchers() -> Iterator[Watcher]:
+    """Of every sort."""
+    forms = {MAPS: cycle(("application/json", TABLE, PROTOBUF + ";stream=watch", PARTIAL, CBOR))}
+    forms[WIDGETS] = cycle(("application/json", CBOR, TABLE, PARTIAL))
+    for selection in SELECTIONS:
+        for options in (
+            {},
+            {"seconds": 2},
+            {"seconds": 1, "bookmarks": False},
+            {"initial": True, "seconds": 2},
+            {"initial": True, "cut": 1.3},
+            {"cut": 0.7},
+        ):
+            yield Watcher(selection, next(forms[selection.resource]), **options)
+        yield Watcher(selection)
+        yield Watcher(selection, websocket=True, seconds=3)
+    for index in (0, 2):
+        yield from (Watcher(SELECTIONS[index]) for _ in range(CROWD))
+
+
+def slow_ones() -> Iterator[Watcher]:
+    """Those who can't keep up while there is work."""
+    for index in (0, 1, 2, 8):
+        yield Watcher(SELECTIONS[index], pause=0.2)
+        yield Watcher(SELECTIONS[index], pause=0.2, seconds=2)
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["remembering", "forgetful"])
+def server(request: pytest.FixtureRequest) -> Iterator[ApiServer]:
+    flags = ("--etcd-compaction-interval=0", "--controllers=-*", "--feature-gates=CBORServingAndStorage=true")
+    with EmbeddedEtcd() as etcd, tempfile.TemporaryDirectory() as directory:
+        one = Hasty(Path(directory), flags, etcd.endpoint)
+        one.forgetful = request.param
+        one.start()
+        for name in "ab":
+            assert ask(one, "POST", "/api/v1/namespaces", {"metadata": {"name": name}}).status == 201
+        establish(one, definition(GROUP))
+        yield one
+        one.stop()
+
+
+class Writer:
+    """Somebody who makes, changes and deletes a few objects over and over."""
+
+    def __init__(self, http: aiohttp.ClientSession, server: ApiServer, seed: int) -> None:
+        self._http, self._server, self._random = http, server, random.Random(seed)
+
+    async def run(self) -> None:
+        """For as long as there is work, in bursts with something quiet between them."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + WORK
+        while loop.time() < end:
+            burst = loop.time() + self._random.uniform(0.2, 1.0)
+            while loop.time() < burst:
+                await self.write()
+                await asyncio.sleep(self._random.choice((0, 0, 0.01, 0.05)))
+            await asyncio.sleep(QUIET)
+
+    async def write(self) -> int:
+        """One write; the resourceVersion of the object, 0 when there was nothing to do."""
+        chosen = self._random
+        resource, namespace = chosen.choice((MAPS, WIDGETS)), chosen.choice("ab")
+        path, name = Selection(resource, namespace).path, f"n{chosen.randrange(4)}"
+        body: dict[str, Any] = {"metadata": {"name": name, "labels": {"app": chosen.choice(("web", "db", "none"))}}}
+        filler = "x" * chosen.choice((10, 100, 6000))
+        if resource == MAPS:
+            body |= {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "data": {"number": str(chosen.random()), "filler": filler},
+            }
+        else:
+            spec = {"number": str(chosen.random()), "filler": filler}
+            body |= {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "spec": spec}
+        match chosen.choice(("POST", "PATCH", "PATCH", "DELETE")):
+            case "POST":
+                return await self._ask("POST", path, json=body)
+            case "PATCH":
+                content = {"Content-Type": "application/merge-patch+json"}
+                return await self._ask("PATCH", f"{path}/{name}", json=body, headers=content)
+        return await self._ask("DELETE", f"{path}/{name}")
+
+    async def _ask(self, method: str, path: str, **options: Any) -> int:
+        async with self._http.request(method, self._server.url + path, **options) as answer:
+            body = await answer.json()
+            assert answer.status in (200, 201, 404, 409), body
+            return int(body["metadata"].get("resourceVersion", 0)) if answer.status < 300 else 0
+
+
+async def work_under(watching: list[Watcher], slow: list[Watcher], server: ApiServer) -> Work:
+    """Has everybody watch while others write, until all know the last write."""
+    async with session(server) as http, session(server, socket_factory=_narrow) as narrow:
+        writers = [Writer(http, server, seed) for seed in range(WRITERS)]
+        work = Work(int(ask(server, "GET", "/api/v1/configmaps").json["metadata"]["resourceVersion"]))
+        async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+            for watcher in watching:
+                group.create_task(watcher.run(http, server, work))
+            for watcher in slow:
+                group.create_task(watcher.run(narrow, server, work))
+            async with asyncio.TaskGroup() as writing:
+                for writer in writers:
+                    writing.create_task(writer.run())
+            while not (final := await writers[0].write()):
+                pass
+            work.final = final
+    return work
+
+
+def _narrow(address: Any) -> socket.socket:
+    """A socket into which little fits that is not read."""
+    made = socket.socket(address[0], address[1], address[2])
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    return made
+
+
+async def test_every_watch_tells_each_event_once_and_in_order(server: ApiServer) -> None:
+    watching, slow = list(watchers()), list(slow_ones())
+    work, truth = await work_under(watching, slow, server), Truth()
+    async with EtcdClient(EtcdSettings((server.etcd_endpoint,))) as client:
+        await truth.read(client, work.final)
+    for selection in SELECTIONS:
+        events = truth.events(selection)
+        listed = ask(server, "GET", f"{selection.path}?{selection.query}").json["items"]
+        metadata = [each["metadata"] for each in listed]
+        there = {f"{each['namespace']}/{each['name']}": int(each["resourceVersion"]) for each in metadata}
+        assert state(events, work.final) == there, "the list is what etcd's history says"
+        for watcher in (one for one in watching + slow if one.selection is selection):
+            assert check(watcher.log, events, work.final) == there, watcher
