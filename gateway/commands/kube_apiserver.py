@@ -1,28 +1,30 @@
 """A `kube-apiserver` for programs that start one: it takes kube-apiserver's flags, and serves as the gateway does.
 
+It runs no controllers unless --controllers asks for them: a kube-apiserver has none, and suites are written for one.
 Flags that the gateway lacks are named in a warning and have no effect. `envtest.py` puts it where envtest looks.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from gateway.settings.config import AUTHORIZATION_MODES, FEATURE_GATES
-from gateway.settings.flags import FLAGS
+from gateway.settings.flags import FLAGS, PREFIX
 
 _KNOWN = {flag.name: flag for flag in FLAGS}
 _SHORT = {"v": "v", "h": "help"}
 _BOOLEANS = frozenset({"true", "false", "t", "f", "1", "0"})
 
 
-def translated(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+def translated(arguments: Sequence[str], environment: Collection[str] = ()) -> tuple[list[str], list[str]]:
     """The gateway's flags for kube-apiserver's, and the names of those that it lacks, and of values that it does.
 
     All spellings of pflag are taken: `--name=value`, `--name value`, a switch alone, underscores, lists in one flag or
-    in several, `-v4`.
+    in several, `-v4`. `environment` are the names of variables, which are flags too.
     """
     taken: dict[str, str] = {}
     lacking: dict[str, None] = {}
@@ -34,6 +36,8 @@ def translated(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
         lacking |= dict.fromkeys(not_served)
         if served or not not_served:
             taken[name] = f"{taken[name]},{served}" if name in taken and _KNOWN[name].is_list else served
+    if "controllers" not in taken and f"{PREFIX}CONTROLLERS" not in environment:
+        taken["controllers"] = "-*"
     _take_pair(taken)
     return [f"--{name}={value}" for name, value in taken.items()], list(lacking)
 
@@ -98,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for flag in FLAGS:
             print(f"      --{flag.name} {flag.metavar}   {flag.help}")
         return 0
-    flags, lacking = translated(given)
+    flags, lacking = translated(given, os.environ)
     if lacking:
         print(f"kube-apiserver: these have no effect here: {', '.join(lacking)}", file=sys.stderr)
     return run(["serve", *flags])

@@ -6,13 +6,17 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from apiserver_gateway.program import command
 from tests.clients.golang import built
 
 
-def test_a_suite_of_envtest_passes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("arguments", [[], ["controllers"]])
+def test_a_suite_of_envtest_passes(tmp_path: Path, arguments: list[str]) -> None:
+    """As with a kube-apiserver nothing is collected; or, with controllers, what a cluster collects."""
     program = built("envtest")
     made = subprocess.run(command("envtest-assets", str(tmp_path)), capture_output=True, text=True, check=True)
     environment = {**os.environ, "KUBEBUILDER_ASSETS": made.stdout.strip()}
-    outcome = subprocess.run([program], env=environment, capture_output=True, text=True, timeout=120)
+    outcome = subprocess.run([program, *arguments], env=environment, capture_output=True, text=True, timeout=120)
     assert outcome.returncode == 0 and outcome.stdout.splitlines()[-1] == "passed", outcome.stdout + outcome.stderr

@@ -68,6 +68,10 @@ func run() error {
 	defer cancel()
 	began := time.Now()
 	environment := &envtest.Environment{CRDs: []*apiextensions.CustomResourceDefinition{definition()}}
+	controllers := len(os.Args) > 1 && os.Args[1] == "controllers"
+	if controllers {
+		environment.ControlPlane.GetAPIServer().Configure().Set("controllers", "*")
+	}
 	config, err := environment.Start()
 	if err != nil {
 		return fmt.Errorf("starting: %w", err)
@@ -102,7 +106,46 @@ func run() error {
 	if err := isReconciled(ctx, direct); err != nil {
 		return err
 	}
+	if err := collects(ctx, direct, controllers); err != nil {
+		return err
+	}
 	return mayOnlyRead(ctx, environment, direct)
+}
+
+// collects sees that nobody deletes what an owner leaves behind, nor what is in a namespace, unless controllers run.
+func collects(ctx context.Context, c client.Client, controllers bool) error {
+	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner", Namespace: "default"}}
+	if err := c.Create(ctx, owner); err != nil {
+		return err
+	}
+	reference := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID}
+	owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Name: "owned", Namespace: "default", OwnerReferences: []metav1.OwnerReference{reference},
+	}}
+	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "left"}}
+	for _, made := range []client.Object{owned, space} {
+		if err := c.Create(ctx, made); err != nil {
+			return err
+		}
+	}
+	for _, gone := range []client.Object{owner, space} {
+		if err := c.Delete(ctx, gone); err != nil {
+			return err
+		}
+	}
+	there := func(object client.Object) bool {
+		return !apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(object), object))
+	}
+	if controllers {
+		return wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+			return !there(owned) && !there(space), nil
+		})
+	}
+	time.Sleep(2 * time.Second) // with controllers both are gone after a tenth of that
+	if !there(owned) || !there(space) || space.Status.Phase != corev1.NamespaceTerminating {
+		return fmt.Errorf("something was collected: %v", space.Status)
+	}
+	return nil
 }
 
 func isReconciled(ctx context.Context, c client.Client) error {
@@ -127,13 +170,19 @@ func mayOnlyRead(ctx context.Context, environment *envtest.Environment, admin cl
 	if err != nil {
 		return fmt.Errorf("adding a user: %w", err)
 	}
+	role := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: "reader"},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list"}}},
+	}
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "readers"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "Group", Name: "readers"}},
 	}
-	if err := admin.Create(ctx, binding); err != nil {
-		return err
+	for _, made := range []client.Object{role, binding} {
+		if err := admin.Create(ctx, made); err != nil {
+			return err
+		}
 	}
 	alice, err := client.New(user.Config(), client.Options{})
 	if err != nil {

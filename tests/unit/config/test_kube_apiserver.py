@@ -8,8 +8,9 @@ import pytest
 
 from gateway.commands.kube_apiserver import translated
 from gateway.settings.command_line import read_flags
-from gateway.settings.flags import FLAGS, settings_from
+from gateway.settings.flags import FLAGS, PREFIX, settings_from
 
+ALL = {f"{PREFIX}CONTROLLERS"}  # the environment of somebody who says which controllers
 KNOWN = {flag.name for flag in FLAGS}
 VALUES = {"ip": "127.0.0.1", "duration": "1m0s", "int": "10", "float": "0.01", "float32": "0.5", "Level": "4"}
 
@@ -32,7 +33,7 @@ def test_what_it_lacks_is_named_and_nothing_else(separate: bool) -> None:
         else:
             words += [f"--{name}", value] if separate else [f"--{name}={value}"]
     assert len(lacking) > 50
-    assert translated(words) == ([], [f"--{name}" for name, _ in lacking])
+    assert translated(words, ALL) == ([], [f"--{name}" for name, _ in lacking])
 
 
 def test_it_takes_kube_apiservers_defaults() -> None:
@@ -70,3 +71,13 @@ def test_all_spellings_of_pflag_are_taken(
     taken = dict(each.removeprefix("--").split("=", 1) for each in found)
     assert {name: taken.get(name) for name in flags} == flags
     assert lacking is None or named == lacking
+
+
+def test_it_has_no_controllers_but_those_asked_for() -> None:
+    """As a kube-apiserver: a suite whose objects another program collected is not the suite that was written."""
+    assert translated([]) == (["--controllers=-*"], [])
+    assert translated(["--controllers", "*"]) == (["--controllers=*"], [])
+    assert translated(["--controllers=namespace", "--controllers=garbagecollector"])[0] == [
+        "--controllers=namespace,garbagecollector"
+    ]
+    assert translated([], ALL) == ([], [])
