@@ -96,8 +96,7 @@ class Impersonation:
             requestor = User(requestor.name, requestor.groups, requestor.uid, _node_keys(requestor))
         if mode.name:
             on = with_verb(attributes, f"impersonate-on:{mode.name}:{attributes.info.verb}")
-            on.user = requestor
-            await require(self._authorizer, on)
+            await require(self._authorizer, on._replace(user=requestor))
         checks = _Checks(self._authorizer, requestor, mode)
         groups = await checks.name(wanted)
         if wanted.uid:

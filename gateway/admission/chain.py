@@ -1,8 +1,12 @@
 """The admission chain: which plug-ins look at a write, in kube-apiserver's order.
 
 A plug-in says once which resources and operations it handles; the chain of a resource is compiled from that, so that
-a plug-in costs nothing where it has nothing to say (API Concepts has no heading for it; "Admission Control in
-Kubernetes" of the reference documentation has).
+a plug-in costs nothing where it has nothing to say (page "Admission Control in Kubernetes").
+
+Policies, webhooks and quotas are plug-ins too, at the end of the list (`plugins.PLUGINS`). What they know of the
+cluster is made once a process and handed over in `Parts`. One that changes the object sets `admission.reinvoke`; then
+the whole mutating half runs a second time, with `admission.reinvoked` set, in which webhooks and policies ask only what
+wants it.
 """
 
 from __future__ import annotations
@@ -13,13 +17,13 @@ from functools import partial
 
 from gateway.access.authorization import Authorizer
 from gateway.admission.lookup import Lookup
-from gateway.kinds.attributes import Attributes, Operation
+from gateway.admission.record import Admission, Operation
 from gateway.kinds.resource import Resource
 
-# Looks at `attributes.obj` (None for a delete) and `attributes.old` (None for a create). A mutating one may change
-# the object in place or put another in its place. Raises StatusError, as a rule 403, to refuse.
-Review = Callable[[Attributes], Awaitable[None]]
-_LookingUp = Callable[[Attributes, Lookup], Awaitable[None]]
+Review = Callable[[Admission], Awaitable[None]]
+"""Looks at what is to be admitted. Raises StatusError, as a rule 403, to refuse."""
+
+_LookingUp = Callable[[Admission, Lookup], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,7 @@ class Reviews:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What plug-ins are made with."""
+    """What plug-ins are made with: of these there is one a process."""
 
     lookup: Lookup
     authorizer: Authorizer
@@ -60,8 +64,8 @@ def looking_up(admit: _LookingUp | None = None, validate: _LookingUp | None = No
     return make
 
 
-def _with(look: _LookingUp, lookup: Lookup, attributes: Attributes) -> Awaitable[None]:
-    return look(attributes, lookup)
+def _with(look: _LookingUp, lookup: Lookup, admission: Admission) -> Awaitable[None]:
+    return look(admission, lookup)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +75,21 @@ class Chain:
     mutating: dict[Operation, tuple[Review, ...]]
     validating: dict[Operation, tuple[Review, ...]]
 
-    async def mutate(self, attributes: Attributes) -> None:
-        """Runs the mutating half; raises the first refusal."""
-        for look in self.mutating[attributes.operation]:
-            await look(attributes)
+    async def mutate(self, admission: Admission) -> None:
+        """Runs the mutating half, twice where one asks for that; raises the first refusal."""
+        reviews = self.mutating[admission.operation]
+        for look in reviews:
+            await look(admission)
+        if admission.reinvoke:
+            admission.reinvoked = True
+            for look in reviews:
+                await look(admission)
 
-    async def validate(self, attributes: Attributes) -> None:
+    async def validate(self, admission: Admission) -> None:
         """Runs the validating half; raises the first refusal."""
-        for look in self.validating[attributes.operation]:
-            await look(attributes)
+        admission.forget_versions()
+        for look in self.validating[admission.operation]:
+            await look(admission)
 
 
 def compile_chain(plugins: Collection[Plugin], resource: Resource, parts: Parts) -> Chain:

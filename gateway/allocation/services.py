@@ -16,8 +16,8 @@ from gateway.allocation.families import fill_families, refused, unchanged_prefer
 from gateway.allocation.ports import NodePorts
 from gateway.http.status import StatusError, internal_error
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.identity import GroupVersionResource
+from gateway.kinds.write_context import WriteContext
 from gateway.settings.config import Settings
 from gateway.validation.field import invalid
 from storage.errors import StorageError
@@ -90,7 +90,7 @@ class ServiceAllocation:
         self.addresses = Addresses(store, settings.etcd_prefix, ranges, objects)
         self.ports = NodePorts(store, settings.etcd_prefix, *settings.service_node_port_range)
 
-    async def begin_create(self, obj: JsonObject, attributes: Attributes) -> Finish:
+    async def begin_create(self, obj: JsonObject, attributes: WriteContext) -> Finish:
         """Completes the specification of a new service and takes what it needs; raises StatusError 422."""
         spec = obj.setdefault("spec", {})
         in_step(spec, None)
@@ -98,7 +98,7 @@ class ServiceAllocation:
         holding = self._holding(obj, attributes)
         return await self._guarded(holding, self._take_all(obj, holding))
 
-    async def begin_update(self, obj: JsonObject, old: JsonObject, attributes: Attributes) -> Finish:
+    async def begin_update(self, obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Finish:
         """As `begin_create`, keeping what the old service has; raises StatusError 422."""
         spec, before = obj.setdefault("spec", {}), deepcopy(old["spec"])
         keep_allocated(spec, before)
@@ -107,7 +107,7 @@ class ServiceAllocation:
         holding = self._holding(obj, attributes)
         return await self._guarded(holding, self._take_difference(obj, before, holding))
 
-    async def after_delete(self, old: JsonObject, attributes: Attributes) -> None:
+    async def after_delete(self, old: JsonObject, attributes: WriteContext) -> None:
         """Gives back what a deleted service had; the Endpoints of its name go too."""
         await self._objects.delete(_ENDPOINTS, attributes.namespace, old["metadata"]["name"])
         spec = old.get("spec") or {}
@@ -120,7 +120,7 @@ class ServiceAllocation:
             freed.append(spec["healthCheckNodePort"])
         await self.ports.release(freed)
 
-    def _holding(self, obj: JsonObject, attributes: Attributes) -> Holding:
+    def _holding(self, obj: JsonObject, attributes: WriteContext) -> Holding:
         parent = Parent(attributes.namespace, obj["metadata"].get("name", ""))
         return Holding(self.addresses, self.ports, parent, attributes.dry_run)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.admission.storage_protection import FINALIZERS
+from gateway.admission.plugins.storage_protection import FINALIZERS
 from gateway.controllers.actor import Actor
 from gateway.controllers.keyed import Keyed
 from gateway.controllers.marks import without_finalizer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gateway.admission.storage_protection import FINALIZERS
+from gateway.admission.plugins.storage_protection import FINALIZERS
 from gateway.controllers.keyed import Keyed, is_being_deleted
 from gateway.controllers.marks import with_finalizer, without_finalizer
 from gateway.jsontypes import JsonObject, loads

@@ -17,11 +17,11 @@ from gateway.cel.rules import TooCostly, compile_schema
 from gateway.customresources.finalizers import finalizer_warnings
 from gateway.customresources.keyed_lists import compile_lists
 from gateway.jsontypes import JsonObject, Whole, dumps, identical
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.identity import GroupVersionKind
 from gateway.kinds.scale_paths import ScalePaths
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.time_limits import TakesLong, on_loop
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.embedded_objects import compile_embedded
 from gateway.validation.field import FieldError, invalid
 from gateway.validation.objectmeta import validate_object_meta_update
@@ -143,12 +143,12 @@ class Rules:
 
     # preparation
 
-    def _prepare_for_create(self, obj: JsonObject, attributes: Attributes) -> None:
+    def _prepare_for_create(self, obj: JsonObject, attributes: WriteContext) -> None:
         if self._has_status:
             obj.pop("status", None)
         obj["metadata"]["generation"] = 1
 
-    def _prepare_for_update(self, obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+    def _prepare_for_update(self, obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
         if self._has_status:
             if "status" in old:
                 obj["status"] = deepcopy(old["status"])
@@ -157,7 +157,7 @@ class Rules:
         if not _same_but_metadata(obj, old):
             obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
-    def _prepare_status(self, obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+    def _prepare_status(self, obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
         """Of an update of the status all else stays as it was, but for its managed fields."""
         has_status, status = "status" in obj, obj.get("status")
         managed = obj["metadata"].get("managedFields")
@@ -172,7 +172,7 @@ class Rules:
 
     # validation
 
-    def _validate(self, obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+    def _validate(self, obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
         found = self._type_meta(obj)
         if found:
             return found
@@ -181,7 +181,7 @@ class Rules:
         found += self._parts(obj, None)
         return found + self._rule_errors(obj, None, found, attributes)
 
-    def _validate_update(self, obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    def _validate_update(self, obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
         found = self._type_meta(obj)
         if found:
             return found
@@ -191,7 +191,7 @@ class Rules:
         found += self._parts(obj, old)
         return found + self._rule_errors(obj, old, found, attributes)
 
-    def _validate_status(self, obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    def _validate_status(self, obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
         found = self._type_meta(obj)
         if found:
             return found
@@ -224,7 +224,7 @@ class Rules:
         return [] if found and old is not None and lists(old, "") else found
 
     def _rule_errors(
-        self, obj: JsonObject, old: JsonObject | None, found: Sequence[FieldError], attributes: Attributes
+        self, obj: JsonObject, old: JsonObject | None, found: Sequence[FieldError], attributes: WriteContext
     ) -> list[FieldError]:
         rules = self._cel
         if rules is None:

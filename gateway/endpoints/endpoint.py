@@ -12,8 +12,8 @@ from typing import Protocol
 from weakref import WeakValueDictionary
 
 from gateway.access.rbac.escalation import EscalationGuard
-from gateway.admission import chain_for
 from gateway.admission.chain import Chain, Parts
+from gateway.admission.plugins import chain_for
 from gateway.apply.in_versions import ToVersion
 from gateway.apply.nonconformity import nonconformity
 from gateway.encodings.encoder import Encoder, Shape

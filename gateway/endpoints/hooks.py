@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.resource import Resource
+from gateway.kinds.write_context import WriteContext
 
 Finish = Callable[[bool], Awaitable[None]]  # called once with whether the write went through
 
@@ -18,11 +18,11 @@ Finish = Callable[[bool], Awaitable[None]]  # called once with whether the write
 class WriteHooks(Protocol):
     """The hooks of one resource. Objects are in the storage version; `begin_*` may change `obj` in place."""
 
-    async def begin_create(self, obj: JsonObject, attributes: Attributes) -> Finish: ...
+    async def begin_create(self, obj: JsonObject, attributes: WriteContext) -> Finish: ...
 
-    async def begin_update(self, obj: JsonObject, old: JsonObject, attributes: Attributes) -> Finish: ...
+    async def begin_update(self, obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Finish: ...
 
-    async def after_delete(self, old: JsonObject, attributes: Attributes) -> None: ...
+    async def after_delete(self, old: JsonObject, attributes: WriteContext) -> None: ...
 
 
 MakeHooks = Callable[[Resource], WriteHooks | None]

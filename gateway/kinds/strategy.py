@@ -14,30 +14,30 @@ from enum import Enum
 from typing import TypeVar
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.recurring import Templates
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.field import FieldError
 
 _R = TypeVar("_R")
 
 
-def _nothing(obj: JsonObject, attributes: Attributes) -> None:
+def _nothing(obj: JsonObject, attributes: WriteContext) -> None:
     return None
 
 
-def _nothing_on_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def _nothing_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     return None
 
 
-def _valid(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _valid(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return []
 
 
-def _valid_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _valid_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return []
 
 
-def on_update(judge: Callable[[JsonObject, Attributes], _R]) -> Callable[[JsonObject, JsonObject, Attributes], _R]:
+def on_update(judge: Callable[[JsonObject, WriteContext], _R]) -> Callable[[JsonObject, JsonObject, WriteContext], _R]:
     """A rule of updates that looks at the new object alone, as one of creates does."""
     return lambda obj, old, attributes: judge(obj, attributes)
 
@@ -77,12 +77,12 @@ def _deletable(name: str) -> str:
 class Strategy:
     """The rules of one resource or subresource."""
 
-    prepare_for_create: Callable[[JsonObject, Attributes], None] = _nothing
-    prepare_for_update: Callable[[JsonObject, JsonObject, Attributes], None] = _nothing_on_update
-    validate: Callable[[JsonObject, Attributes], list[FieldError]] = _valid
-    validate_update: Callable[[JsonObject, JsonObject, Attributes], list[FieldError]] = _valid_update
-    warnings_on_create: Callable[[JsonObject, Attributes], list[str]] | None = None
-    warnings_on_update: Callable[[JsonObject, JsonObject, Attributes], list[str]] | None = None
+    prepare_for_create: Callable[[JsonObject, WriteContext], None] = _nothing
+    prepare_for_update: Callable[[JsonObject, JsonObject, WriteContext], None] = _nothing_on_update
+    validate: Callable[[JsonObject, WriteContext], list[FieldError]] = _valid
+    validate_update: Callable[[JsonObject, JsonObject, WriteContext], list[FieldError]] = _valid_update
+    warnings_on_create: Callable[[JsonObject, WriteContext], list[str]] | None = None
+    warnings_on_update: Callable[[JsonObject, JsonObject, WriteContext], list[str]] | None = None
     canonicalize: Callable[[JsonObject], None] | None = None
     # (name, whether it is a generateName) -> messages; None: a DNS subdomain
     validate_name: Callable[[str, bool], Sequence[str]] | None = None

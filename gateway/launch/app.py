@@ -312,7 +312,7 @@ async def _check_etcd(gateway: Gateway) -> None:
 def _warn_of_plugins(settings: Settings) -> None:
     """Says which admission plug-ins were asked for that are not here yet."""
     if settings.enable_admission_plugins:
-        from gateway.admission import PLUGINS
+        from gateway.admission.plugins import PLUGINS
 
         missing = settings.enable_admission_plugins - {plugin.name for plugin in PLUGINS}
         if missing:

@@ -227,7 +227,8 @@ class Handler:
         request.user = user
         attributes = Attributes(user, request.info)
         if impersonates(request.headers):
-            request.user = attributes.user = await self._impersonation.user(scope["headers"], attributes)
+            request.user = await self._impersonation.user(scope["headers"], attributes)
+            attributes = Attributes(request.user, request.info)
             if held.record is not None and request.user is not user:
                 held.record.impersonated(request.user, self._impersonation.constraint(user.name))
         held.seats = await services.limiter.enter(request, timeout)

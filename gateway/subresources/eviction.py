@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from dataclasses import replace
 
+from gateway.admission.record import Operation
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.http.exchange import Request, Response
@@ -12,7 +13,7 @@ from gateway.http.status import StatusError
 from gateway.http.user import ITSELF
 from gateway.jsontypes import JsonObject, loads
 from gateway.kinds import metadata
-from gateway.kinds.attributes import Attributes, Operation
+from gateway.kinds.write_context import WriteContext
 from gateway.selectors.labels import parse
 from gateway.subresources.answers import created_status, set_condition
 from gateway.subresources.selector_text import selector_text
@@ -48,7 +49,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
         raise status.invalid("policy", "Eviction", attributes.name, [error])
     deletion = _delete_options(eviction, options)
     await mutate(write, Operation.CREATE, eviction, None)
-    await validate(write, Operation.CREATE, eviction, None)
+    await validate(write, eviction)
     pods = endpoint.siblings.of("", "v1", "pods")
     stored = await store.get(pods.key(attributes.namespace, attributes.name))
     if stored is None:
@@ -82,7 +83,7 @@ def _may_become_healthy(pod: JsonObject) -> bool:
     return phase == "Pending" and not pod["metadata"].get("deletionTimestamp")
 
 
-async def _pass_budgets(endpoint: Endpoint, pod: JsonObject, attributes: Attributes, deletion: DeleteOptions) -> str:
+async def _pass_budgets(endpoint: Endpoint, pod: JsonObject, attributes: WriteContext, deletion: DeleteOptions) -> str:
     """Takes one disruption from the pod's budget. Returns the budget's name if the pod must stay as it is till then."""
     keeper = endpoint.siblings.of("policy", "v1", "poddisruptionbudgets", "status")
     stored = await endpoint.store.list(keeper.collection(attributes.namespace))

@@ -8,12 +8,13 @@ from uuid import uuid4
 from gateway import clock
 from gateway.access.tokens import api_audiences, signer_of
 from gateway.admission.lookup import Lookup
+from gateway.admission.record import Operation
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes, Operation
 from gateway.kinds.metadata import time_text
+from gateway.kinds.write_context import WriteContext
 from gateway.subresources.answers import created_object
 from gateway.validation.field import FieldError, go_quote, invalid
 from gateway.writing.body import read_object
@@ -48,7 +49,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     errors = _errors(asked["spec"])
     if errors:
         raise status.invalid(GROUP, "TokenRequest", "", errors)
-    await validate(write, Operation.CREATE, asked, None)
+    await validate(write, asked)
     spec = asked["spec"]
     _shorten(spec, int(settings.service_account_max_token_expiration), attributes)
     bound = await _bound(spec.get("boundObjectRef"), attributes, lookup)
@@ -62,7 +63,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     return created_object(asked, resource)
 
 
-def _check_place(meta: JsonObject, attributes: Attributes) -> None:
+def _check_place(meta: JsonObject, attributes: WriteContext) -> None:
     for key, actual, what in (("name", attributes.name, "name"), ("namespace", attributes.namespace, "namespace")):
         given = meta.get(key)
         if given and given != actual:
@@ -85,7 +86,7 @@ def _complete(asked: JsonObject, account: JsonObject, now: int, audiences: Seque
         spec["audiences"] = list(audiences)
 
 
-def _shorten(spec: JsonObject, most: int, attributes: Attributes) -> None:
+def _shorten(spec: JsonObject, most: int, attributes: WriteContext) -> None:
     """Nobody gets a token that lives longer than the server allows."""
     seconds = spec["expirationSeconds"]
     if most and seconds > most:
@@ -102,7 +103,7 @@ def _errors(spec: JsonObject) -> list[FieldError]:
     return []
 
 
-async def _bound(reference: JsonObject | None, attributes: Attributes, lookup: Lookup) -> dict[str, JsonObject]:
+async def _bound(reference: JsonObject | None, attributes: WriteContext, lookup: Lookup) -> dict[str, JsonObject]:
     """The objects that the token's life is bound to: what is referred to and, for a pod, its node too."""
     if reference is None:
         return {}

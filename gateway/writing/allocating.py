@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from gateway.endpoints.hooks import Finish, WriteHooks
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
+from gateway.kinds.write_context import WriteContext
 from storage.change import Decision, Delete, Put
 
 D = TypeVar("D", bound=Decision)
@@ -23,7 +23,7 @@ class Allocating:
     __slots__ = ("_attributes", "_hooks", "_obj", "_old", "finish")
 
     def __init__(
-        self, hooks: WriteHooks | None, attributes: Attributes, obj: JsonObject, old: JsonObject | None
+        self, hooks: WriteHooks | None, attributes: WriteContext, obj: JsonObject, old: JsonObject | None
     ) -> None:
         self._hooks, self._attributes, self._obj, self._old = hooks, attributes, obj, old
         self.finish: Finish | None = None

@@ -13,9 +13,9 @@ from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request
 from gateway.http.status import bad_request
 from gateway.jsontypes import JsonObject, dumps, loads
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.recurring import Recurrence, Template, Templates
 from gateway.kinds.resource import Resource
+from gateway.kinds.write_context import WriteContext
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
 from gateway.schema.problems import json_kind
 from gateway.schema.types import Type
@@ -36,7 +36,7 @@ META_STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kin
 
 
 async def read_object(
-    request: Request, endpoint: Endpoint, validation: str, created: Attributes | None = None
+    request: Request, endpoint: Endpoint, validation: str, created: WriteContext | None = None
 ) -> JsonObject:
     """The object that the body holds, decoded as what an endpoint takes and defaulted, with kind and apiVersion set.
 

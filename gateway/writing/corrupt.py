@@ -29,7 +29,7 @@ async def delete_corrupt(write: Write, options: DeleteOptions) -> bool:
     if current is None or not current.corrupt:
         return False
     _validate(options)
-    await require(write.endpoint.services.authorizer, with_verb(attributes, VERB))
+    await require(write.endpoint.services.authorizer, with_verb(attributes.request, VERB))
 
     async def remove(current: StoredObject | None) -> Decision:
         return Delete() if current is not None and current.corrupt else KEEP

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from gateway.admission.record import Operation
 from gateway.http import status
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.kinds import metadata
-from gateway.kinds.attributes import Operation
 from gateway.validation.field import FieldError
 from gateway.validation.objectmeta import validate_object_meta
 from gateway.writing.allocating import Allocating
@@ -79,7 +79,7 @@ async def _as_if_stored(write: Write, key: bytes, value: bytes, obj: JsonObject)
 async def prepare_new(write: Write, obj: JsonObject) -> None:
     """Fills in metadata, then the strategy's turn, validation and the validating half of admission."""
     await offloaded(write.effort, lambda: _prepare_new(write, obj))
-    await validate(write, Operation.CREATE, obj, None)
+    await validate(write, obj)
 
 
 def _prepare_new(write: Write, obj: JsonObject) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from gateway.admission.record import Operation
 from gateway.http import status
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Operation
 from gateway.writing.deletion_plan import Step, plan
 from gateway.writing.options import DeleteOptions
 from gateway.writing.write import Write, Written, encoded, mutate, validate
@@ -58,7 +58,7 @@ class _Deletion:
         obj = self.obj = write.endpoint.parse((await write.endpoint.as_written(current)).value)
         _check_preconditions(write, obj["metadata"], current.revision, self._options)
         await mutate(write, Operation.DELETE, None, obj)
-        await validate(write, Operation.DELETE, None, obj)
+        await validate(write, None)
         self.step = self._planned(obj)
         self._shown = Written(current.value, current.revision, unchanged=self.step is Step.NOTHING)
         match self.step:

@@ -35,6 +35,7 @@ class WriteOptions:
     dry_run: bool = False
     force: bool | None = None
     dry_run_values: int = 0  # how often the query says dryRun=All
+    given_validation: str = ""  # the directive as the client gave it
 
 
 @dataclass(slots=True)
@@ -77,7 +78,34 @@ def write_options(query: Query, kind: str, *, apply: bool = False) -> WriteOptio
         errors.append(field.not_supported("fieldValidation", validation, _FIELD_VALIDATION))
     if errors:
         raise invalid(META_GROUP, kind, "", errors)
-    return WriteOptions(manager, validation or "Warn", bool(dry_run), force, len(dry_run))
+    return WriteOptions(manager, validation or "Warn", bool(dry_run), force, len(dry_run), validation)
+
+
+def options_document(options: WriteOptions, kind: str) -> JsonObject:
+    """CreateOptions or UpdateOptions (`kind` says which) as JSON, with what the client gave."""
+    document: JsonObject = {"kind": kind, "apiVersion": f"{META_GROUP}/v1"}
+    if options.dry_run:
+        document["dryRun"] = ["All"] * max(1, options.dry_run_values)
+    if options.manager:
+        document["fieldManager"] = options.manager
+    if options.given_validation:
+        document["fieldValidation"] = options.given_validation
+    return document
+
+
+def delete_options_document(options: DeleteOptions) -> JsonObject:
+    """DeleteOptions as JSON, with what the client gave."""
+    document: JsonObject = {"kind": "DeleteOptions", "apiVersion": f"{META_GROUP}/v1"}
+    preconditions = {"uid": options.uid, "resourceVersion": options.resource_version}
+    given: JsonObject = {
+        "gracePeriodSeconds": options.grace_period,
+        "preconditions": {key: value for key, value in preconditions.items() if value is not None} or None,
+        "orphanDependents": options.orphan_dependents,
+        "propagationPolicy": options.propagation,
+        "dryRun": ["All"] if options.dry_run else None,
+        UNSAFE_DELETE: options.unsafe or None,
+    }
+    return document | {key: value for key, value in given.items() if value is not None}
 
 
 def delete_options_of_query(query: Query) -> DeleteOptions:

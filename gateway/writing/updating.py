@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import TypeVar
 
 from gateway.access.authorization import require, with_verb
+from gateway.admission.record import Operation
 from gateway.apply import keep_timestamps
 from gateway.http import status
 from gateway.jsontypes import JsonObject, identical
 from gateway.kinds import metadata
-from gateway.kinds.attributes import Operation
 from gateway.validation.names import name_is_path_segment
 from gateway.validation.objectmeta import validate_object_meta, validate_object_meta_update
 from gateway.writing.allocating import Allocating
@@ -151,7 +151,7 @@ class _Update:
         async with Allocating(write.endpoint.hooks, attributes, obj, None) as allocating:
             await prepare_new(write, obj)
             # who creates by an update or an apply must be allowed to create too
-            await require(write.endpoint.services.authorizer, with_verb(attributes, "create"))
+            await require(write.endpoint.services.authorizer, with_verb(attributes.request, "create"))
             value = await encoded(write, obj)
             shown = Written(await read_back(write, value), 0, created=True)
             if write.options.dry_run:
@@ -185,7 +185,7 @@ async def prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None
     await offloaded(write.effort, lambda: _prepare_update(write, obj, old))
     if write.kept is not None:
         write.kept.check()
-    await validate(write, Operation.UPDATE, obj, old)
+    await validate(write, obj)
 
 
 def _prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None:

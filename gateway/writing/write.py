@@ -7,9 +7,11 @@ Every stage is a function in a module beside this one; verbs, subresources and c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
+from gateway.admission.record import Admission, Operation
 from gateway.apply.in_versions import ToVersion
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
@@ -18,16 +20,21 @@ from gateway.http.request_info import RequestInfo
 from gateway.http.status import StatusError
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes, Operation
+from gateway.kinds.attributes import Attributes
 from gateway.kinds.metadata import now_text
 from gateway.kinds.resource import Resource
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.field import FieldError
 from gateway.writing.converting import Conversions
 from gateway.writing.offload import offloaded
-from gateway.writing.options import WriteOptions, manager_of
+from gateway.writing.options import WriteOptions, manager_of, options_document
 from gateway.writing.unchanged_members import Kept
 from storage.change import Finish, Put
 from storage.protocol import Store
+
+
+def _unrecorded(key: str, value: str) -> None:
+    return None
 
 
 @dataclass(slots=True)
@@ -36,12 +43,15 @@ class Write:
 
     endpoint: Endpoint
     options: WriteOptions
-    attributes: Attributes
+    attributes: WriteContext
     size: int = 0  # bytes of the body, or of what it changes if that is more
     conversions: Conversions | None = None  # of an update, where a webhook converts
     shares: bool = False  # whether what a patch leaves as it is may be one value of the old and the new object
     kept: Kept | None = None  # what the two share
     via: Store | None = None  # a store of its own to write to, as that of a controller, which only its leader changes
+    annotate: Callable[[str, str], None] = _unrecorded  # adds an annotation to the request's audit record
+    make_options: Callable[[Operation], JsonObject | None] | None = None  # of a deletion: its options as a document
+    admission: Admission | None = None  # of the attempt that is being made
 
     @property
     def effort(self) -> int:
@@ -86,16 +96,20 @@ class Written:
 def begin(endpoint: Endpoint, request: Request, options: WriteOptions) -> Write:
     """Begins the write that a request asks for."""
     info = request.info
-    attributes = Attributes(request.user, info).begin(
+    attributes = WriteContext(
+        Attributes(request.user, info),
         endpoint.resource,
-        namespace=info.namespace,
-        name=info.name,
-        manager=manager_of(options.manager, request.headers.get(b"user-agent", b"")),
-        now=now_text(),
-        dry_run=options.dry_run,
-        warnings=request.warnings,
+        info.namespace,
+        info.name,
+        manager_of(options.manager, request.headers.get(b"user-agent", b"")),
+        now_text(),
+        options.dry_run,
+        request.warnings,
     )
-    return Write(endpoint, options, attributes)
+    write = Write(endpoint, options, attributes)
+    if request.audit is not None:
+        write.annotate = request.audit.annotate
+    return write
 
 
 def begin_as(
@@ -125,9 +139,7 @@ def begin_as(
         namespace=namespace,
         name=name,
     )
-    attributes = Attributes(user, info).begin(
-        resource, namespace=namespace, name=name, manager=manager or user.name, now=now_text()
-    )
+    attributes = WriteContext(Attributes(user, info), resource, namespace, name, manager or user.name, now_text())
     return Write(endpoint, WriteOptions(manager=manager, validation="Strict"), attributes, via=via)
 
 
@@ -135,20 +147,28 @@ async def mutate(
     write: Write, operation: Operation, obj: JsonObject | None, old: JsonObject | None
 ) -> JsonObject | None:
     """The mutating half of admission; the object that comes of it. Raises the first refusal."""
-    attributes = write.attributes
-    attributes.operation, attributes.obj, attributes.old = operation, obj, old
-    await write.endpoint.chain.mutate(attributes)
-    guard = write.endpoint.guard
-    if guard is not None and operation is not Operation.DELETE:
-        await guard.check(attributes)
-    return attributes.obj
+    admission = write.admission = Admission(
+        write.attributes, operation, obj, old, make_options=partial(_options, write, operation), annotate=write.annotate
+    )
+    await write.endpoint.chain.mutate(admission)
+    obj, guard = admission.obj, write.endpoint.guard
+    if guard is not None and obj is not None:
+        await guard.check(write.attributes.request, obj, old)
+    return obj
 
 
-async def validate(write: Write, operation: Operation, obj: JsonObject | None, old: JsonObject | None) -> None:
-    """The validating half of admission. Raises the first refusal."""
-    attributes = write.attributes
-    attributes.operation, attributes.obj, attributes.old = operation, obj, old
-    await write.endpoint.chain.validate(attributes)
+async def validate(write: Write, obj: JsonObject | None) -> None:
+    """The validating half of admission, of what the mutating half was about. Raises the first refusal."""
+    admission = write.admission
+    assert admission is not None
+    admission.obj, admission.name = obj, write.attributes.name
+    await write.endpoint.chain.validate(admission)
+
+
+def _options(write: Write, operation: Operation) -> JsonObject | None:
+    if write.make_options is not None:
+        return write.make_options(operation)
+    return options_document(write.options, "CreateOptions" if operation is Operation.CREATE else "UpdateOptions")
 
 
 def invalid(write: Write, errors: Sequence[FieldError], obj: JsonObject) -> StatusError:

@@ -19,6 +19,7 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.strategies import strategy_for
+from gateway.kinds.write_context import WriteContext
 from gateway.schema.catalog import type_of
 from gateway.schema.decode import DecodeReport, decode, parse_body
 from gateway.schema.encode import encode_stored
@@ -45,9 +46,7 @@ def measure(work: Callable[[Any], object], given: Callable[[], Any]) -> float:
 def main() -> None:
     resource = builtin_registry().resources["", "v1", "pods", ""]
     type_, strategy = type_of(resource.type_name), strategy_for("", "pods")
-    context = Attributes(User("admin"), RequestInfo("create", "")).begin(
-        resource, namespace="default", name="p", now=NOW
-    )
+    context = WriteContext(Attributes(User("admin"), RequestInfo("create", "")), resource, "default", "p", now=NOW)
     body = json.dumps(pod("p", 1)).encode()
     parsed, _ = parse_body(body)
     decoded = decode(type_, parsed, DecodeReport())

@@ -18,7 +18,9 @@ from gateway.http.status import StatusError
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
+from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.model import Version
+from gateway.kinds.write_context import WriteContext
 from gateway.patches import json_patch
 from gateway.schema.body import parse_body
 from gateway.schema.catalog import type_for
@@ -67,9 +69,9 @@ SPEC: JsonObject = {
         "items": {"type": "integer", "anyOf": [{"minimum": 5}, {"maximum": 3}], "not": {"enum": [7]}},
     },
 }
+RESOURCE = builtin_registry().resources["", "v1", "configmaps", ""]
 SCHEMA = {"type": "object", "properties": {"spec": {"type": "object", "properties": SPEC}}}
-ATTRIBUTES = Attributes(User("me"), RequestInfo("update", "/"))
-ATTRIBUTES.warnings, ATTRIBUTES.metadata_errors = [], ()
+ATTRIBUTES = WriteContext(Attributes(User("me"), RequestInfo("update", "/")), RESOURCE)
 
 
 def version() -> Version:

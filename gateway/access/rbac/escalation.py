@@ -29,14 +29,13 @@ class EscalationGuard:
     def __init__(self, policy: Policy, authorizer: Authorizer) -> None:
         self._policy, self._authorizer = policy, authorizer
 
-    async def check(self, attributes: Attributes) -> None:
-        """Raises StatusError 403 for a write (`attributes.obj`, `attributes.old`) that grants what its user lacks,
-        404 for a binding to a role that is not there.
+    async def check(self, attributes: Attributes, obj: JsonObject, old: JsonObject | None) -> None:
+        """Raises StatusError 403 for a write of `obj` in the place of `old` that grants what its user lacks, 404 for a
+        binding to a role that is not there.
         """
-        obj, old = attributes.obj, attributes.old
-        if obj is None or MASTERS_GROUP in attributes.user.groups:
+        if MASTERS_GROUP in attributes.user.groups:
             return
-        is_role = attributes.resource.resource in ROLES
+        is_role = attributes.info.resource in ROLES
         if is_role and await self._may(attributes, "escalate", attributes.info.resource, attributes.info.name):
             return
         if old is not None and _only_collected(obj, old):
@@ -64,8 +63,8 @@ class EscalationGuard:
             return
         rules = self._policy.rules(role)
         if rules is None:
-            resource = attributes.resource
-            raise status.not_found(resource.group, resource.resource, role.name)
+            info = attributes.info
+            raise status.not_found(info.group, info.resource, role.name)
         self._check_rights(attributes, obj, rules)
 
     def _check_rights(self, attributes: Attributes, obj: JsonObject, wanted: Sequence[Rule]) -> None:
@@ -79,8 +78,8 @@ class EscalationGuard:
             return
         text = f"{intro} not currently held:\n" + "\n".join(described(missing))
         _, absent = self._policy.rules_for(user, attributes.info.namespace)
-        resource = attributes.resource  # kube-apiserver's store names the request's resource, whichever is missing
-        errors = [status.not_found(resource.group, resource.resource, role.name).message for role in absent]
+        info = attributes.info  # kube-apiserver's store names the request's resource, whichever is missing
+        errors = [status.not_found(info.group, info.resource, role.name).message for role in absent]
         raise _refused(
             attributes,
             obj,
@@ -97,8 +96,8 @@ def _aggregates(role: JsonObject) -> bool:
 
 
 def _refused(attributes: Attributes, obj: JsonObject, cause: str) -> StatusError:
-    resource = attributes.resource
-    return status.forbidden(resource.group, resource.resource, obj["metadata"].get("name", ""), cause)
+    info = attributes.info
+    return status.forbidden(info.group, info.resource, obj["metadata"].get("name", ""), cause)
 
 
 def _only_collected(obj: JsonObject, old: JsonObject) -> bool:

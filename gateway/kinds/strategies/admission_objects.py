@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import counting, first_generation
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.admission_rules import static_suffix_warnings
 from gateway.validation.field import FieldError
 from gateway.validation.objectmeta import validate_object_meta
@@ -18,10 +18,10 @@ Check = Callable[[JsonObject, JsonObject | None], list[FieldError]]
 def admission_strategy(check: Check, keys: Sequence[str] = ("spec",)) -> Strategy:
     """A strategy that validates with `check(obj, old)`, `old` None on create, and counts changes of `keys`."""
 
-    def validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+    def validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
         return check(obj, None)
 
-    def validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    def validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
         return validate_object_meta(obj["metadata"], False, standard_finalizers=False) + check(obj, old)
 
     return Strategy(

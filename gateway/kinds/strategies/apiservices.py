@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import keep_spec, keep_status
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.checks import each, known
 from gateway.validation.conditions import STATUSES
 from gateway.validation.field import FieldError, go_quote, invalid, required
@@ -32,7 +32,7 @@ def _name(obj: JsonObject) -> list[FieldError]:
     return [invalid("metadata.name", name, f'must be `spec.version+"."+spec.group`: {go_quote(wanted)}')]
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     spec, found = obj.get("spec", {}), _name(obj)
     group, version = spec.get("group", ""), spec.get("version", "")
     if not group and version != "v1":
@@ -67,12 +67,12 @@ def _service(spec: JsonObject) -> list[FieldError]:
     return found
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     found = validate_object_meta(obj["metadata"], False, name_is_path_segment, standard_finalizers=False)
     return found + _validate(obj, attributes)
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     conditions, order = (obj.get("status") or {}).get("conditions") or (), ("True", "False", "Unknown")
     statuses = [condition.get("status", "") for condition in conditions]
     return [
@@ -83,14 +83,14 @@ def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -
     ]
 
 
-def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
     obj["status"] = {}
     if "service" not in obj.get("spec", {}):
         local = {"type": "Available", "status": "True", "lastTransitionTime": attributes.now, "reason": "Local"}
         obj["status"] = {"conditions": [{**local, "message": "Local APIServices are always available"}]}
 
 
-def _prepare_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def _prepare_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     keep_spec(obj, old, attributes)
     for key in ("labels", "annotations", "finalizers", "ownerReferences"):
         obj["metadata"].pop(key, None)

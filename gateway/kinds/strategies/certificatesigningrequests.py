@@ -5,9 +5,9 @@ from __future__ import annotations
 from copy import deepcopy
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import keep_spec, keep_status
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.certificate_request import certificate_of, conditions_of, validate_certificate_request
 from gateway.validation.checks import same
 from gateway.validation.field import FieldError, forbidden
@@ -17,7 +17,7 @@ from gateway.validation.objectmeta import validate_object_meta
 _CONDITIONS = "status.conditions"
 
 
-def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
     spec = obj["spec"]
     user = attributes.user
     asks: JsonObject = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
@@ -29,7 +29,7 @@ def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
     obj["status"] = {}
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     keep_spec(obj, old, attributes)
     keep_status(obj, old, attributes)
 
@@ -48,7 +48,7 @@ def _fill_times(obj: JsonObject, old: JsonObject, now: str) -> None:
             condition["lastTransitionTime"] = times[0] if times else now
 
 
-def _prepare_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def _prepare_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     keep_spec(obj, old, attributes)
     obj.setdefault("status", {})
     for kind in ("Approved", "Denied"):
@@ -60,7 +60,7 @@ def _prepare_status(obj: JsonObject, old: JsonObject, attributes: Attributes) ->
     _fill_times(obj, old, attributes.now)
 
 
-def _prepare_approval(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def _prepare_approval(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     _fill_times(obj, old, attributes.now)
     conditions = conditions_of(obj)
     keep_spec(obj, old, attributes)
@@ -75,7 +75,7 @@ def _of_type(obj: JsonObject, kind: str) -> list[JsonObject]:
     return [condition for condition in conditions_of(obj) if condition.get("type") == kind]
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return validate_certificate_request(obj, None)
 
 
@@ -100,15 +100,15 @@ def _updated(
     return found
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return _updated(obj, old)
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return _updated(obj, old, certificate=True)
 
 
-def _validate_approval(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_approval(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return _updated(obj, old, approval=True)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.checks import each
 from gateway.validation.field import FieldError, forbidden, invalid, too_long
 from gateway.validation.formats import is_config_map_key
@@ -15,7 +15,7 @@ MAX_SIZE = 1024 * 1024
 FROZEN = "field is immutable when `immutable` is set"
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     data: dict[str, str] = obj.get("data") or {}
     binary: dict[str, str] = obj.get("binaryData") or {}
     found: list[FieldError] = []
@@ -43,7 +43,7 @@ def frozen(obj: JsonObject, old: JsonObject, keys: tuple[str, ...]) -> list[Fiel
     return found + [forbidden(key, FROZEN) for key in keys if (obj.get(key) or {}) != (old.get(key) or {})]
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     found = frozen(obj, old, ("data", "binaryData"))
     return found + validate_object_meta(obj["metadata"], True) + _validate(obj, attributes)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.checks import same_text
 from gateway.validation.field import FieldError, invalid, required
 from gateway.validation.internal_form import free_json
@@ -19,7 +19,7 @@ def _revision(obj: JsonObject) -> list[FieldError]:
     return errors
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     errors = _revision(obj)
     data = obj.get("data")
     if data is None:
@@ -29,7 +29,7 @@ def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     return errors
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     errors = validate_object_meta(obj["metadata"], True, name_is_dns_subdomain) + _revision(obj)
     if not same_text(obj.get("data"), old.get("data")):
         errors.append(invalid("data", free_json(obj.get("data")), IMMUTABLE))

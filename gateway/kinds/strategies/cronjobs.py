@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies import templates
 from gateway.kinds.strategies.jobs import job_warnings
 from gateway.kinds.strategies.status import with_status
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.cron import validate_schedule, validate_time_zone
 from gateway.validation.field import FieldError, invalid, not_supported, required
 from gateway.validation.internal_form import selector_json
@@ -58,7 +58,7 @@ def _spec(spec: JsonObject, before: JsonObject | None, errors: list[FieldError],
     validate_counts(spec, ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"), "spec", errors)
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
     _spec(obj.get("spec") or {}, None, errors, template_options(None))
     name = obj["metadata"].get("name", "")
@@ -68,19 +68,19 @@ def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
 
 
 @templates.unless_same_spec
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
     options = template_options(_template(old))
     _spec(obj.get("spec") or {}, old.get("spec") or {}, errors, options)
     return errors
 
 
-def _warnings_on_create(obj: JsonObject, attributes: Attributes) -> list[str]:
+def _warnings_on_create(obj: JsonObject, attributes: WriteContext) -> list[str]:
     name = name_warning(obj["metadata"].get("name", ""), templates.POD_NAMES)
     return name + job_warnings(_job(obj), "spec.jobTemplate.spec")
 
 
-def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
+def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[str]:
     found = []
     if obj["metadata"].get("generation") != old["metadata"].get("generation"):
         found = job_warnings(_job(obj), "spec.jobTemplate.spec")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import bump_generation
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.checks import immutable, known, same
 from gateway.validation.field import FieldError, duplicate, invalid, not_supported, required
 
@@ -35,7 +35,7 @@ def _token_requests(requests: list[JsonObject], path: str) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     spec, found = obj.get("spec", {}), list[FieldError]()
     for key, name in (("attachRequired", "attachedRequired"), ("podInfoOnMount",) * 2, ("storageCapacity",) * 2):
         if key not in spec:
@@ -58,7 +58,7 @@ def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     return found
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     spec, before = obj.get("spec", {}), old.get("spec", {})
     found = _validate(obj, attributes)
     found += immutable("spec.attachedRequired", spec.get("attachRequired"), before.get("attachRequired"))
@@ -66,23 +66,23 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -
     return found + immutable(f"spec.{key}", spec.get(key), before.get(key))
 
 
-def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
     obj.get("spec", {}).pop(_DISABLED, None)
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     if _DISABLED not in old.get("spec", {}):
         obj.get("spec", {}).pop(_DISABLED, None)
     if not same(obj.get("spec"), old.get("spec")):
         bump_generation(obj, old)
 
 
-def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
+def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
     spec = obj.get("spec", {})
     return [_TOKENS] if spec.get("tokenRequests") and "serviceAccountTokenInSecrets" not in spec else []
 
 
-def _update_warnings(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
+def _update_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[str]:
     unchanged = same(obj.get("spec", {}).get("tokenRequests"), old.get("spec", {}).get("tokenRequests"))
     return [] if unchanged else _warnings(obj, attributes)
 

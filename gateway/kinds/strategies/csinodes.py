@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.checks import not_negative, same
 from gateway.validation.field import FieldError, duplicate, invalid, required
 from gateway.validation.formats import validate_qualified_name
@@ -43,12 +43,12 @@ def _drivers(obj: JsonObject) -> list[JsonObject]:
     return drivers
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     names: set[str] = set()
     return [error for i, driver in enumerate(_drivers(obj)) for error in _driver(driver, f"spec.drivers[{i}]", names)]
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     found = validate_object_meta(obj["metadata"], False) + _validate(obj, attributes)
     for before in _drivers(old):
         for driver in _drivers(obj):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategy import Strategy, on_update
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.checks import each, same
 from gateway.validation.field import FieldError, invalid
 from gateway.validation.labels import validate_label_selector
@@ -23,11 +23,11 @@ def _validate_capacity(obj: JsonObject, any_value: bool) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return _validate_capacity(obj, False)
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     any_value = bool(validate_label_selector(old.get("nodeTopology"), ""))
     found = validate_object_meta(obj["metadata"], True) + _validate_capacity(obj, any_value)
     found += recheck_object_meta_update(obj["metadata"], old["metadata"])
@@ -37,7 +37,7 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -
     return found if name == old.get("storageClassName", "") else [*found, invalid("storageClassName", name, IMMUTABLE)]
 
 
-def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
+def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
     return selector_warnings(obj.get("nodeTopology"), "nodeTopology")
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.jsontypes import JsonObject, dumps, loads
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import counting, keep_spec
 from gateway.kinds.strategy import Strategy, Termination
 from gateway.kinds.time_limits import TakesLong, on_loop
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.custom_resource_definition import validate_definition, validate_definition_status
 from gateway.validation.definition_schema import RuleChecks
 from gateway.validation.field import FieldError, go_quote, invalid
@@ -81,15 +81,15 @@ def _default_rules() -> EvaluateRules:
     return evaluate
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return _name(obj) + validate_definition(obj, None, _rules_of(None))
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return validate_definition(obj, old, _rules_of(old))
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return validate_definition_status(obj)
 
 
@@ -109,7 +109,7 @@ def _drop_empty_webhook(obj: JsonObject) -> None:
         conversion.pop("webhook", None)
 
 
-def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
     names = {"plural": "", "kind": ""}
     obj["status"] = {"conditions": None, "acceptedNames": names, "storedVersions": None}
     obj["metadata"]["generation"] = 1
@@ -141,7 +141,7 @@ def _begin_termination(obj: JsonObject, now: str) -> None:
 _count = counting()
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     _drop_empty_webhook(obj)
     _count(obj, old, attributes)
     _store(obj)
@@ -159,11 +159,11 @@ def _formats(obj: JsonObject) -> list[str]:
     return found
 
 
-def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
+def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
     return [f"unrecognized format {go_quote(form)}" for form in _formats(obj)]
 
 
-def _update_warnings(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
+def _update_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[str]:
     before = _formats(old)
     return [f"unrecognized format {go_quote(form)}" for form in _formats(obj) if form not in before]
 

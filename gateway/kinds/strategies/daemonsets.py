@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies import templates
 from gateway.kinds.strategies.status import bump_generation, keep_status, with_status
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.field import FieldError, invalid, not_supported, required
 from gateway.validation.int_or_percent import number_of, validate_at_most_100_percent, validate_int_or_percent
 from gateway.validation.internal_form import internal_json, selector_json
@@ -43,12 +43,12 @@ def _set_template_generation(obj: JsonObject, generation: int) -> None:
 _create = templates.creating("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
 
 
-def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
     _create(obj, attributes)
     _set_template_generation(obj, max(_template_generation(obj), 1))
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     keep_status(obj, old, attributes)
     template, before = templates.template_of(obj), templates.template_of(old)
     templates.drop_template_fields(template, before)
@@ -98,14 +98,14 @@ def _spec(obj: JsonObject, errors: list[FieldError], options: PodOptions, any_va
     validate_counts(spec, ("revisionHistoryLimit",), "spec", errors)
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
     _spec(obj, errors, template_options(None), any_values=False)
     return errors
 
 
 @templates.unless_same_spec
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
     before = old.get("spec") or {}
     validate_immutable_selector(obj.get("spec") or {}, before, errors)
@@ -115,17 +115,17 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -
     return errors
 
 
-def _warnings_on_create(obj: JsonObject, attributes: Attributes) -> list[str]:
+def _warnings_on_create(obj: JsonObject, attributes: WriteContext) -> list[str]:
     return templates.warnings_about(templates.template_of(obj))
 
 
-def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
+def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[str]:
     if _template_generation(obj) == _template_generation(old):
         return []
     return templates.warnings_about(templates.template_of(obj))
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
     status = obj.get("status") or {}
     validate_counts(status, _STATUS_COUNTS, "status", errors)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies import templates
 from gateway.kinds.strategies.status import bump_generation
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.field import FieldError, forbidden, invalid, not_supported, required
 from gateway.validation.formats import NOT_NEGATIVE
 from gateway.validation.int_or_percent import number_of, validate_at_most_100_percent, validate_int_or_percent
@@ -25,14 +25,14 @@ _STATUS_COUNTS = (
 )
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     templates.prepare_for_update(obj, old, attributes)
     annotations, before = obj["metadata"].get("annotations"), old["metadata"].get("annotations")
     if obj.get("spec") == old.get("spec") and (annotations or {}) != (before or {}):
         bump_generation(obj, old)
 
 
-def _prepare_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def _prepare_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     templates.prepare_status(obj, old, attributes)
     obj["metadata"].pop("labels", None)
     if labels := old["metadata"].get("labels"):
@@ -77,7 +77,7 @@ def _spec(spec: JsonObject, errors: list[FieldError], options: PodOptions) -> No
             errors.append(invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds"))
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     status = obj.get("status") or {}
     errors = validate_available(status, _STATUS_COUNTS, ("updatedReplicas", "readyReplicas", "availableReplicas"))
     validate_collision_count(status, old.get("status") or {}, errors)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import bump_generation, counting, first_generation
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.checks import same
 from gateway.validation.devices import (
     MAX_CONFIG,
@@ -20,7 +20,7 @@ from gateway.validation.objectmeta import validate_object_meta
 from gateway.validation.resource_names import is_extended
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     spec = obj.get("spec", {})
     found = validate_list(spec.get("selectors") or [], MAX_SELECTORS, "spec.selectors", validate_selector)
     found += validate_list(spec.get("config") or [], MAX_CONFIG, "spec.config", validate_configuration)
@@ -30,14 +30,14 @@ def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     return found
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return validate_object_meta(obj["metadata"], False) + _validate(obj, attributes)
 
 
 _count = counting(status=False)
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     _count(obj, old, attributes)
     spec, before = obj.get("spec") or {}, old.get("spec") or {}
     if same(spec, before) and not same_parameters(spec, before):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategy import Strategy, on_update
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.addresses import ip_warnings, validate_ip_legacy
 from gateway.validation.checks import each, one_of, same
 from gateway.validation.endpoint_addresses import validate_endpoint_ip
@@ -66,18 +66,18 @@ def _port(port: JsonObject, path: str, name_required: bool) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     subsets = obj.get("subsets") or ()
     return [error for i, subset in enumerate(subsets) for error in _subset(subset, f"subsets[{i}]")]
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     found = validate_object_meta(obj["metadata"], True)
     # objects from before these rules may stay as they are
     return found if same(obj.get("subsets"), old.get("subsets")) else found + _validate(obj, attributes)
 
 
-def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
+def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
     label, controller = MANAGED_BY
     if (obj["metadata"].get("labels") or {}).get(label) == controller:
         return []

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import bump_generation
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.addresses import ip_warnings, validate_ip, validate_ip_legacy
 from gateway.validation.checks import each, immutable, known, one_of, same
 from gateway.validation.endpoint_addresses import is_ipv4, is_ipv6, validate_endpoint_ip
@@ -104,12 +104,12 @@ def _validate_endpoints(obj: JsonObject) -> list[FieldError]:
     return [error for i, endpoint in enumerate(endpoints) for error in _endpoint(endpoint, f"endpoints[{i}]", kind)]
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     found = one_of("addressType", obj.get("addressType"), ADDRESS_TYPES) + _ports(obj.get("ports") or [])
     return found + _validate_endpoints(obj)
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     found = validate_object_meta(obj["metadata"], True)
     found += one_of("addressType", obj.get("addressType"), ADDRESS_TYPES) + _ports(obj.get("ports") or [])
     if not same(obj.get("endpoints"), old.get("endpoints")):  # endpoints from before these rules may stay
@@ -128,12 +128,12 @@ def _drop_topology(obj: JsonObject, old: JsonObject | None) -> None:
             endpoint["nodeName"] = node
 
 
-def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
     obj["metadata"]["generation"] = 1
     _drop_topology(obj, None)
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     keys = ("addressType", "endpoints", "ports")
     if any(not same(obj.get(key), old.get(key)) for key in keys) or not same(
         obj["metadata"].get("labels"), old["metadata"].get("labels")
@@ -152,12 +152,12 @@ def _ip_warnings(obj: JsonObject) -> list[str]:
     return found
 
 
-def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
+def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
     deprecated = ["spec.addressType: FQDN endpoints are deprecated"] if obj.get("addressType") == "FQDN" else []
     return deprecated + _ip_warnings(obj)
 
 
-def _update_warnings(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
+def _update_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[str]:
     return _ip_warnings(obj)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategy import Dependents, Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.checks import each, same
 from gateway.validation.field import FieldError, invalid, required
 from gateway.validation.formats import validate_qualified_name
@@ -41,7 +41,7 @@ _STRUCTS = {"involvedObject": "ObjectReference", "related": "ObjectReference", "
 _STRINGS = frozenset({"reason", "message", "type", "action", "reportingComponent", "reportingInstance"})
 
 
-def _legacy(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _legacy(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     namespace, found = obj["metadata"].get("namespace", ""), list[FieldError]()
     involved = obj.get("involvedObject", {}).get("namespace", "")
     if not obj.get("eventTime"):
@@ -82,7 +82,7 @@ def _series(obj: JsonObject) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     found = _legacy(obj, attributes)
     if not attributes.resource.group:
         return found
@@ -97,7 +97,7 @@ def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     return found + [invalid(key, "", "needs to be unset") for key, value in unset.items() if value]
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     found = _legacy(obj, attributes)
     if not attributes.resource.group:
         return found

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import counting, empty_status, keep_spec_and_all_metadata, with_status
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.field import FieldError
 from gateway.validation.flow_control import validate_conditions
 from gateway.validation.objectmeta import validate_object_meta
@@ -16,10 +16,10 @@ from gateway.validation.objectmeta import validate_object_meta
 def flow_control(validate: Callable[[JsonObject], list[FieldError]]) -> dict[str, Strategy]:
     """The strategies of a kind that is validated alike on every write."""
 
-    def on_create(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+    def on_create(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
         return validate(obj)
 
-    def on_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    def on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
         return validate_object_meta(obj["metadata"], False) + validate(obj)
 
     own = Strategy(
@@ -38,5 +38,5 @@ def flow_control(validate: Callable[[JsonObject], list[FieldError]]) -> dict[str
     )
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return validate_conditions(obj)

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import empty_status, keep_spec, keep_status
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.autoscaler import validate_autoscaler
 from gateway.validation.checks import not_negative
 from gateway.validation.field import FieldError
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return validate_autoscaler(obj, None)
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return validate_autoscaler(obj, old)
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     status = obj.get("status") or {}
     keys = ("currentReplicas", "desiredReplicas")
     return [error for key in keys for error in not_negative(f"status.{key}", status.get(key, 0))]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import counting, first_generation
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.checks import each, immutable
 from gateway.validation.field import FieldError, forbidden, not_supported, required, too_long
 from gateway.validation.formats import validate_domain_prefixed_path
@@ -36,7 +36,7 @@ def _parameters(parameters: JsonObject | None, path: str) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     spec = obj.get("spec", {})
     controller = spec.get("controller", "")
     found = [too_long("spec.controller", MAX_CONTROLLER)] if byte_length(controller) > MAX_CONTROLLER else []
@@ -44,7 +44,7 @@ def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     return found + _parameters(spec.get("parameters"), "spec.parameters")
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     new, before = (either.get("spec", {}).get("controller", "") for either in (obj, old))
     found = immutable("spec.controller", new, before)
     return found + validate_object_meta(obj["metadata"], False) + _validate(obj, attributes)

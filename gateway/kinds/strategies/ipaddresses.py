@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.addresses import validate_ip
 from gateway.validation.checks import each, same, text
 from gateway.validation.field import FieldError, go_quote, invalid, required
@@ -19,7 +19,7 @@ def name_is_ip_address(name: str, prefix: bool) -> list[str]:
     return [error.body.removeprefix(shown) for error in validate_ip("", name)]
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     parent, path = obj.get("spec", {}).get("parentRef"), "spec.parentRef"
     if parent is None:
         return [required(path)]
@@ -33,7 +33,7 @@ def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     return found
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     found = validate_object_meta(obj["metadata"], False, name_is_ip_address) + _validate(obj, attributes)
     found += recheck_object_meta_update(obj["metadata"], old["metadata"])
     new, before = obj.get("spec", {}).get("parentRef"), old.get("spec", {}).get("parentRef")

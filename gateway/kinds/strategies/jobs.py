@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies import templates
 from gateway.kinds.strategies.status import with_status
 from gateway.kinds.strategy import Dependents, Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.field import FieldError, invalid, required
 from gateway.validation.internal_form import go_json, internal_json, selector_json
 from gateway.validation.job_spec import validate_job_spec
@@ -39,7 +39,7 @@ _PODS_STAY = (
 _create = templates.creating()
 
 
-def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
     if not (obj.get("spec") or {}).get("manualSelector"):
         _generate_selector(obj)
     _create(obj, attributes)
@@ -116,13 +116,13 @@ def _job(obj: JsonObject, errors: list[FieldError], options: PodOptions, prefixe
             errors.append(invalid("metadata.name", name, text))
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
     _job(obj, errors, template_options(None), prefixed=True, any_values=False)
     return errors
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     errors = validate_object_meta(obj["metadata"], True, name_is_dns_subdomain)
     spec, before = obj.get("spec") or {}, old.get("spec") or {}
     options, labels = template_options(templates.template_of(old)), template_labels(templates.template_of(old))
@@ -215,18 +215,18 @@ def job_warnings(spec: JsonObject, path: str) -> list[str]:
     return found + templates.warnings_about(spec.get("template") or {}, f"{path}.template")
 
 
-def _warnings_on_create(obj: JsonObject, attributes: Attributes) -> list[str]:
+def _warnings_on_create(obj: JsonObject, attributes: WriteContext) -> list[str]:
     name = name_warning(obj["metadata"].get("name", ""), templates.POD_NAMES)
     return name + job_warnings(obj.get("spec") or {}, "spec")
 
 
-def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
+def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[str]:
     if obj["metadata"].get("generation") == old["metadata"].get("generation"):
         return []
     return job_warnings(obj.get("spec") or {}, "spec")
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return validate_job_status_update(obj, old)
 
 

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategy import Strategy, on_update
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.field import FieldError, forbidden, invalid, not_supported
 from gateway.validation.formats import NOT_NEGATIVE, validate_qualified_name
 
 _COORDINATED = ("strategy", "preferredHolder")  # fields of coordinated leader election, which is not enabled
 
 
-def _drop(obj: JsonObject, attributes: Attributes) -> None:
+def _drop(obj: JsonObject, attributes: WriteContext) -> None:
     for key in _COORDINATED:
         obj.get("spec", {}).pop(key, None)
 
 
-def _drop_on_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def _drop_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     for key in _COORDINATED:
         if key not in old.get("spec", {}):
             obj.get("spec", {}).pop(key, None)
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     spec, found = obj.get("spec", {}), list[FieldError]()
     duration, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
     if duration is not None and duration <= 0:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from uuid import uuid4
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.schema.quantity import Quantity
 from gateway.validation.field import FieldError, duplicate, forbidden, invalid, required
 from gateway.validation.formats import validate_qualified_name
@@ -103,7 +103,7 @@ def _quotient(a: int, b: int) -> float:
     return float("nan") if a == 0 else float("inf") if a > 0 else float("-inf")
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     found, seen = list[FieldError](), set[str]()
     for i, limit in enumerate(obj.get("spec", {}).get("limits") or ()):
         path, kind = f"spec.limits[{i}]", limit.get("type", "")
@@ -118,11 +118,11 @@ def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     return found
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return validate_object_meta(obj["metadata"], True) + _validate(obj, attributes)
 
 
-def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
     if not obj["metadata"].get("name"):
         obj["metadata"]["name"] = str(uuid4())
 

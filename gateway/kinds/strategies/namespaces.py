@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import keep_spec, keep_status
 from gateway.kinds.strategy import Strategy, Termination
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.field import FieldError, invalid
 from gateway.validation.names import name_is_dns_label
 from gateway.validation.objectmeta import (
@@ -19,14 +19,14 @@ NAME_LABEL = "kubernetes.io/metadata.name"
 _FINALIZER = "kubernetes"
 
 
-def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
     obj["status"] = {"phase": "Active"}
     finalizers = obj.setdefault("spec", {}).setdefault("finalizers", [])
     if _FINALIZER not in finalizers:
         finalizers.append(_FINALIZER)
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     keep_spec(obj, old, attributes)
     keep_status(obj, old, attributes)
 
@@ -47,16 +47,16 @@ def _finalizers(obj: JsonObject) -> list[str]:
     return names
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return [error for name in _finalizers(obj) for error in _finalizer(name, "spec.finalizers")]
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     errors = validate_object_meta(obj["metadata"], False, name_is_dns_label) + _validate(obj, attributes)
     return errors + recheck_object_meta_update(obj["metadata"], old["metadata"])
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     phase = (obj.get("status") or {}).get("phase", "")
     if not obj["metadata"].get("deletionTimestamp"):
         text = "may only be 'Active' if `deletionTimestamp` is empty"
@@ -65,7 +65,7 @@ def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -
     return [] if phase == "Terminating" else [invalid("status.Phase", phase, text)]
 
 
-def _validate_finalize(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_finalize(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return [e for i, name in enumerate(_finalizers(obj)) for e in _finalizer(name, f"spec.finalizers[{i}]")]
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import counting, first_generation
 from gateway.kinds.strategy import Strategy, on_update
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.addresses import cidr_warnings, parse_cidr, validate_cidr_legacy
 from gateway.validation.checks import known, port_or_name
 from gateway.validation.field import FieldError, forbidden, invalid, required
@@ -97,18 +97,18 @@ def _validate_spec(spec: JsonObject, any_value: bool, known_cidrs: tuple[str, ..
     return found + [error for i, kind in enumerate(types) for error in known(f"spec.policyTypes[{i}]", kind, TYPES)]
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return _validate_spec(obj.get("spec", {}), False, ())
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     before = old.get("spec", {})
     cidrs = [cidr for block, _ in _blocks(before) for cidr in (block.get("cidr", ""), *(block.get("except") or ()))]
     any_value = bool(validate_label_selector(before.get("podSelector"), ""))
     return _validate_spec(obj.get("spec", {}), any_value, tuple(cidrs))
 
 
-def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
+def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
     found = []
     for block, path in _blocks(obj.get("spec", {})):
         found += cidr_warnings(f"{path}.cidr", block.get("cidr", ""))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import keep_spec, keep_status
 from gateway.kinds.strategy import Strategy, on_update
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.addresses import cidr_warnings, parse_cidr, validate_cidr_legacy
 from gateway.validation.field import (
     DUPLICATE,
@@ -43,18 +43,18 @@ _POD_CIDR = 'node updates may not change podCIDR except from "" to valid'
 _ONE_REFERENCE = "exactly one reference subfield must be non-nil"
 
 
-def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
     (obj.get("spec") or {}).pop("configSource", None)
     (obj.get("status") or {}).pop("config", None)
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     keep_status(obj, old, attributes)
     if "configSource" not in (old.get("spec") or {}):
         (obj.get("spec") or {}).pop("configSource", None)
 
 
-def _prepare_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def _prepare_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     keep_spec(obj, old, attributes)
     if "config" not in (old.get("status") or {}):
         (obj.get("status") or {}).pop("config", None)
@@ -122,7 +122,7 @@ def _cidrs(spec: JsonObject) -> list[str]:
     return cidrs
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     _taints(spec.get("taints") or [], errors)
@@ -135,7 +135,7 @@ def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     return errors
 
 
-def _changes(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _changes(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     """What every update checks, also of the status."""
     errors: list[FieldError] = []
     spec, before, status = obj.get("spec") or {}, old.get("spec") or {}, obj.get("status") or {}
@@ -184,13 +184,13 @@ def _config_source(source: JsonObject, path: str, errors: list[FieldError], *, s
             errors.append(required(f"{at}.{key}"))
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     errors = validate_object_meta(obj["metadata"], False, name_is_dns_subdomain)
     errors += _validate(obj, attributes) + recheck_object_meta_update(obj["metadata"], old["metadata"])
     return errors + _changes(obj, old, attributes)
 
 
-def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
+def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
     spec, found = obj.get("spec") or {}, list[str]()
     if "configSource" in spec:
         found.append("spec.configSource: the feature is removed")

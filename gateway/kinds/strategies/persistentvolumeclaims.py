@@ -5,9 +5,9 @@ from __future__ import annotations
 from copy import deepcopy
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import keep_spec, keep_status
 from gateway.kinds.strategy import Strategy, on_update
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.checks import immutable, same
 from gateway.validation.claim_spec import validate_claim_spec
 from gateway.validation.field import FieldError, forbidden, go_quote, invalid, not_supported, required
@@ -50,13 +50,13 @@ def normalize_sources(spec: JsonObject) -> None:
         spec["dataSource"] = {key: value for key, value in reference.items() if key != "namespace"}
 
 
-def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
     obj["status"] = {"phase": "Pending"}  # what defaulting makes of an empty one
     _drop_foreign_sources(obj["spec"], {})
     normalize_sources(obj["spec"])
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     keep_status(obj, old, attributes)
     _drop_foreign_sources(obj["spec"], old.get("spec", {}))
     normalize_sources(obj["spec"])
@@ -75,11 +75,11 @@ def _validate_spec(obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return _validate_spec(obj, None)
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     found = validate_object_meta(obj["metadata"], True) + _validate_spec(obj, old)
     spec, before = deepcopy(obj.get("spec", {})), deepcopy(old.get("spec", {}))
     normalize_sources(before)
@@ -142,7 +142,7 @@ def _basic(path: str, value: str) -> list[FieldError]:
     return [invalid(path, whole, "must be a valid resource quantity")] if whole < 0 else []
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     found = [] if obj["metadata"].get("resourceVersion") else [required("resourceVersion")]
     if not obj.get("spec", {}).get("accessModes"):
         found.append(required("Spec.accessModes"))
@@ -163,7 +163,7 @@ def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -
     return found
 
 
-def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
+def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
     found = []
     if CLASS_ANNOTATION in (obj["metadata"].get("annotations") or {}):
         text = 'deprecated since v1.8; use "storageClassName" attribute instead'

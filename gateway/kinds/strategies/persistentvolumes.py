@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import keep_spec, keep_status
 from gateway.kinds.strategy import Strategy, on_update
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.checks import immutable, same
 from gateway.validation.field import FieldError, forbidden, invalid, required
 from gateway.validation.go_structs import verbatim, volume_source_difference
@@ -79,7 +79,7 @@ def _mount_options(obj: JsonObject) -> list[FieldError]:
     return [forbidden(f"metadata.annotations.{MOUNT_OPTIONS}", "may not specify mount options for this volume type")]
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return _validate_volume(obj, False) + _mount_options(obj)
 
 
@@ -121,7 +121,7 @@ def _renamed(old: object, new: object) -> object:
     return old
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     volume = validate_object_meta(obj["metadata"], False) + _validate_volume(obj, _has_invalid_value(old))
     found = volume + _mount_options(obj) + volume + _source_changed(obj, old)  # kube-apiserver reports it twice
     spec, before = obj.get("spec", {}), old.get("spec", {})
@@ -132,15 +132,15 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -
     return found
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return [] if obj["metadata"].get("resourceVersion") else [required("resourceVersion")]
 
 
-def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
     obj["status"] = {"phase": "Pending", "lastPhaseTransitionTime": attributes.now}
 
 
-def _prepare_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def _prepare_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     keep_spec(obj, old, attributes)
     status, before = obj.setdefault("status", {}), old.get("status") or {}
     given, kept = status.get("lastPhaseTransitionTime"), before.get("lastPhaseTransitionTime")
@@ -151,7 +151,7 @@ def _prepare_status(obj: JsonObject, old: JsonObject, attributes: Attributes) ->
         status["lastPhaseTransitionTime"] = attributes.now
 
 
-def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
+def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
     spec, annotations = obj.get("spec", {}), obj["metadata"].get("annotations") or {}
     found = [
         f"metadata.annotations[{key}]: {text}" for key, text in _DEPRECATED_ANNOTATIONS.items() if key in annotations

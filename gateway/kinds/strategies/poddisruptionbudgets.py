@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import counting, empty_status, keep_spec
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.schema.integers import clamped
 from gateway.validation.checks import each, known, not_negative
 from gateway.validation.conditions import validate_conditions
@@ -45,16 +45,16 @@ def _validate_spec(spec: JsonObject, any_value: bool) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return _validate_spec(obj.get("spec", {}), False)
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     any_value = bool(validate_label_selector(old.get("spec", {}).get("selector"), ""))
     return _validate_spec(obj.get("spec", {}), any_value)
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     status = obj.get("status") or {}
     found = validate_conditions(status.get("conditions"), "status.conditions")
     return found + [error for key in COUNTS for error in not_negative(f"status.{key}", status.get(key, 0))]

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from gateway.defaults.pod import default_all_but_spec
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.recurring import Recurrence, Templates
 from gateway.kinds.strategies.status import bump_generation, keep
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.addresses import ip_warnings
 from gateway.validation.containers import validate_image_spacing
 from gateway.validation.field import FieldError, forbidden
@@ -63,7 +63,7 @@ def _annotations(pod: JsonObject) -> dict[str, str]:
     return annotations
 
 
-def _prepare_for_create(pod: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_create(pod: JsonObject, attributes: WriteContext) -> None:
     spec, meta = _spec(pod), pod["metadata"]
     meta["generation"] = 1
     sent = (pod.get("status") or {}).get("qosClass")
@@ -112,7 +112,7 @@ def _merge_label_keys(term: JsonObject, labels: dict[str, str], operators: dict[
                 selector.setdefault("matchExpressions", []).append(requirement)
 
 
-def _app_armor(pod: JsonObject, spec: JsonObject, attributes: Attributes) -> None:
+def _app_armor(pod: JsonObject, spec: JsonObject, attributes: WriteContext) -> None:
     """AppArmor annotations become fields."""
     annotations = _annotations(pod)
     if not any(key.startswith(APP_ARMOR) for key in annotations) or (spec.get("os") or {}).get("name") == "windows":
@@ -132,7 +132,7 @@ def _app_armor(pod: JsonObject, spec: JsonObject, attributes: Attributes) -> Non
             attributes.warnings.append(f"metadata.annotations[{key}]: {text}")
 
 
-def _prepare_for_update(pod: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_update(pod: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     keep(pod, old, "status")
     if _has_other_spec(pod, old):
         drop_disabled_fields(_spec(pod), old.get("spec"))
@@ -178,7 +178,7 @@ def _metadata_and_spec(
         recurrence.valid = len(errors) == found and stands_alone(spec)
 
 
-def _validate(pod: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(pod: JsonObject, attributes: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
     _metadata_and_spec(pod, errors, CREATE_POD, recurrence=attributes.recurrence)
     spec, annotations = pod.get("spec") or {}, _annotations(pod)
@@ -215,7 +215,7 @@ def _stays_valid(pod: JsonObject, old: JsonObject) -> bool:
     return all(image and image == image.strip() for image in images)
 
 
-def _validate_update(pod: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(pod: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     if not attributes.metadata_errors and _stays_valid(pod, old):
         return []
     options = _options(old)
@@ -225,7 +225,7 @@ def _validate_update(pod: JsonObject, old: JsonObject, attributes: Attributes) -
     return errors
 
 
-def _warnings(pod: JsonObject, attributes: Attributes) -> list[str]:
+def _warnings(pod: JsonObject, attributes: WriteContext) -> list[str]:
     found, recurrence = name_warning(pod["metadata"].get("name", ""), "the Pod's hostname"), attributes.recurrence
     if recurrence is None or annotations_matter(_annotations(pod)):
         return found + pod_warnings(pod)
@@ -235,7 +235,7 @@ def _warnings(pod: JsonObject, attributes: Attributes) -> list[str]:
     return [*found, *recurrence.warnings]
 
 
-def _prepare_status(pod: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def _prepare_status(pod: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     keep(pod, old, "spec")
     meta, status, before = pod["metadata"], pod.setdefault("status", {}), old.get("status") or {}
     meta.pop("deletionTimestamp", None)
@@ -255,14 +255,14 @@ def _prepare_status(pod: JsonObject, old: JsonObject, attributes: Attributes) ->
     drop_disabled_status_fields(status, before)
 
 
-def _validate_status(pod: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_status(pod: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
     _annotation_changes(pod, old, errors, _options(old))
     validate_pod_status_update(pod, old, errors)
     return errors
 
 
-def _status_warnings(pod: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
+def _status_warnings(pod: JsonObject, old: JsonObject, attributes: WriteContext) -> list[str]:
     status = pod.get("status") or {}
     return [
         text
@@ -277,7 +277,7 @@ def _keep_metadata(pod: JsonObject, old: JsonObject) -> None:
         keep(pod["metadata"], old["metadata"], key)
 
 
-def _prepare_ephemeral(pod: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def _prepare_ephemeral(pod: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     containers = (pod.get("spec") or {}).get("ephemeralContainers")
     keep(pod, old, "spec")
     keep(pod, old, "status")
@@ -291,7 +291,7 @@ def _prepare_ephemeral(pod: JsonObject, old: JsonObject, attributes: Attributes)
     _count_change(pod, old)
 
 
-def _validate_ephemeral(pod: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_ephemeral(pod: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     options = _options(old)
     errors = _updated(pod, old, options)
     _annotation_changes(pod, old, errors, options)
@@ -301,7 +301,7 @@ def _validate_ephemeral(pod: JsonObject, old: JsonObject, attributes: Attributes
     return errors
 
 
-def _prepare_resize(pod: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def _prepare_resize(pod: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     new, before = pod.get("spec") or {}, old.get("spec") or {}
     lists = [(key, new.get(key) or [], before.get(key) or []) for key in ("containers", "initContainers")]
     if all(len(after) == len(kept) for _, after, kept in lists):
@@ -333,7 +333,7 @@ def _resized(new: list[JsonObject], old: list[JsonObject]) -> list[JsonObject]:
     return merged
 
 
-def _validate_resize(pod: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_resize(pod: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     errors = _updated(pod, old, _options(old))
     validate_pod_resize(pod, old, errors)
     return errors

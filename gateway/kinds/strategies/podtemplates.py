@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import bump_generation
 from gateway.kinds.strategies.templates import drop_template_fields
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.field import FieldError
 from gateway.validation.pod_template import template_options, validate_pod_template
 from gateway.validation.pod_warnings import template_warnings
@@ -17,34 +17,34 @@ def _template(obj: JsonObject) -> JsonObject:
     return template
 
 
-def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
     obj["metadata"]["generation"] = 1
     drop_template_fields(_template(obj), None)
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     drop_template_fields(_template(obj), _template(old))
     if obj.get("template") != old.get("template"):
         bump_generation(obj, old)
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
     validate_pod_template(_template(obj), "template", errors, template_options(None))
     return errors
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
     validate_pod_template(_template(obj), "template", errors, template_options(_template(old)))
     return errors
 
 
-def _warnings_on_create(obj: JsonObject, attributes: Attributes) -> list[str]:
+def _warnings_on_create(obj: JsonObject, attributes: WriteContext) -> list[str]:
     return template_warnings(_template(obj), "template")
 
 
-def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
+def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[str]:
     changed = obj["metadata"].get("generation") != old["metadata"].get("generation")
     return template_warnings(_template(obj), "template") if changed else []
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.field import FieldError
 from gateway.validation.objectmeta import recheck_object_meta_update, validate_object_meta
 from gateway.validation.rbac import name_is_rbac, role_changed, validate_binding
@@ -22,10 +22,10 @@ def rbac(
 ) -> dict[str, Strategy]:
     """The strategy of a kind. `validate_update` gets an object and the one before, `validate_change` comes last."""
 
-    def on_create(obj: JsonObject, attributes: Attributes) -> Errors:
+    def on_create(obj: JsonObject, attributes: WriteContext) -> Errors:
         return validate(obj)
 
-    def on_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> Errors:
+    def on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> Errors:
         found = validate_object_meta(obj["metadata"], namespaced, name_is_rbac) + validate_update(obj, old)
         found += recheck_object_meta_update(obj["metadata"], old["metadata"])
         return found if validate_change is None else found + validate_change(obj, old)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies import templates
 from gateway.kinds.strategies.status import with_status
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.field import FieldError
 from gateway.validation.pod_options import PodOptions
 from gateway.validation.workload import validate_available, validate_counts, validate_selected_template
@@ -22,7 +22,7 @@ def _spec(spec: JsonObject, errors: list[FieldError], options: PodOptions) -> No
     validate_selected_template(spec, errors, options)
 
 
-def validate_replica_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def validate_replica_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     """Of a ReplicaSet or ReplicationController."""
     ready = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
     return validate_available(obj.get("status") or {}, _STATUS_COUNTS, ready)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies import templates
 from gateway.kinds.strategies.replicasets import validate_replica_status
 from gateway.kinds.strategies.status import with_status
 from gateway.kinds.strategy import Dependents, Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.field import FieldError, invalid, required
 from gateway.validation.internal_form import go_json
 from gateway.validation.names import name_is_declared_subdomain
@@ -35,7 +35,7 @@ def _spec(spec: JsonObject, errors: list[FieldError], options: PodOptions) -> No
     validate_always_restarts(template, "spec.template", errors, "ReplicationController")
 
 
-def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
+def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[str]:
     # kube-apiserver looks at the template that is being replaced
     if obj["metadata"].get("generation") == old["metadata"].get("generation"):
         return []

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import empty_status, keep_spec_and_metadata, keep_status
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.checks import same
 from gateway.validation.devices import same_parameters, validate_claim_devices
 from gateway.validation.field import FieldError, invalid
@@ -14,11 +14,11 @@ from gateway.validation.objectmeta import IMMUTABLE, validate_object_meta
 from gateway.validation.resource_claim import allocated_devices, device_id, validate_claim_status
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return validate_claim_devices(obj.get("spec", {}).get("devices") or {}, "spec.devices")
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     found = validate_object_meta(obj["metadata"], True)
     return (
         found
@@ -31,7 +31,7 @@ def _devices(obj: JsonObject) -> JsonObject:
     return (obj.get("spec") or {}).get("devices") or {}
 
 
-def _prepare_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def _prepare_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     """Devices that are no longer allocated lose their status."""
     keep_spec_and_metadata(obj, old, attributes)
     gone = allocated_devices(old) - allocated_devices(obj)
@@ -41,7 +41,7 @@ def _prepare_status(obj: JsonObject, old: JsonObject, attributes: Attributes) ->
         status["devices"] = devices
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return validate_claim_status(obj, old)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.checks import same
 from gateway.validation.devices import same_parameters, validate_claim_devices
 from gateway.validation.field import FieldError, invalid
@@ -13,13 +13,13 @@ from gateway.validation.objectmeta import IMMUTABLE, recheck_object_meta_update,
 from gateway.validation.template_metadata import validate_template_metadata
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     spec = obj.get("spec", {})
     found = validate_template_metadata(spec.get("metadata") or {}, "spec.metadata")
     return found + validate_claim_devices((spec.get("spec") or {}).get("devices") or {}, "spec.spec.devices")
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     found = validate_object_meta(obj["metadata"], True) + _validate(obj, attributes)
     found += recheck_object_meta_update(obj["metadata"], old["metadata"])
     return (

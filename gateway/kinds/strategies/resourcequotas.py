@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import empty_status, keep_spec, keep_status
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.field import FieldError, invalid, required
 from gateway.validation.go_structs import verbatim
 from gateway.validation.objectmeta import IMMUTABLE
@@ -94,24 +94,24 @@ def _validate_spec(obj: JsonObject) -> list[FieldError]:
     return _amounts(spec.get("hard"), "spec.hard") + _scopes(spec) + _selector(spec)
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return _validate_spec(obj)
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     found, scopes = _validate_spec(obj), obj.get("spec", {}).get("scopes")
     if set(scopes or ()) != set(old.get("spec", {}).get("scopes") or ()):
         found.append(invalid("spec.scopes", scopes, IMMUTABLE))
     return found
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     found = [] if obj["metadata"].get("resourceVersion") else [required("resourceVersion")]
     status = obj.get("status") or {}
     return found + _amounts(status.get("hard"), "status.hard") + _amounts(status.get("used"), "status.used")
 
 
-def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
+def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
     hard, found = obj.get("spec", {}).get("hard") or {}, list[str]()
     for name in ("cpu", "memory", "storage", "ephemeral-storage"):
         request, limit = f"requests.{name}", f"limits.{name}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import bump_generation
 from gateway.kinds.strategy import Strategy, on_update
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.checks import same
 from gateway.validation.field import FieldError, go_quote
 from gateway.validation.resource_slice import validate_slice
@@ -36,26 +36,26 @@ def _drop(obj: JsonObject, old: JsonObject | None) -> None:
                 attribute.pop(key, None)
 
 
-def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
     obj["metadata"]["generation"] = 1
     _drop(obj, None)
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     if not same(obj.get("spec"), old.get("spec")):
         bump_generation(obj, old)
     _drop(obj, old)
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return validate_slice(obj, None)
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return validate_slice(obj, old)
 
 
-def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
+def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
     driver = obj.get("spec", {}).get("driver", "")
     if driver == driver.lower():
         return []

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategy import Strategy, on_update
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.checks import immutable, text
 from gateway.validation.field import DUPLICATE, FieldError
 from gateway.validation.go_structs import verbatim
@@ -33,7 +33,7 @@ def _scheduling(scheduling: JsonObject) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     found = text("handler", obj.get("handler"), is_dns1123_label)
     if (overhead := obj.get("overhead")) is not None:
         validate_resource_requirements({"limits": overhead.get("podFixed")}, "overhead", found)
@@ -42,13 +42,13 @@ def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     return found
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     found = validate_object_meta(obj["metadata"], False, standard_finalizers=False) + _validate(obj, attributes)
     found += recheck_object_meta_update(obj["metadata"], old["metadata"], standard_finalizers=False)
     return found + immutable("handler", obj.get("handler", ""), old.get("handler", ""))
 
 
-def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
+def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
     selector = (obj.get("scheduling") or {}).get("nodeSelector") or ()
     return [f"scheduling.nodeSelector: {DEPRECATED[key]}" for key in selector if key in DEPRECATED]
 

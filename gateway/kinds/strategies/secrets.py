@@ -6,9 +6,9 @@ import base64
 import json
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.configmaps import MAX_SIZE, decoded_length, frozen
 from gateway.kinds.strategy import Strategy, on_update
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.checks import each, immutable
 from gateway.validation.field import FieldError, invalid, required, too_long
 from gateway.validation.formats import is_config_map_key
@@ -20,7 +20,7 @@ BASIC, SSH = "kubernetes.io/basic-auth", "kubernetes.io/ssh-auth"
 DOCKER = {"kubernetes.io/dockercfg": ".dockercfg", "kubernetes.io/dockerconfigjson": ".dockerconfigjson"}
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     data: dict[str, str] = obj.get("data") or {}
     found: list[FieldError] = []
     for key in data:
@@ -70,17 +70,17 @@ def _syntax_problem(content: bytes, position: int) -> str:
     return f"invalid character {shown} looking for beginning of value"
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     if not obj.get("type") and old.get("type"):
         obj["type"] = old["type"]
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     found = immutable("type", obj.get("type", ""), old.get("type", "")) + frozen(obj, old, ("data",))
     return found + validate_object_meta(obj["metadata"], True) + _validate(obj, attributes)
 
 
-def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
+def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
     if obj.get("type") != TLS:
         return []
     from gateway.validation.key_pairs import key_pair_problem  # needs the cryptography package, seldom wanted

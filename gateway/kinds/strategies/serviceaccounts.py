@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.field import FieldError
 from gateway.validation.objectmeta import validate_object_meta
 
@@ -15,16 +15,16 @@ _WARNING = (
 )
 
 
-def _clean(obj: JsonObject, attributes: Attributes) -> None:
+def _clean(obj: JsonObject, attributes: WriteContext) -> None:
     if secrets := obj.get("secrets"):
         obj["secrets"] = [{"name": secret["name"]} if secret.get("name") else {} for secret in secrets]
 
 
-def _clean_on_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def _clean_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     _clean(obj, attributes)
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return validate_object_meta(obj["metadata"], True)
 
 
@@ -32,11 +32,11 @@ def _annotated(obj: JsonObject) -> bool:
     return _MOUNTABLE in (obj["metadata"].get("annotations") or {})
 
 
-def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
+def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
     return [_WARNING] if _annotated(obj) else []
 
 
-def _update_warnings(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
+def _update_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[str]:
     return [_WARNING] if _annotated(obj) and not _annotated(old) else []
 
 

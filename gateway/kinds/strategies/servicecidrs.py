@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import empty_status, keep_spec_and_metadata, keep_status
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.addresses import parse_cidr, validate_cidr
 from gateway.validation.field import FieldError, Verbatim, go_value, invalid, required
 from gateway.validation.objectmeta import IMMUTABLE
@@ -26,11 +26,11 @@ def _validate_cidrs(cidrs: list[str]) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return _validate_cidrs(obj.get("spec", {}).get("cidrs") or [])
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     new: list[str] = obj.get("spec", {}).get("cidrs") or []
     before: list[str] = old.get("spec", {}).get("cidrs") or []
     changed = [i for i, (a, b) in enumerate(zip(new, before, strict=False)) if a != b]

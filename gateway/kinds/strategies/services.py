@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import empty_status, keep_spec, keep_status
 from gateway.kinds.strategy import Allocation, Strategy, on_update
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.addresses import cidr_warnings, ip_warnings
 from gateway.validation.checks import same
 from gateway.validation.field import FieldError, forbidden, go_quote
@@ -32,7 +32,7 @@ def node_ports(spec: JsonObject) -> set[int]:
     return {port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")}
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     keep_status(obj, old, attributes)
     spec, before = obj["spec"], old["spec"]
     if before.get("type") != "ExternalName" and spec.get("type") == "ExternalName":
@@ -66,11 +66,11 @@ def _drop_unchanged(spec: JsonObject, before: JsonObject, key: str) -> None:
         spec.pop(key, None)
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return validate_service(obj, None)
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     spec, before = obj.get("spec", {}), old.get("spec", {})
     found = cluster_ips_update(spec, before) + ip_families_update(spec, before) + load_balancer_class(spec, before)
     if needs_health_check(spec) and needs_health_check(before):
@@ -83,11 +83,11 @@ def _fixed_port(spec: JsonObject, before: JsonObject) -> list[FieldError]:
     return [] if unchanged else [forbidden("spec.healthCheckNodePort", "field is immutable")]
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return validate_load_balancer_status(obj, old)
 
 
-def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
+def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
     spec, found = obj.get("spec", {}), list[str]()
     if TOPOLOGY_HINTS in (obj["metadata"].get("annotations") or {}):
         found.append(f"annotation {TOPOLOGY_HINTS} is deprecated, please use {TOPOLOGY_MODE} instead")
@@ -117,7 +117,7 @@ def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
     return found
 
 
-def balancer_warnings(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
+def balancer_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[str]:
     """Warnings for the addresses in a status written to a Service or an Ingress."""
     ingresses = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
     found = []

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies import templates
 from gateway.kinds.strategies.status import with_status
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.claim_spec import validate_claim_spec
 from gateway.validation.field import FieldError, forbidden, invalid, not_supported, required
 from gateway.validation.formats import NOT_NEGATIVE, validate_dns1123_label
@@ -59,12 +59,12 @@ def _drop_disabled(obj: JsonObject, old: JsonObject | None) -> None:
 _create = templates.creating("replicas", "availableReplicas")
 
 
-def _prepare_for_create(obj: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
     _drop_disabled(obj, None)
     _create(obj, attributes)
 
 
-def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     _drop_disabled(obj, old)
     templates.prepare_for_update(obj, old, attributes)
 
@@ -152,7 +152,7 @@ def _template(
 
 
 @templates.unless_same_spec
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
     old_errors: list[FieldError] = []
     spec, before = obj.get("spec") or {}, old.get("spec") or {}
@@ -173,15 +173,15 @@ def _warnings(obj: JsonObject, claim_path: str) -> list[str]:
     return found
 
 
-def _warnings_on_create(obj: JsonObject, attributes: Attributes) -> list[str]:
+def _warnings_on_create(obj: JsonObject, attributes: WriteContext) -> list[str]:
     return templates.warnings_about(templates.template_of(obj)) + _warnings(obj, "")
 
 
-def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
+def _warnings_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[str]:
     return templates.warnings_on_update(obj, old, attributes) + _warnings(obj, ".Spec")
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
     status = obj.get("status") or {}
     counters = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")

@@ -7,19 +7,19 @@ from copy import deepcopy
 from dataclasses import replace
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.checks import same
 from gateway.validation.field import FieldError
 
-OnCreate = Callable[[JsonObject, Attributes], None]
-OnUpdate = Callable[[JsonObject, JsonObject, Attributes], None]
+OnCreate = Callable[[JsonObject, WriteContext], None]
+OnUpdate = Callable[[JsonObject, JsonObject, WriteContext], None]
 
 
 def empty_status(status: JsonObject | None = None, *, generation: bool = False) -> OnCreate:
     """A prepare_for_create: the status starts as `status`, the generation (if kept) at 1."""
 
-    def prepare(obj: JsonObject, attributes: Attributes) -> None:
+    def prepare(obj: JsonObject, attributes: WriteContext) -> None:
         if status is None:
             obj.pop("status", None)
         else:
@@ -38,17 +38,17 @@ def keep(obj: JsonObject, old: JsonObject, key: str) -> None:
         obj[key] = deepcopy(old[key])
 
 
-def keep_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def keep_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     """A prepare_for_update of the resource itself: it leaves the status alone."""
     keep(obj, old, "status")
 
 
-def keep_spec(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def keep_spec(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     """A prepare_for_update of a status subresource: it leaves the specification alone."""
     keep(obj, old, "spec")
 
 
-def keep_spec_and_metadata(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def keep_spec_and_metadata(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     """As `keep_spec`, for kinds whose status subresource changes no metadata but managedFields and finalizers."""
     keep(obj, old, "spec")
     meta, before = obj["metadata"], old["metadata"]
@@ -67,7 +67,7 @@ def keep_spec_and_metadata(obj: JsonObject, old: JsonObject, attributes: Attribu
             meta.pop(key, None)
 
 
-def keep_spec_and_all_metadata(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+def keep_spec_and_all_metadata(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     """As `keep_spec`, for kinds whose status subresource changes no metadata but managedFields."""
     keep(obj, old, "spec")
     managed = obj["metadata"].get("managedFields")
@@ -82,7 +82,7 @@ def bump_generation(obj: JsonObject, old: JsonObject) -> None:
     obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
 
-def first_generation(obj: JsonObject, attributes: Attributes) -> None:
+def first_generation(obj: JsonObject, attributes: WriteContext) -> None:
     """A prepare_for_create of kinds that count generations."""
     obj["metadata"]["generation"] = 1
 
@@ -90,7 +90,7 @@ def first_generation(obj: JsonObject, attributes: Attributes) -> None:
 def counting(keys: Sequence[str] = ("spec",), *, status: bool = True) -> OnUpdate:
     """A prepare_for_update: keeps the status (if there is one), and counts a change of any of `keys`."""
 
-    def prepare(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+    def prepare(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
         if status:
             keep(obj, old, "status")
         if any(not same(obj.get(key), old.get(key)) for key in keys):
@@ -101,7 +101,7 @@ def counting(keys: Sequence[str] = ("spec",), *, status: bool = True) -> OnUpdat
 
 def with_status(
     own: Strategy,
-    validate_status: Callable[[JsonObject, JsonObject, Attributes], list[FieldError]] | None = None,
+    validate_status: Callable[[JsonObject, JsonObject, WriteContext], list[FieldError]] | None = None,
     *,
     prepare: OnUpdate = keep_spec,
     rechecks_metadata: bool = True,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategy import Strategy, on_update
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.checks import immutable, known
 from gateway.validation.field import FieldError, duplicate, required
 from gateway.validation.labels import validate_label_name
@@ -42,7 +42,7 @@ def _topologies(terms: list[JsonObject]) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     found = validate_provisioner(obj.get("provisioner", ""), "provisioner")
     found += validate_parameters(obj.get("parameters") or {}, "parameters", allow_empty=True)
     if policy := obj.get("reclaimPolicy"):
@@ -52,7 +52,7 @@ def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     return found + _topologies(obj.get("allowedTopologies") or [])
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     found = validate_object_meta(obj["metadata"], False) + _validate(obj, attributes)
     found += recheck_object_meta_update(obj["metadata"], old["metadata"])
     for key, absent in (
@@ -65,7 +65,7 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -
     return found
 
 
-def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
+def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
     found = []
     for i, term in enumerate(obj.get("allowedTopologies") or ()):
         for j, expression in enumerate(term.get("matchLabelExpressions") or ()):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import bump_generation, keep_spec, keep_status
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.field import FieldError
 from gateway.validation.pod_features import drop_disabled_fields
 from gateway.validation.pod_options import PodOptions
@@ -19,8 +19,8 @@ POD_NAMES = "Pod names and hostnames"
 TemplateOf = Callable[[JsonObject], JsonObject]
 CheckSpec = Callable[[JsonObject, list[FieldError], PodOptions], None]
 """Adds to the errors what is wrong with a specification."""
-OnCreate = Callable[[JsonObject, Attributes], list[FieldError]]
-OnUpdate = Callable[[JsonObject, JsonObject, Attributes], list[FieldError]]
+OnCreate = Callable[[JsonObject, WriteContext], list[FieldError]]
+OnUpdate = Callable[[JsonObject, JsonObject, WriteContext], list[FieldError]]
 
 
 def template_of(obj: JsonObject) -> JsonObject:
@@ -33,10 +33,10 @@ def drop_template_fields(template: JsonObject, old: JsonObject | None) -> None:
         drop_disabled_fields(template["spec"], None if old is None else old.get("spec"))
 
 
-def creating(*counters: str, template: TemplateOf = template_of) -> Callable[[JsonObject, Attributes], None]:
+def creating(*counters: str, template: TemplateOf = template_of) -> Callable[[JsonObject, WriteContext], None]:
     """A prepare_for_create. `counters` are those that a status always has."""
 
-    def prepare(obj: JsonObject, attributes: Attributes) -> None:
+    def prepare(obj: JsonObject, attributes: WriteContext) -> None:
         obj["status"] = dict.fromkeys(counters, 0)
         obj["metadata"]["generation"] = 1
         drop_template_fields(template(obj), None)
@@ -44,10 +44,10 @@ def creating(*counters: str, template: TemplateOf = template_of) -> Callable[[Js
     return prepare
 
 
-def updating(template: TemplateOf = template_of) -> Callable[[JsonObject, JsonObject, Attributes], None]:
+def updating(template: TemplateOf = template_of) -> Callable[[JsonObject, JsonObject, WriteContext], None]:
     """A prepare_for_update: keeps the status, counts changes of the specification."""
 
-    def prepare(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+    def prepare(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
         keep_status(obj, old, attributes)
         drop_template_fields(template(obj), template(old))
         if obj.get("spec") != old.get("spec"):
@@ -63,7 +63,7 @@ prepare_status = keep_spec
 def validating(spec: CheckSpec) -> OnCreate:
     """A validate that looks at nothing but the specification."""
 
-    def validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+    def validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
         errors: list[FieldError] = []
         spec(obj.get("spec") or {}, errors, template_options(None))
         return errors
@@ -74,7 +74,7 @@ def validating(spec: CheckSpec) -> OnCreate:
 def unless_same_spec(judge: OnUpdate) -> OnUpdate:
     """A validate_update that looks only at updates of the specification."""
 
-    def validate(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    def validate(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
         return [] if obj.get("spec") == old.get("spec") else judge(obj, old, attributes)
 
     return validate
@@ -84,7 +84,7 @@ def validating_update(spec: CheckSpec, *, immutable_selector: bool = True) -> On
     """A validate_update that looks at the specification, if it changes."""
 
     @unless_same_spec
-    def validate(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+    def validate(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
         errors: list[FieldError] = []
         spec(obj.get("spec") or {}, errors, template_options(template_of(old)))
         if immutable_selector:
@@ -94,12 +94,12 @@ def validating_update(spec: CheckSpec, *, immutable_selector: bool = True) -> On
     return validate
 
 
-def warnings_on_create(obj: JsonObject, attributes: Attributes) -> list[str]:
+def warnings_on_create(obj: JsonObject, attributes: WriteContext) -> list[str]:
     name = obj["metadata"].get("name", "")
     return name_warning(name, POD_NAMES) + warnings_about(template_of(obj))
 
 
-def warnings_on_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
+def warnings_on_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[str]:
     if obj["metadata"].get("generation") == old["metadata"].get("generation"):
         return []
     return warnings_about(template_of(obj))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import counting, empty_status, keep_spec_and_metadata
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.admission_policy import validate_validating_policy
 from gateway.validation.admission_rules import static_suffix_warnings
 from gateway.validation.conditions import validate_conditions
@@ -13,17 +13,17 @@ from gateway.validation.field import FieldError, required
 from gateway.validation.objectmeta import validate_object_meta
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return validate_validating_policy(obj, None)
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     return validate_object_meta(obj["metadata"], False, standard_finalizers=False) + validate_validating_policy(
         obj, old
     )
 
 
-def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     status, found = obj.get("status") or {}, list[FieldError]()
     for i, warning in enumerate((status.get("typeChecking") or {}).get("expressionWarnings") or ()):
         path = f"status.typeChecking.expressionWarnings[{i}]"
@@ -31,11 +31,11 @@ def _validate_status(obj: JsonObject, old: JsonObject, attributes: Attributes) -
     return found + validate_conditions(status.get("conditions"), "status.conditions")
 
 
-def _warnings(obj: JsonObject, attributes: Attributes) -> list[str]:
+def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
     return static_suffix_warnings(obj)
 
 
-def _update_warnings(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[str]:
+def _update_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[str]:
     return static_suffix_warnings(obj)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.kinds.strategies.status import empty_status, keep_spec_and_metadata, keep_status
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.checks import each, same
 from gateway.validation.field import FieldError, forbidden, invalid, required, too_long
 from gateway.validation.go_structs import verbatim
@@ -40,7 +40,7 @@ def _error(error: JsonObject | None, path: str) -> list[FieldError]:
     return found
 
 
-def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     spec, status = obj.get("spec", {}), obj.get("status") or {}
     found = validate_csi_driver_name(spec.get("attacher", ""), "spec.attacher")
     found += _source(spec.get("source", {}), "spec.source")
@@ -56,7 +56,7 @@ def _validate(obj: JsonObject, attributes: Attributes) -> list[FieldError]:
     return found
 
 
-def _validate_update(obj: JsonObject, old: JsonObject, attributes: Attributes) -> list[FieldError]:
+def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     found = validate_object_meta(obj["metadata"], False) + _validate(obj, attributes)
     if not same(obj.get("spec"), old.get("spec")):
         found.append(

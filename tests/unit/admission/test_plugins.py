@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from gateway.access.authorization import AlwaysAllow
-from gateway.admission import PLUGINS, chain_for
 from gateway.admission.chain import Parts
-from gateway.admission.default_class import newest_default
 from gateway.admission.lookup import Lookup
+from gateway.admission.plugins import PLUGINS, chain_for
+from gateway.admission.plugins.default_class import newest_default
+from gateway.admission.record import Operation
 from gateway.http.status import StatusError
 from gateway.jsontypes import dumps
-from gateway.kinds.attributes import Operation
 from gateway.kinds.builtin import builtin_registry
 from gateway.settings.config import Settings
 from tests.unit.verbs.conftest import NAMESPACE, Api

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.admission import PLUGINS
+from gateway.admission.plugins import PLUGINS
 from gateway.settings.command_line import read_flags
 from gateway.settings.config import InvalidSettings, Settings
 from gateway.settings.flags import FLAGS, settings_from

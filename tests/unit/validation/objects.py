@@ -14,6 +14,7 @@ from gateway.kinds.attributes import Attributes
 from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.strategies import strategy_for
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.write_context import WriteContext
 
 REGISTRY = builtin_registry()
 MINIMAL: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("minimal.yaml").read_text())
@@ -43,12 +44,12 @@ def made(resource: str, changes: JsonObject | None = None) -> JsonObject:
     return obj
 
 
-def _rules(resource: str) -> tuple[Strategy, Attributes]:
+def _rules(resource: str) -> tuple[Strategy, WriteContext]:
     group_version, _, plural = resource.rpartition("/")
     group, _, version = group_version.rpartition("/")
     described = REGISTRY.resources[group, version, plural, ""]
-    context = Attributes(User("admin"), RequestInfo("create", "")).begin(
-        described, namespace="default", name="a", now="2024-01-02T03:04:05Z"
+    context = WriteContext(
+        Attributes(User("admin"), RequestInfo("create", "")), described, "default", "a", now="2024-01-02T03:04:05Z"
     )
     return strategy_for(group, plural), context
 

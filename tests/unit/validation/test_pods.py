@@ -12,10 +12,11 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.strategies import strategy_for
+from gateway.kinds.write_context import WriteContext
 
 RESOURCE = builtin_registry().resources["", "v1", "pods", ""]
-CONTEXT = Attributes(User("admin"), RequestInfo("create", "")).begin(
-    RESOURCE, namespace="default", name="web", now="2024-01-02T03:04:05Z"
+CONTEXT = WriteContext(
+    Attributes(User("admin"), RequestInfo("create", "")), RESOURCE, "default", "web", now="2024-01-02T03:04:05Z"
 )
 
 

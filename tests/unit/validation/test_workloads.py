@@ -12,11 +12,12 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.strategies import strategy_for
+from gateway.kinds.write_context import WriteContext
 from gateway.validation.cron import schedule_error, validate_time_zone
 
 RESOURCE = builtin_registry().resources["apps", "v1", "deployments", ""]
-CONTEXT = Attributes(User("admin"), RequestInfo("create", "")).begin(
-    RESOURCE, namespace="default", name="web", now="2024-01-02T03:04:05Z"
+CONTEXT = WriteContext(
+    Attributes(User("admin"), RequestInfo("create", "")), RESOURCE, "default", "web", now="2024-01-02T03:04:05Z"
 )
 TEMPLATE: JsonObject = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
 

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gateway.admission.record import Admission, Operation
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, dumps, loads
-from gateway.kinds.attributes import Attributes, Operation
 from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.resource import Resource
+from gateway.kinds.write_context import WriteContext
 from gateway.schema.decode import DecodeReport, decode
 from gateway.writing import updating, write
 from gateway.writing.unchanged_members import Touched, keeps, kept
@@ -187,13 +188,13 @@ async def test_who_changes_in_place_what_is_kept_changes_the_object(api: Api, st
     resource = REGISTRY.resources["", "v1", "configmaps", ""]
     endpoint = api.endpoints.of("", "v1", "configmaps")
 
-    def changes(obj: JsonObject, old: JsonObject, attributes: Attributes) -> None:
+    def changes(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
         assert old["data"] == {"a": "1"} or obj["data"] is old["data"]
         obj["data"]["b"] = "2"
 
-    async def admits(attributes: Attributes) -> None:
-        assert attributes.obj is not None and attributes.old is not None
-        changes(attributes.obj, attributes.old, attributes)
+    async def admits(admission: Admission) -> None:
+        assert admission.obj is not None and admission.old is not None
+        admission.obj["data"]["b"] = "2"
 
     if stage == "admission":
         endpoint.chain.mutating[Operation.UPDATE] = (admits,)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from gateway.admission.chain import Plugin, looking_up, on
 from gateway.admission.lookup import Lookup
+from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes, Operation
 from gateway.kinds.metadata import generated_name
 from gateway.kinds.recurring import Recurrence
 
@@ -22,58 +22,58 @@ _ENFORCE_SECRETS = "kubernetes.io/enforce-mountable-secrets"
 _DEFAULT_MODE = 0o644
 
 
-async def _admit(attributes: Attributes, lookup: Lookup) -> None:
-    obj, old = attributes.obj, attributes.old
+async def _admit(admission: Admission, lookup: Lookup) -> None:
+    obj, old = admission.obj, admission.old
     if obj is None or old is not None:
         return
     spec = obj.setdefault("spec", {})
     if not _is_mirror(obj):
         name = spec.get("serviceAccountName") or "default"
         spec["serviceAccountName"] = spec["serviceAccount"] = name
-        account = await _account(obj, attributes, lookup)
+        account = await _account(obj, admission, lookup)
         if _automounts(account, spec):
-            _mount_token(spec, attributes.recurrence)
+            _mount_token(spec, admission.recurrence)
         if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
             spec["imagePullSecrets"] = [{"name": each.get("name", "")} for each in account["imagePullSecrets"]]
-    await _validate(attributes, lookup)
+    await _validate(admission, lookup)
 
 
-async def _validate(attributes: Attributes, lookup: Lookup) -> None:
-    obj, old = attributes.obj, attributes.old
-    if obj is None or (old is not None and attributes.subresource != "ephemeralcontainers"):
+async def _validate(admission: Admission, lookup: Lookup) -> None:
+    obj, old = admission.obj, admission.old
+    if obj is None or (old is not None and admission.subresource != "ephemeralcontainers"):
         return
     spec = obj.get("spec") or {}
     if old is None and _is_mirror(obj):
-        _check_mirror(obj, spec, attributes)
+        _check_mirror(obj, spec, admission)
         return
     if not spec.get("serviceAccountName"):
         name = obj["metadata"].get("name", "")
-        raise refused(attributes, obj, f"no service account specified for pod {attributes.namespace}/{name}")
-    account = await _account(obj, attributes, lookup)
+        raise refused(admission, obj, f"no service account specified for pod {admission.namespace}/{name}")
+    account = await _account(obj, admission, lookup)
     enforced = (account["metadata"].get("annotations") or {}).get(_ENFORCE_SECRETS, "")
     if enforced in ("1", "t", "T", "true", "TRUE", "True"):
         problem = _forbidden_secret(spec, account, ephemeral=old is not None)
         if problem:
-            raise refused(attributes, obj, problem)
+            raise refused(admission, obj, problem)
 
 
 def _is_mirror(pod: JsonObject) -> bool:
     return _MIRROR in (pod["metadata"].get("annotations") or {})
 
 
-async def _account(pod: JsonObject, attributes: Attributes, lookup: Lookup) -> JsonObject:
+async def _account(pod: JsonObject, admission: Admission, lookup: Lookup) -> JsonObject:
     """The pod's account. Of a new namespace the account `default` is waited for, as kube-apiserver does."""
     name = pod["spec"]["serviceAccountName"]
-    account = await lookup.get("serviceaccounts", attributes.namespace, name)
+    account = await lookup.get("serviceaccounts", admission.namespace, name)
     for _ in range(ATTEMPTS if name == "default" else 0):
         if account is not None:
             break
         await asyncio.sleep(PAUSE)
-        account = await lookup.get("serviceaccounts", attributes.namespace, name)
+        account = await lookup.get("serviceaccounts", admission.namespace, name)
     if account is None:
         missing = f'serviceaccount "{name}" not found'
-        where = f"{attributes.namespace}/{name}"
-        raise refused(attributes, pod, f"error looking up service account {where}: {missing}")
+        where = f"{admission.namespace}/{name}"
+        raise refused(admission, pod, f"error looking up service account {where}: {missing}")
     return account
 
 
@@ -120,16 +120,16 @@ def _token_source() -> JsonObject:
     }
 
 
-def _check_mirror(pod: JsonObject, spec: JsonObject, attributes: Attributes) -> None:
+def _check_mirror(pod: JsonObject, spec: JsonObject, admission: Admission) -> None:
     if spec.get("serviceAccountName"):
-        raise refused(attributes, pod, "a mirror pod may not reference service accounts")
+        raise refused(admission, pod, "a mirror pod may not reference service accounts")
     volumes = spec.get("volumes") or ()
     if any(volume.get("secret") for volume in volumes) or any(_secrets_of_containers(spec)):
-        raise refused(attributes, pod, "a mirror pod may not reference secrets")
+        raise refused(admission, pod, "a mirror pod may not reference secrets")
     for volume in volumes:
         for source in (volume.get("projected") or {}).get("sources") or ():
             if source.get("serviceAccountToken"):
-                raise refused(attributes, pod, "a mirror pod may not use ServiceAccountToken volume projections")
+                raise refused(admission, pod, "a mirror pod may not use ServiceAccountToken volume projections")
 
 
 _KINDS = {"initContainers": "init container", "containers": "container", "ephemeralContainers": "ephemeral container"}

@@ -6,14 +6,14 @@ from functools import partial
 
 from gateway.access.authorization import Authorizer
 from gateway.admission.chain import Parts, Plugin, Reviews, on
-from gateway.admission.signers import require_for_signer
-from gateway.kinds.attributes import Attributes, Operation
+from gateway.admission.plugins.signers import require_for_signer
+from gateway.admission.record import Admission, Operation
 
 
-async def _validate(authorizer: Authorizer, attributes: Attributes) -> None:
-    old = attributes.old
+async def _validate(authorizer: Authorizer, admission: Admission) -> None:
+    old = admission.old
     assert old is not None
-    await require_for_signer(authorizer, attributes, old, "approve")
+    await require_for_signer(authorizer, admission, old, "approve")
 
 
 def _make(parts: Parts) -> Reviews:

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from gateway.admission.chain import Plugin, looking_up, on
-from gateway.admission.default_storage_class import CLAIM_ANNOTATION
 from gateway.admission.lookup import Lookup
+from gateway.admission.plugins.default_storage_class import CLAIM_ANNOTATION
+from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes, Operation
 from gateway.schema.quantity import parse_quantity
 
 
-async def _validate(attributes: Attributes, lookup: Lookup) -> None:
-    obj, old = attributes.obj, attributes.old
+async def _validate(admission: Admission, lookup: Lookup) -> None:
+    obj, old = admission.obj, admission.old
     assert obj is not None
     if old is None or parse_quantity(_storage(obj)) <= parse_quantity(_storage(old)):
         return
     if (old.get("status") or {}).get("phase") != "Bound":
-        raise refused(attributes, obj, "Only bound persistent volume claims can be expanded")
+        raise refused(admission, obj, "Only bound persistent volume claims can be expanded")
     name = _class(obj)
     found = await lookup.get("storageclasses", "", name) if name and name == _class(old) else None
     if found is None or not found.get("allowVolumeExpansion"):
         raise refused(
-            attributes,
+            admission,
             obj,
             "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must "
             "support resize",

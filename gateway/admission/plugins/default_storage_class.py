@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from gateway.admission.chain import Plugin, looking_up, on
-from gateway.admission.default_class import newest_default
 from gateway.admission.lookup import Lookup
-from gateway.kinds.attributes import Attributes, Operation
+from gateway.admission.plugins.default_class import newest_default
+from gateway.admission.record import Admission, Operation
 
 CLAIM_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 _DEFAULT = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 
 
-async def _admit(attributes: Attributes, lookup: Lookup) -> None:
-    obj = attributes.obj
+async def _admit(admission: Admission, lookup: Lookup) -> None:
+    obj = admission.obj
     assert obj is not None
     spec = obj.setdefault("spec", {})
     annotations = obj["metadata"].get("annotations") or {}

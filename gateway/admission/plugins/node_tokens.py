@@ -7,10 +7,10 @@ from __future__ import annotations
 from gateway.access.authorization import Authorizer, asked_of_resource
 from gateway.access.rbac.policy import aggregated
 from gateway.admission.lookup import Lookup
+from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.http.status import StatusError, not_found
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.validation.field import go_quote
 
 _VERB = "request-serviceaccounts-token-audience"
@@ -32,40 +32,40 @@ class Audiences:
     def __init__(self, lookup: Lookup, authorizer: Authorizer) -> None:
         self._lookup, self._authorizer = lookup, authorizer
 
-    async def check(self, node: str, attributes: Attributes) -> None:
+    async def check(self, node: str, admission: Admission) -> None:
         """Raises StatusError 403 for a token that is none of the node's business, 404 for a pod that is not there."""
-        asked = (attributes.obj or {}).get("spec") or {}
+        asked = (admission.obj or {}).get("spec") or {}
         ref = asked.get("boundObjectRef") or {}
         if (ref.get("apiVersion"), ref.get("kind")) != ("v1", "Pod") or not ref.get("name"):
-            raise _no(attributes, "node requested token not bound to a pod")
+            raise _no(admission, "node requested token not bound to a pod")
         uid = ref.get("uid", "")
         if not uid:
-            raise _no(attributes, "node requested token with a pod binding without a uid")
-        pod = await self._lookup.get("pods", attributes.namespace, ref["name"])
+            raise _no(admission, "node requested token with a pod binding without a uid")
+        pod = await self._lookup.get("pods", admission.namespace, ref["name"])
         if pod is None:
             raise not_found("", "pod", ref["name"])
         if uid != pod["metadata"].get("uid"):
             recreated = "The object might have been deleted and then recreated"
             text = f"the UID in the bound object reference ({uid}) does not match the UID in record. {recreated}"
-            raise _no(attributes, text)
+            raise _no(admission, text)
         if (pod.get("spec") or {}).get("nodeName") != node:
-            raise _no(attributes, "node requested token bound to a pod scheduled on a different node")
-        await self._check_audience(attributes, asked.get("audiences") or [], pod)
+            raise _no(admission, "node requested token bound to a pod scheduled on a different node")
+        await self._check_audience(admission, asked.get("audiences") or [], pod)
 
-    async def _check_audience(self, attributes: Attributes, audiences: list[str], pod: JsonObject) -> None:
+    async def _check_audience(self, admission: Admission, audiences: list[str], pod: JsonObject) -> None:
         if len(audiences) > 1:
-            raise _no(attributes, "node may only request 0 or 1 audiences")
-        audience, user = audiences[0] if audiences else "", attributes.user
+            raise _no(admission, "node may only request 0 or 1 audiences")
+        audience, user = audiences[0] if audiences else "", admission.user
         try:
             if await self._is_referenced(pod, audience):
                 return
         except _Absent as error:
-            raise _no(attributes, f"error validating audience {go_quote(audience)}: {error}") from None
-        question = asked_of_resource(user, _VERB, "", audience, attributes.name, namespace=attributes.namespace)
+            raise _no(admission, f"error validating audience {go_quote(audience)}: {error}") from None
+        question = asked_of_resource(user, _VERB, "", audience, admission.name, namespace=admission.namespace)
         if not (await self._authorizer.authorize(question)).allowed:
             shown = go_quote(audience)
             why = f"{user.name} is not authorized to request tokens for this audience"
-            raise _no(attributes, f"audience {shown} not found in pod spec volume, {why}")
+            raise _no(admission, f"audience {shown} not found in pod spec volume, {why}")
 
     async def _is_referenced(self, pod: JsonObject, audience: str) -> bool:
         """Whether the pod asks for the audience. Raises _Absent where what its volumes name is not there."""
@@ -119,5 +119,5 @@ def _driver_in(source: JsonObject) -> str:
     return next((driver for member, driver in _DRIVERS.items() if source.get(member) is not None), "")
 
 
-def _no(attributes: Attributes, reason: str) -> StatusError:
-    return refused(attributes, None, reason)
+def _no(admission: Admission, reason: str) -> StatusError:
+    return refused(admission, None, reason)

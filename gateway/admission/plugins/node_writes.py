@@ -9,13 +9,13 @@ from copy import deepcopy
 from gateway.access.nodes.authorizer import LEASES
 from gateway.access.nodes.identity import NODE_PREFIX, node_of
 from gateway.access.nodes.references import MIRROR, config_map_names, secret_names
-from gateway.admission import node_tokens
 from gateway.admission.chain import Parts
 from gateway.admission.lookup import Lookup
+from gateway.admission.plugins import node_tokens
+from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import refused
 from gateway.http.status import StatusError, not_found
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes, Operation
 from gateway.validation.field import go_quote
 
 _RESTRICTED = "node-restriction.kubernetes.io"
@@ -69,145 +69,145 @@ class Restriction:
         self._lookup: Lookup = parts.lookup
         self._tokens = node_tokens.Audiences(parts.lookup, parts.authorizer)
 
-    async def admit(self, attributes: Attributes) -> None:
+    async def admit(self, admission: Admission) -> None:
         """Raises StatusError 403 for what a node must not write, 404 for what it names and is not there."""
-        node = node_of(attributes.user)
+        node = node_of(admission.user)
         if node is None:
             return
         if not node:
-            raise _no(attributes, f"could not determine node from user {go_quote(attributes.user.name)}")
-        resource = attributes.resource
-        await _REVIEWS[f"{resource.group}/{resource.resource}"](self, node, attributes)
+            raise _no(admission, f"could not determine node from user {go_quote(admission.user.name)}")
+        resource = admission.resource
+        await _REVIEWS[f"{resource.group}/{resource.resource}"](self, node, admission)
 
-    async def _pod(self, node: str, attributes: Attributes) -> None:
-        shown, operation = go_quote(node), attributes.operation
-        match attributes.subresource, operation:
+    async def _pod(self, node: str, admission: Admission) -> None:
+        shown, operation = go_quote(node), admission.operation
+        match admission.subresource, operation:
             case ("", Operation.CREATE):
-                await self._mirror(node, attributes)
+                await self._mirror(node, admission)
             case ("", Operation.DELETE):
-                if await self._node_of_pod(attributes) != node:
-                    raise _no(attributes, f"node {shown} can only delete pods with spec.nodeName set to itself")
+                if await self._node_of_pod(admission) != node:
+                    raise _no(admission, f"node {shown} can only delete pods with spec.nodeName set to itself")
             case ("", _):
                 only = f"node {shown} can only create and delete mirror pods"
-                raise _no(attributes, f"unexpected operation {go_quote(operation.value)}, {only}")
+                raise _no(admission, f"unexpected operation {go_quote(operation.value)}, {only}")
             case ("status", Operation.UPDATE):
-                _pod_status(node, attributes)
+                _pod_status(node, admission)
             case ("eviction", Operation.CREATE):
-                if await self._node_of_pod(attributes) != node:
-                    raise _no(attributes, f"node {node} can only evict pods with spec.nodeName set to itself")
+                if await self._node_of_pod(admission) != node:
+                    raise _no(admission, f"node {node} can only evict pods with spec.nodeName set to itself")
             case ("status" | "eviction", _):
-                raise _no(attributes, f"unexpected operation {go_quote(operation.value)}")
+                raise _no(admission, f"unexpected operation {go_quote(operation.value)}")
             case _:
-                which = go_quote(attributes.subresource)
-                raise _no(attributes, f"unexpected pod subresource {which}, only 'status' and 'eviction' are allowed")
+                which = go_quote(admission.subresource)
+                raise _no(admission, f"unexpected pod subresource {which}, only 'status' and 'eviction' are allowed")
 
-    async def _node(self, node: str, attributes: Attributes) -> None:
-        obj, old = attributes.obj or {}, attributes.old or {}
+    async def _node(self, node: str, admission: Admission) -> None:
+        obj, old = admission.obj or {}, admission.old or {}
         shown = go_quote(node)
-        name = attributes.name or (obj.get("metadata") or {}).get("name", "")
+        name = admission.name or (obj.get("metadata") or {}).get("name", "")
         if name != node:
-            raise _no(attributes, f"node {shown} is not allowed to modify node {go_quote(name)}")
-        if attributes.operation is Operation.DELETE:
+            raise _no(admission, f"node {shown} is not allowed to modify node {go_quote(name)}")
+        if admission.operation is Operation.DELETE:
             return
         spec, before = obj.get("spec") or {}, old.get("spec") or {}
         changed = _changed(obj["metadata"].get("labels") or {}, (old.get("metadata") or {}).get("labels") or {})
         labels = ", ".join(sorted(filter(_is_forbidden_label, changed)))
-        if attributes.operation is Operation.CREATE:
+        if admission.operation is Operation.CREATE:
             if spec.get("configSource") is not None:
-                raise _no(attributes, f"node {shown} is not allowed to create pods with a non-nil configSource")
+                raise _no(admission, f"node {shown} is not allowed to create pods with a non-nil configSource")
             if labels:
-                raise _no(attributes, f"node {shown} is not allowed to set the following labels: {labels}")
+                raise _no(admission, f"node {shown} is not allowed to set the following labels: {labels}")
             return
         if spec.get("configSource") is not None and spec["configSource"] != before.get("configSource"):
-            raise _no(attributes, f"node {shown} is not allowed to update configSource to a new non-nil configSource")
+            raise _no(admission, f"node {shown} is not allowed to update configSource to a new non-nil configSource")
         if (spec.get("taints") or []) != (before.get("taints") or []):
-            raise _no(attributes, f"node {shown} is not allowed to modify taints")
+            raise _no(admission, f"node {shown} is not allowed to modify taints")
         if (obj["metadata"].get("ownerReferences") or []) != (old["metadata"].get("ownerReferences") or []):
-            raise _no(attributes, f"node {shown} is not allowed to modify ownerReferences")
+            raise _no(admission, f"node {shown} is not allowed to modify ownerReferences")
         if labels:
-            raise _no(attributes, f"is not allowed to modify labels: {labels}")
+            raise _no(admission, f"is not allowed to modify labels: {labels}")
 
-    async def _claim(self, node: str, attributes: Attributes) -> None:
-        if attributes.subresource != "status":
-            raise _no(attributes, "may only update PVC status")
-        if attributes.operation is not Operation.UPDATE:
-            raise _no(attributes, f"unexpected operation {go_quote(attributes.operation.value)}")
-        if _without_capacity(attributes.obj) != _without_capacity(attributes.old):
+    async def _claim(self, node: str, admission: Admission) -> None:
+        if admission.subresource != "status":
+            raise _no(admission, "may only update PVC status")
+        if admission.operation is not Operation.UPDATE:
+            raise _no(admission, f"unexpected operation {go_quote(admission.operation.value)}")
+        if _without_capacity(admission.obj) != _without_capacity(admission.old):
             which = "status.quantity and status.conditions"
-            raise _no(attributes, f"node {go_quote(node)} is not allowed to update fields other than {which}")
+            raise _no(admission, f"node {go_quote(node)} is not allowed to update fields other than {which}")
 
-    async def _account(self, node: str, attributes: Attributes) -> None:
-        if attributes.operation is Operation.CREATE and attributes.subresource == "token":
-            await self._tokens.check(node, attributes)
+    async def _account(self, node: str, admission: Admission) -> None:
+        if admission.operation is Operation.CREATE and admission.subresource == "token":
+            await self._tokens.check(node, admission)
 
-    async def _lease(self, node: str, attributes: Attributes) -> None:
-        if attributes.namespace != LEASES:
-            raise _no(attributes, f"can only access leases in the {go_quote(LEASES)} system namespace")
-        if _name(attributes) != node:
-            raise _no(attributes, "can only access node lease with the same name as the requesting node")
+    async def _lease(self, node: str, admission: Admission) -> None:
+        if admission.namespace != LEASES:
+            raise _no(admission, f"can only access leases in the {go_quote(LEASES)} system namespace")
+        if _name(admission) != node:
+            raise _no(admission, "can only access node lease with the same name as the requesting node")
 
-    async def _csi_node(self, node: str, attributes: Attributes) -> None:
-        if _name(attributes) != node:
-            raise _no(attributes, "can only access CSINode with the same name as the requesting node")
+    async def _csi_node(self, node: str, admission: Admission) -> None:
+        if _name(admission) != node:
+            raise _no(admission, "can only access CSINode with the same name as the requesting node")
 
-    async def _slice(self, node: str, attributes: Attributes) -> None:
-        looked_at = {Operation.CREATE: attributes.obj, Operation.DELETE: attributes.old}.get(attributes.operation)
+    async def _slice(self, node: str, admission: Admission) -> None:
+        looked_at = {Operation.CREATE: admission.obj, Operation.DELETE: admission.old}.get(admission.operation)
         if looked_at is not None and (looked_at.get("spec") or {}).get("nodeName") != node:
-            what = attributes.operation.value.lower()
-            raise _no(attributes, f"can only {what} ResourceSlice with the same NodeName as the requesting node")
+            what = admission.operation.value.lower()
+            raise _no(admission, f"can only {what} ResourceSlice with the same NodeName as the requesting node")
 
-    async def _signing_request(self, node: str, attributes: Attributes) -> None:
-        spec = (attributes.obj or {}).get("spec") or {}
-        if attributes.operation is not Operation.CREATE or spec.get("signerName") not in _KUBELET_SIGNERS:
+    async def _signing_request(self, node: str, admission: Admission) -> None:
+        spec = (admission.obj or {}).get("spec") or {}
+        if admission.operation is not Operation.CREATE or spec.get("signerName") not in _KUBELET_SIGNERS:
             return
         try:
             name = _common_name(base64.b64decode(spec.get("request") or ""))
         except ValueError as error:
-            raise _no(attributes, f"unable to parse csr: {error}") from None
+            raise _no(admission, f"unable to parse csr: {error}") from None
         if name != f"{NODE_PREFIX}{node}":
-            raise _no(attributes, f"can only create a node CSR with CN={NODE_PREFIX}{node}")
+            raise _no(admission, f"can only create a node CSR with CN={NODE_PREFIX}{node}")
 
-    async def _mirror(self, node: str, attributes: Attributes) -> None:
-        pod, shown = attributes.obj or {}, go_quote(node)
+    async def _mirror(self, node: str, admission: Admission) -> None:
+        pod, shown = admission.obj or {}, go_quote(node)
         meta, spec = pod["metadata"], pod.get("spec") or {}
         if MIRROR not in (meta.get("annotations") or {}):
             only = f"node {shown} can only create mirror pods"
-            raise _no(attributes, f"pod does not have {go_quote(MIRROR)} annotation, {only}")
+            raise _no(admission, f"pod does not have {go_quote(MIRROR)} annotation, {only}")
         if spec.get("nodeName") != node:
-            raise _no(attributes, f"node {shown} can only create pods with spec.nodeName set to itself")
+            raise _no(admission, f"node {shown} can only create pods with spec.nodeName set to itself")
         owners = meta.get("ownerReferences") or []
         if len(owners) > 1:
-            raise _no(attributes, f"node {shown} can only create pods with a single owner reference set to itself")
+            raise _no(admission, f"node {shown} can only create pods with a single owner reference set to itself")
         if not owners or (owners[0].get("apiVersion"), owners[0].get("kind"), owners[0].get("name")) != (
             "v1",
             "Node",
             node,
         ):
-            raise _no(attributes, f"node {shown} can only create pods with an owner reference set to itself")
+            raise _no(admission, f"node {shown} can only create pods with an owner reference set to itself")
         if not owners[0].get("controller"):
-            raise _no(attributes, f"node {shown} can only create pods with a controller owner reference set to itself")
+            raise _no(admission, f"node {shown} can only create pods with a controller owner reference set to itself")
         if owners[0].get("blockOwnerDeletion"):
-            raise _no(attributes, f"node {shown} must not set blockOwnerDeletion on an owner reference")
+            raise _no(admission, f"node {shown} must not set blockOwnerDeletion on an owner reference")
         found = await self._lookup.get("minions", "", node)
         if found is None:
             raise not_found("", "node", node)
         uid, actual = owners[0].get("uid", ""), found["metadata"].get("uid", "")
         if uid != actual:
-            raise _no(attributes, f"node {node} UID mismatch: expected {uid} got {actual}")
+            raise _no(admission, f"node {node} UID mismatch: expected {uid} got {actual}")
         if reference := _api_reference(pod):
-            raise _no(attributes, f"node {shown} can not create pods that reference {reference}")
+            raise _no(admission, f"node {shown} can not create pods that reference {reference}")
 
-    async def _node_of_pod(self, attributes: Attributes) -> str:
-        name = _name(attributes)
+    async def _node_of_pod(self, admission: Admission) -> str:
+        name = _name(admission)
         if not name:
-            raise _no(attributes, "could not determine pod from request data")
-        pod = await self._lookup.get("pods", attributes.namespace, name)
+            raise _no(admission, "could not determine pod from request data")
+        pod = await self._lookup.get("pods", admission.namespace, name)
         if pod is None:
             raise not_found("", "pod", name)
         return str((pod.get("spec") or {}).get("nodeName", ""))
 
 
-_REVIEWS: Mapping[str, Callable[[Restriction, str, Attributes], Awaitable[None]]] = {
+_REVIEWS: Mapping[str, Callable[[Restriction, str, Admission], Awaitable[None]]] = {
     "/pods": Restriction._pod,
     "/nodes": Restriction._node,
     "/persistentvolumeclaims": Restriction._claim,
@@ -219,25 +219,25 @@ _REVIEWS: Mapping[str, Callable[[Restriction, str, Attributes], Awaitable[None]]
 }
 
 
-def _no(attributes: Attributes, reason: str) -> StatusError:
-    return refused(attributes, attributes.obj, reason)
+def _no(admission: Admission, reason: str) -> StatusError:
+    return refused(admission, admission.obj, reason)
 
 
-def _name(attributes: Attributes) -> str:
-    return attributes.name or str(((attributes.obj or {}).get("metadata") or {}).get("name", ""))
+def _name(admission: Admission) -> str:
+    return admission.name or str(((admission.obj or {}).get("metadata") or {}).get("name", ""))
 
 
-def _pod_status(node: str, attributes: Attributes) -> None:
-    obj, old, shown = attributes.obj or {}, attributes.old or {}, go_quote(node)
+def _pod_status(node: str, admission: Admission) -> None:
+    obj, old, shown = admission.obj or {}, admission.old or {}, go_quote(node)
     if (old.get("spec") or {}).get("nodeName") != node:
-        raise _no(attributes, f"node {shown} can only update pod status for pods with spec.nodeName set to itself")
+        raise _no(admission, f"node {shown} can only update pod status for pods with spec.nodeName set to itself")
     if (obj["metadata"].get("labels") or {}) != (old["metadata"].get("labels") or {}):
-        raise _no(attributes, f"node {shown} cannot update labels through pod status")
+        raise _no(admission, f"node {shown} cannot update labels through pod status")
     status, before = obj.get("status") or {}, old.get("status") or {}
     if (status.get("resourceClaimStatuses") or []) != (before.get("resourceClaimStatuses") or []):
-        raise _no(attributes, f"node {shown} cannot update resource claim statues")
+        raise _no(admission, f"node {shown} cannot update resource claim statues")
     if status.get("extendedResourceClaimStatus") != before.get("extendedResourceClaimStatus"):
-        raise _no(attributes, f"node {shown} cannot update extended resource claim status")
+        raise _no(admission, f"node {shown} cannot update extended resource claim status")
 
 
 def _changed(labels: Mapping[str, str], before: Mapping[str, str]) -> set[str]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from gateway.admission.chain import Plugin, looking_up, on
 from gateway.admission.lookup import Lookup
-from gateway.kinds.attributes import Attributes, Operation
+from gateway.admission.record import Admission, Operation
 
 NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 
 
-async def _admit(attributes: Attributes, lookup: Lookup) -> None:
-    obj = attributes.obj
+async def _admit(admission: Admission, lookup: Lookup) -> None:
+    obj = admission.obj
     assert obj is not None
     taints = obj.setdefault("spec", {}).setdefault("taints", [])
     if not any(taint.get("key") == NOT_READY["key"] and taint.get("effect") == "NoSchedule" for taint in taints):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from gateway.admission.chain import Plugin, looking_up, on
 from gateway.admission.lookup import Lookup
-from gateway.kinds.attributes import Attributes, Operation
+from gateway.admission.record import Admission, Operation
 
 SECONDS = 300
 _TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
-async def _admit(attributes: Attributes, lookup: Lookup) -> None:
-    obj = attributes.obj
+async def _admit(admission: Admission, lookup: Lookup) -> None:
+    obj = admission.obj
     assert obj is not None
     spec = obj.setdefault("spec", {})
     tolerations = spec.get("tolerations") or []

@@ -6,46 +6,46 @@ from copy import deepcopy
 
 from gateway.admission.chain import Plugin, looking_up, on
 from gateway.admission.lookup import Lookup
+from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes, Operation
 from gateway.validation.field import go_quote
 
 _OVERHEAD_DIFFERS = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
 
 
-async def _class_of(pod: JsonObject, attributes: Attributes, lookup: Lookup) -> JsonObject | None:
+async def _class_of(pod: JsonObject, admission: Admission, lookup: Lookup) -> JsonObject | None:
     name = (pod.get("spec") or {}).get("runtimeClassName")
     if name is None:
         return None
     found = await lookup.get("runtimeclasses", "", name)
     if found is None:
-        raise refused(attributes, pod, f"pod rejected: RuntimeClass {go_quote(name)} not found")
+        raise refused(admission, pod, f"pod rejected: RuntimeClass {go_quote(name)} not found")
     return found
 
 
-async def _admit(attributes: Attributes, lookup: Lookup) -> None:
-    obj = attributes.obj
+async def _admit(admission: Admission, lookup: Lookup) -> None:
+    obj = admission.obj
     assert obj is not None
-    runtime = await _class_of(obj, attributes, lookup)
+    runtime = await _class_of(obj, admission, lookup)
     if runtime is None:
         return
     spec = obj["spec"]
     overhead = (runtime.get("overhead") or {}).get("podFixed")
     if overhead is not None:
         if spec.get("overhead") and spec["overhead"] != overhead:
-            raise refused(attributes, obj, _OVERHEAD_DIFFERS)
+            raise refused(admission, obj, _OVERHEAD_DIFFERS)
         spec["overhead"] = dict(overhead)
-    _set_scheduling(obj, runtime.get("scheduling") or {}, attributes)
+    _set_scheduling(obj, runtime.get("scheduling") or {}, admission)
 
 
-def _set_scheduling(pod: JsonObject, scheduling: JsonObject, attributes: Attributes) -> None:
+def _set_scheduling(pod: JsonObject, scheduling: JsonObject, admission: Admission) -> None:
     spec = pod["spec"]
     selector = dict(spec.get("nodeSelector") or {})
     for key, value in (scheduling.get("nodeSelector") or {}).items():
         if selector.get(key, value) != value:
             raise refused(
-                attributes,
+                admission,
                 pod,
                 f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
                 f"pod.spec.nodeSelector[{key}] = {selector[key]}",
@@ -61,18 +61,18 @@ def _set_scheduling(pod: JsonObject, scheduling: JsonObject, attributes: Attribu
         spec["tolerations"] = tolerations
 
 
-async def _validate(attributes: Attributes, lookup: Lookup) -> None:
-    obj = attributes.obj
+async def _validate(admission: Admission, lookup: Lookup) -> None:
+    obj = admission.obj
     assert obj is not None
-    runtime = await _class_of(obj, attributes, lookup)
+    runtime = await _class_of(obj, admission, lookup)
     overhead = ((runtime or {}).get("overhead") or {}).get("podFixed")
     given = obj["spec"].get("overhead")
     if overhead is not None:
         if (given or {}) != overhead:
-            raise refused(attributes, obj, _OVERHEAD_DIFFERS)
+            raise refused(admission, obj, _OVERHEAD_DIFFERS)
     elif given is not None:
         reason = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
-        raise refused(attributes, obj, reason)
+        raise refused(admission, obj, reason)
 
 
 PLUGIN = Plugin(

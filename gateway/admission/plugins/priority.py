@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from gateway.admission.chain import Plugin, looking_up, on
 from gateway.admission.lookup import Lookup
+from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes, Operation
 
 _WRITES = (Operation.CREATE, Operation.UPDATE)
 _KEPT = ("priority", "preemptionPolicy")
 
 
-async def _admit(attributes: Attributes, lookup: Lookup) -> None:
-    obj, old = attributes.obj, attributes.old
-    if obj is None or attributes.resource.resource != "pods":
+async def _admit(admission: Admission, lookup: Lookup) -> None:
+    obj, old = admission.obj, admission.old
+    if obj is None or admission.resource.resource != "pods":
         return
     spec = obj.setdefault("spec", {})
     if old is not None:
@@ -23,13 +23,13 @@ async def _admit(attributes: Attributes, lookup: Lookup) -> None:
             if key in before:
                 spec.setdefault(key, before[key])
         return
-    name, value, policy = await _established(obj, spec.get("priorityClassName") or "", attributes, lookup)
+    name, value, policy = await _established(obj, spec.get("priorityClassName") or "", admission, lookup)
     if name:
         spec["priorityClassName"] = name
     given = spec.get("priority")
     if given is not None and given != value:
         raise refused(
-            attributes,
+            admission,
             obj,
             f"the integer value of priority ({given}) must not be provided in pod spec; priority admission controller "
             f"computed {value} from the given PriorityClass name",
@@ -38,7 +38,7 @@ async def _admit(attributes: Attributes, lookup: Lookup) -> None:
     wanted = spec.get("preemptionPolicy")
     if wanted is not None and wanted != policy:
         raise refused(
-            attributes,
+            admission,
             obj,
             f"the string value of PreemptionPolicy ({wanted}) must not be provided in pod spec; priority admission "
             f"controller computed {policy} from the given PriorityClass name",
@@ -46,12 +46,12 @@ async def _admit(attributes: Attributes, lookup: Lookup) -> None:
     spec["preemptionPolicy"] = policy
 
 
-async def _established(pod: JsonObject, name: str, attributes: Attributes, lookup: Lookup) -> tuple[str, int, str]:
+async def _established(pod: JsonObject, name: str, admission: Admission, lookup: Lookup) -> tuple[str, int, str]:
     """The class, value and preemption policy that hold for a pod."""
     if name:
         found = await lookup.get("priorityclasses", "", name)
         if found is None:
-            raise refused(attributes, pod, f"no PriorityClass with name {name} was found")
+            raise refused(admission, pod, f"no PriorityClass with name {name} was found")
     else:
         found = await _default_class(lookup)
         if found is None:
@@ -65,16 +65,16 @@ async def _default_class(lookup: Lookup) -> JsonObject | None:
     return min(classes, key=lambda each: int(each.get("value", 0)), default=None)
 
 
-async def _validate(attributes: Attributes, lookup: Lookup) -> None:
-    obj, old = attributes.obj, attributes.old
-    if obj is None or attributes.resource.resource != "priorityclasses" or not obj.get("globalDefault"):
+async def _validate(admission: Admission, lookup: Lookup) -> None:
+    obj, old = admission.obj, admission.old
+    if obj is None or admission.resource.resource != "priorityclasses" or not obj.get("globalDefault"):
         return
     default = await _default_class(lookup)
     if default is None:
         return
     name = default["metadata"]["name"]
     if old is None or name != obj["metadata"]["name"]:
-        raise refused(attributes, obj, f"PriorityClass {name} is already marked as default. Only one default can exist")
+        raise refused(admission, obj, f"PriorityClass {name} is already marked as default. Only one default can exist")
 
 
 PLUGIN = Plugin(

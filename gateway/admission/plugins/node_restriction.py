@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gateway.admission.chain import Parts, Plugin, Reviews
-from gateway.kinds.attributes import Operation
+from gateway.admission.record import Operation
 from gateway.kinds.resource import Resource
 
 _LOOKED_AT = frozenset(
@@ -20,7 +20,7 @@ def _handles(resource: Resource, operation: Operation) -> bool:
 
 
 def _make(parts: Parts) -> Reviews:
-    from gateway.admission.node_writes import Restriction
+    from gateway.admission.plugins.node_writes import Restriction
 
     return Reviews(admit=Restriction(parts).admit)
 

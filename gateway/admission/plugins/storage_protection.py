@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gateway.admission.chain import Plugin, looking_up, on
 from gateway.admission.lookup import Lookup
-from gateway.kinds.attributes import Attributes, Operation
+from gateway.admission.record import Admission, Operation
 
 FINALIZERS = {
     "persistentvolumes": "kubernetes.io/pv-protection",
@@ -13,10 +13,10 @@ FINALIZERS = {
 }
 
 
-async def _admit(attributes: Attributes, lookup: Lookup) -> None:
-    obj = attributes.obj
+async def _admit(admission: Admission, lookup: Lookup) -> None:
+    obj = admission.obj
     assert obj is not None
-    finalizer = FINALIZERS[attributes.resource.resource]
+    finalizer = FINALIZERS[admission.resource.resource]
     finalizers = obj["metadata"].setdefault("finalizers", [])
     if finalizer not in finalizers:
         finalizers.append(finalizer)

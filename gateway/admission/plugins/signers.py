@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from gateway.access.authorization import Authorizer, asked_of_resource
+from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Attributes
 from gateway.validation.field import go_quote
 
 GROUP = "certificates.k8s.io"
 
 
-async def require_for_signer(authorizer: Authorizer, attributes: Attributes, request: JsonObject, verb: str) -> None:
+async def require_for_signer(authorizer: Authorizer, admission: Admission, request: JsonObject, verb: str) -> None:
     """Raises StatusError 403 unless the user may `verb` ("approve", "sign") for the signer of a CSR."""
     signer = (request.get("spec") or {}).get("signerName", "")
     for name in (signer, f"{signer.partition('/')[0]}/*"):
-        asked = asked_of_resource(attributes.user, verb, GROUP, "signers", name)
+        asked = asked_of_resource(admission.user, verb, GROUP, "signers", name)
         if (await authorizer.authorize(asked)).allowed:
             return
-    raise refused(attributes, request, f"user not permitted to {verb} requests with signerName {go_quote(signer)}")
+    raise refused(admission, request, f"user not permitted to {verb} requests with signerName {go_quote(signer)}")

@@ -6,15 +6,15 @@ import base64
 
 from gateway.admission.chain import Plugin, looking_up, on
 from gateway.admission.lookup import Lookup
+from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import refused
-from gateway.kinds.attributes import Attributes, Operation
 
 CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
 _MASTERS = "system:masters"
 
 
-async def _validate(attributes: Attributes, lookup: Lookup) -> None:
-    obj = attributes.obj
+async def _validate(admission: Admission, lookup: Lookup) -> None:
+    obj = admission.obj
     assert obj is not None
     spec = obj.get("spec") or {}
     if spec.get("signerName") != CLIENT_SIGNER:
@@ -22,10 +22,10 @@ async def _validate(attributes: Attributes, lookup: Lookup) -> None:
     try:
         organizations = _organizations(base64.b64decode(spec.get("request") or ""))
     except ValueError as error:
-        raise refused(attributes, obj, f"failed to parse CSR: {error}") from None
+        raise refused(admission, obj, f"failed to parse CSR: {error}") from None
     if _MASTERS in organizations:
         reason = f"use of {CLIENT_SIGNER} signer with {_MASTERS} group is not allowed"
-        raise refused(attributes, obj, reason)
+        raise refused(admission, obj, reason)
 
 
 def _organizations(pem: bytes) -> list[str]:

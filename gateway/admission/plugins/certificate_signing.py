@@ -6,18 +6,18 @@ from functools import partial
 
 from gateway.access.authorization import Authorizer
 from gateway.admission.chain import Parts, Plugin, Reviews, on
-from gateway.admission.signers import require_for_signer
-from gateway.kinds.attributes import Attributes, Operation
+from gateway.admission.plugins.signers import require_for_signer
+from gateway.admission.record import Admission, Operation
 
 
-async def _validate(authorizer: Authorizer, attributes: Attributes) -> None:
-    obj, old = attributes.obj, attributes.old
+async def _validate(authorizer: Authorizer, admission: Admission) -> None:
+    obj, old = admission.obj, admission.old
     assert obj is not None
     assert old is not None
     status, before = obj.get("status") or {}, old.get("status") or {}
     if all(status.get(key) == before.get(key) for key in ("certificate", "conditions")):
         return
-    await require_for_signer(authorizer, attributes, old, "sign")
+    await require_for_signer(authorizer, admission, old, "sign")
 
 
 def _make(parts: Parts) -> Reviews:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gateway.admission.chain import Plugin, looking_up
 from gateway.admission.lookup import Lookup
+from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import refused
 from gateway.http.status import forbidden, not_found
-from gateway.kinds.attributes import Attributes, Operation
 from gateway.kinds.resource import Resource
 
 IMMORTAL = frozenset({"default", "kube-system", "kube-public"})
@@ -18,31 +18,31 @@ def _handles(resource: Resource, operation: Operation) -> bool:
     return resource.namespaced and operation in (Operation.CREATE, Operation.UPDATE)
 
 
-async def _admit(attributes: Attributes, lookup: Lookup) -> None:
-    obj, old = attributes.obj, attributes.old
+async def _admit(admission: Admission, lookup: Lookup) -> None:
+    obj, old = admission.obj, admission.old
     if obj is None:
-        _refuse_immortal(attributes)
+        _refuse_immortal(admission)
         return
-    if attributes.resource.resource == "localsubjectaccessreviews":
+    if admission.resource.resource == "localsubjectaccessreviews":
         return
-    namespace = await lookup.get("namespaces", "", attributes.namespace)
+    namespace = await lookup.get("namespaces", "", admission.namespace)
     if namespace is None:
-        raise not_found("", "namespaces", attributes.namespace)
+        raise not_found("", "namespaces", admission.namespace)
     if old is None and (namespace.get("status") or {}).get("phase") == "Terminating":
-        reason = f"unable to create new content in namespace {attributes.namespace} because it is being terminated"
-        error = refused(attributes, obj, reason)
+        reason = f"unable to create new content in namespace {admission.namespace} because it is being terminated"
+        error = refused(admission, obj, reason)
         cause = {
             "reason": "NamespaceTerminating",
-            "message": f"namespace {attributes.namespace} is being terminated",
+            "message": f"namespace {admission.namespace} is being terminated",
             "field": "metadata.namespace",
         }
         error.details = {**(error.details or {}), "causes": [cause]}
         raise error
 
 
-def _refuse_immortal(attributes: Attributes) -> None:
-    if attributes.resource.resource == "namespaces" and attributes.name in IMMORTAL:
-        raise forbidden("", "namespaces", attributes.name, "this namespace may not be deleted")
+def _refuse_immortal(admission: Admission) -> None:
+    if admission.resource.resource == "namespaces" and admission.name in IMMORTAL:
+        raise forbidden("", "namespaces", admission.name, "this namespace may not be deleted")
 
 
 PLUGIN = Plugin("NamespaceLifecycle", _handles, looking_up(admit=_admit))

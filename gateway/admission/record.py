@@ -1,0 +1,193 @@
+"""What admission looks at: one record for each thing that is admitted.
+
+As apiserver's `admission.Attributes`. A write has one record in an attempt; an eviction and the deletion that it makes
+are two things and have two. Plug-ins, policies, webhooks and quotas see this and nothing else of a request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gateway.http.user import User
+from gateway.jsontypes import JsonObject
+from gateway.kinds.identity import GroupVersion, GroupVersionKind, GroupVersionResource
+from gateway.kinds.write_context import WriteContext
+
+if TYPE_CHECKING:
+    from gateway.kinds.recurring import Recurrence
+    from gateway.kinds.resource import Resource
+
+Done = Callable[[bool], Awaitable[None]]
+"""Is told once whether the write was made; not at all where that is not known, as after a time-out of etcd."""
+
+
+class Operation(Enum):
+    """What is done, as admission names it."""
+
+    CREATE = "CREATE"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+    CONNECT = "CONNECT"
+
+
+class Objects(NamedTuple):
+    """The object and the old object in one version of their kind."""
+
+    obj: JsonObject | None
+    old: JsonObject | None
+
+
+def _no_options() -> None:
+    return None
+
+
+def _unrecorded(key: str, value: str) -> None:
+    return None
+
+
+class Admission:
+    """One thing that is to be admitted.
+
+    `obj` is the new object (None for DELETE; the options of a CONNECT), `old` the stored one (None for CREATE and
+    CONNECT), both with kind and apiVersion, of the version in which writes see them: the one requested for custom
+    kinds and subresources of a kind of their own (Scale, Eviction), else that of storage, as in-tree plug-ins want it.
+    `as_version` has them in the version requested (`kind`) or in another one. A mutating plug-in changes `obj` in
+    place or assigns another object; nobody changes `old`. In the validating half `obj` is as it will be stored.
+
+    `name` is empty where it is yet to be generated, and for the objects of a collection before they are known;
+    `namespace` is the request's (for a Namespace its own name where the request is for that one).
+    """
+
+    __slots__ = (
+        "_annotate",
+        "_context",
+        "_make_options",
+        "_options",
+        "_versions",
+        "done",
+        "name",
+        "namespace",
+        "obj",
+        "old",
+        "operation",
+        "reinvocations",
+        "reinvoke",
+        "reinvoked",
+        "resource",
+    )
+
+    def __init__(
+        self,
+        context: WriteContext,
+        operation: Operation,
+        obj: JsonObject | None,
+        old: JsonObject | None,
+        *,
+        resource: Resource | None = None,
+        make_options: Callable[[], JsonObject | None] = _no_options,
+        annotate: Callable[[str, str], None] = _unrecorded,
+    ) -> None:
+        """`resource` is what is admitted where that is not what is written to; `make_options` makes `options`."""
+        self._context, self._make_options, self._annotate = context, make_options, annotate
+        self._options: JsonObject | None = None
+        self._versions: dict[GroupVersion, Objects] = {}
+        self.resource = context.resource if resource is None else resource
+        self.operation, self.obj, self.old = operation, obj, old
+        self.namespace, self.name = context.namespace, context.name
+        # for whoever takes something from a budget when it admits: told what came of the write
+        self.done: list[Done] = []
+        # `reinvoke`: set by what changes the object after the plug-ins; all mutating ones are run once more then.
+        # `reinvoked`: whether this is that second run. `reinvocations`: what each wants to remember of the first run.
+        self.reinvoke = self.reinvoked = False
+        self.reinvocations: dict[str, Any] = {}
+
+    @property
+    def kind(self) -> GroupVersionKind:
+        """The kind that the request is about: Scale (autoscaling/v1) for a scale, Eviction for an eviction."""
+        return self.resource.gvk
+
+    @property
+    def gvr(self) -> GroupVersionResource:
+        """The resource that the request names, without the subresource: pods of a pods/eviction."""
+        return self.resource.gvr
+
+    @property
+    def subresource(self) -> str:
+        """The subresource's name, "" for the resource itself."""
+        return self.resource.subresource
+
+    @property
+    def user(self) -> User:
+        """Who acts; the impersonated user where somebody is."""
+        return self._context.user
+
+    @property
+    def dry_run(self) -> bool:
+        """Whether nothing is to be stored, sent or charged."""
+        return self._context.dry_run
+
+    @property
+    def now(self) -> str:
+        """RFC 3339 time of the write, seconds."""
+        return self._context.now
+
+    @property
+    def recurrence(self) -> Recurrence | None:
+        """What is known of a new object whose specification has come before."""
+        return self._context.recurrence
+
+    @property
+    def options(self) -> JsonObject | None:
+        """CreateOptions, UpdateOptions or DeleteOptions of meta.k8s.io/v1 with what the client said; None to CONNECT.
+
+        A patch and an apply have UpdateOptions, or CreateOptions where they create.
+        """
+        if self._options is None:
+            self._options = self._make_options()
+        return self._options
+
+    async def as_version(self, version: GroupVersion) -> Objects:
+        """Both objects in another version of their kind, not to be changed. Raises ConversionFailed.
+
+        Remembered until the object is replaced by `replace` or the next half begins (`forget_versions`).
+        """
+        found = self._versions.get(version)
+        if found is None:
+            found = self._versions[version] = Objects(
+                await self._converted(self.obj, version), await self._converted(self.old, version)
+            )
+        return found
+
+    async def as_requested(self) -> Objects:
+        """Both objects in the version that the request is about. Raises ConversionFailed."""
+        return await self.as_version(self.kind.group_version)
+
+    async def replace(self, obj: JsonObject) -> None:
+        """Takes a changed object, of any version of the kind, and has it in the version in which writes see it."""
+        assert self.obj is not None
+        obj = await self._converted(obj, GroupVersion.parse(self.obj["apiVersion"])) or obj
+        self.obj = obj
+        self.forget_versions()
+
+    async def _converted(self, obj: JsonObject | None, version: GroupVersion) -> JsonObject | None:
+        if obj is None or obj["apiVersion"] == version.api_version or self.resource.foreign_kind:
+            return obj
+        model = self.resource.model
+        if model.convert_all is not None:
+            return (await model.convert_all([obj], version))[0]
+        return model.convert(obj, GroupVersion.parse(obj["apiVersion"]), version)
+
+    def forget_versions(self) -> None:
+        """To be called where `obj` was changed in place after somebody has asked for it in another version."""
+        if self._versions:
+            self._versions = {}
+
+    def warn(self, text: str) -> None:
+        """Adds a Warning header to the answer, also where the request is refused."""
+        self._context.warnings.append(text)
+
+    def annotate(self, key: str, value: str) -> None:
+        """Adds an annotation to the request's audit record, if there is one; the first value of a key stays."""
+        self._annotate(key, value)

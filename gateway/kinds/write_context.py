@@ -1,0 +1,47 @@
+"""What is known of a write apart from its objects: what strategies, hooks and validation are told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gateway.http.user import User
+from gateway.kinds.attributes import Attributes
+from gateway.validation.field import FieldError
+
+if TYPE_CHECKING:
+    from gateway.kinds.recurring import Recurrence
+    from gateway.kinds.resource import Resource
+
+
+@dataclass(slots=True)
+class WriteContext:
+    """The circumstances of one write.
+
+    `namespace` and `name` are the object's as far as they are known: a generated name comes late. `warnings` become
+    Warning headers (code 299) of the answer.
+    """
+
+    request: Attributes
+    resource: Resource
+    namespace: str = ""
+    name: str = ""
+    manager: str = ""  # the field manager
+    now: str = ""  # RFC 3339 time of the write, seconds
+    dry_run: bool = False
+    warnings: list[str] = field(default_factory=list)
+    recurrence: Recurrence | None = None  # of a new object whose specification has come before
+    metadata_errors: Sequence[FieldError] = ()  # which strategies need not find, but may have to know of
+
+    @property
+    def user(self) -> User:
+        """Who writes."""
+        return self.request.user
+
+    def of_object(self, namespace: str, name: str) -> WriteContext:
+        """The same for another object of the resource."""
+        other = copy(self)
+        other.namespace, other.name = namespace, name
+        return other
