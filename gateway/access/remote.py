@@ -8,15 +8,17 @@ import asyncio
 import base64
 import random
 import ssl
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from gateway.http.calling import Caller, CallError, Peer
-from gateway.http.trust import trusting
 from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.outbound.client import Client
+from gateway.outbound.errors import CallError
+from gateway.outbound.request import Header, OutboundRequest, headers_of
+from gateway.outbound.target import Target
+from gateway.outbound.trust import Context, identify, trusting
 from gateway.settings.configuration_file import InvalidConfiguration, load_yaml
 
 TIMEOUT = 30.0  # seconds that one call may take
@@ -40,22 +42,21 @@ class RemoteError(Exception):
 class Place:
     """Where the service is, and how one shows it who asks."""
 
-    peer: Peer
+    target: Target
     path: str
     authorization: str
     token_file: Path | None
 
-    def headers(self) -> dict[str, str]:
+    def headers(self) -> list[Header]:
         """What goes with each call; a token of a file is read each time. Raises OSError."""
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "kube-apiserver"}
         found = f"Bearer {self.token_file.read_text().strip()}" if self.token_file else self.authorization
-        return headers | {"Authorization": found} if found else headers
+        return headers_of(headers | {"Authorization": found} if found else headers)
 
     @property
     def url(self) -> str:
         """As messages name it."""
-        scheme = "https" if self.peer.context is not None else "http"
-        return f"{scheme}://{self.peer.host}:{self.peer.port}{self.path}"
+        return f"{self.target.scheme}://{self.target.host}:{self.target.port}{self.path}"
 
 
 class Remote:
@@ -63,7 +64,7 @@ class Remote:
 
     def __init__(self, place: Place, timeout: float = TIMEOUT) -> None:
         self._place, self._timeout = place, timeout
-        self._caller = Caller(place.peer)
+        self._client = Client()
         self._places = asyncio.Semaphore(_MOST_AT_ONCE)
 
     async def ask(self, review: JsonObject) -> JsonObject:
@@ -86,14 +87,13 @@ class Remote:
 
     def close(self) -> None:
         """Ends the connections that wait for another call."""
-        self._caller.close()
+        self._client.close()
 
     async def _post(self, body: bytes) -> JsonObject:
         place = self._place
         try:
-            answer = await self._caller.call(
-                "POST", place.path, place.headers(), body, timeout=self._timeout, largest=_LARGEST
-            )
+            asked = OutboundRequest("POST", place.path, place.headers(), body, repeatable=True)
+            answer = await self._client.call(place.target, asked, self._timeout, _LARGEST)
         except OSError as error:
             raise RemoteError(f"cannot read the token: {error}") from None
         except CallError as error:
@@ -142,7 +142,7 @@ def place_of(directory: Path, cluster: JsonObject, user: JsonObject) -> Place:
         pair = f"{user['username']}:{user.get('password') or ''}".encode()
         authorization = f"Basic {base64.b64encode(pair).decode()}"
     return Place(
-        Peer(parts.hostname, port, secured, str(cluster.get("tls-server-name") or "")),
+        Target(parts.hostname, port, secured, str(cluster.get("tls-server-name") or "")),
         (parts.path or "/") + (f"?{parts.query}" if parts.query else ""),
         authorization,
         directory / str(token_file) if token_file else None,
@@ -160,22 +160,13 @@ def named(config: JsonObject, kind: str, member: str, name: str) -> JsonObject:
     raise InvalidConfiguration(f"it has no {member} {name!r}")
 
 
-def _context(directory: Path, cluster: JsonObject, user: JsonObject) -> ssl.SSLContext:
+def _context(directory: Path, cluster: JsonObject, user: JsonObject) -> Context:
     authority = _content(directory, cluster, "certificate-authority")
-    context = trusting(authority.decode())
-    if cluster.get("insecure-skip-tls-verify"):
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context = trusting(authority.decode(), insecure=bool(cluster.get("insecure-skip-tls-verify")))
     certificate, key = _content(directory, user, "client-certificate"), _content(directory, user, "client-key")
     if certificate:
-        with tempfile.NamedTemporaryFile() as file:  # of this user alone; ssl reads files only
-            file.write(certificate + b"\n" + key)
-            file.flush()
-            context.load_cert_chain(file.name, password=_no_password)
+        identify(context, certificate, key)
     return context
-
-
-def _no_password() -> str:
-    raise ValueError("the key is encrypted")
 
 
 def _content(directory: Path, of: JsonObject, name: str) -> bytes:

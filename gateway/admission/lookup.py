@@ -5,6 +5,8 @@ from __future__ import annotations
 from gateway.jsontypes import JsonObject, loads
 from storage.store import EtcdStore
 
+SERVICE_NAME = "kubernetes.io/service-name"  # a label of EndpointSlices
+
 
 class Lookup:
     """Reads objects by their storage prefix ("namespaces", "priorityclasses"), in their storage version.
@@ -32,6 +34,20 @@ class Lookup:
         stored = await store.get(key)
         found: JsonObject | None = None if stored is None else loads(stored.value)
         return found
+
+    def cached(self, storage_prefix: str, namespace: str, name: str) -> JsonObject | None:
+        """An object that the watch cache has, not to be changed."""
+        entry = self._store.cached_entry(self._key(storage_prefix, namespace, name))
+        return None if entry is None or entry.readable is None else entry.parsed()
+
+    def service(self, namespace: str, name: str) -> JsonObject | None:
+        """A service that the watch cache has."""
+        return self.cached("services/specs", namespace, name)
+
+    def endpoint_slices(self, namespace: str, service: str) -> list[JsonObject]:
+        """The EndpointSlices of a service that the watch cache has."""
+        found = self.cached_list(f"endpointslices/{namespace}")
+        return [each for each in found if (each["metadata"].get("labels") or {}).get(SERVICE_NAME) == service]
 
     def cached_list(self, storage_prefix: str) -> list[JsonObject]:
         """All objects of a resource that the watch cache has, in key order, not to be changed."""

@@ -18,8 +18,10 @@ from gateway.audit.event import Event
 from gateway.audit.fitting import Bounds, TooLarge, batches, fitting
 from gateway.audit.policy import API_VERSION
 from gateway.audit.sink import MOST_WAITING, Complaints, Mode
-from gateway.http.calling import Caller, CallError
 from gateway.jsontypes import dumps
+from gateway.outbound.client import Client
+from gateway.outbound.errors import CallError
+from gateway.outbound.request import OutboundRequest
 
 _ATTEMPTS = 5
 _VERSION = API_VERSION.encode()
@@ -38,7 +40,7 @@ class WebhookSink:
     ) -> None:
         self._place, self._mode, self._batching, self._bounds = place, mode, batching, bounds
         self._throttle = Throttle(batching.rate, batching.burst, time.monotonic())
-        self._caller = Caller(place.peer)
+        self._client = Client()
         self._waiting: deque[Event] = deque()
         self._size = 0  # bytes of what waits and of what is being sent
         self._arrived, self._full, self._ending = asyncio.Event(), asyncio.Event(), asyncio.Event()
@@ -70,7 +72,7 @@ class WebhookSink:
                 await asyncio.gather(*self._sending)
         for task in (self._task, *self._sending):
             task.cancel()
-        self._caller.close()
+        self._client.close()
 
     async def _run(self) -> None:
         while self._waiting or not self._ending.is_set():
@@ -116,9 +118,9 @@ class WebhookSink:
         pause, problem = self._batching.pause, ""
         for left in reversed(range(_ATTEMPTS)):
             try:
-                answer = await self._caller.call(
-                    "POST", self._place.path, self._place.headers(), body, timeout=_TIMEOUT, largest=_LARGEST
-                )
+                place = self._place
+                asked = OutboundRequest("POST", place.path, place.headers(), body, repeatable=True)
+                answer = await self._client.call(place.target, asked, _TIMEOUT, _LARGEST)
                 if 200 <= answer.status < 300:
                     return True
                 problem = f"the server responded with the status code {answer.status}"

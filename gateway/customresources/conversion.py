@@ -14,28 +14,28 @@ from gateway.kinds.model import ConversionFailed, ConvertAll, Version
 from gateway.patches.go_text import go_type
 from gateway.schema.decode import DecodeError, DecodeReport
 from gateway.validation.labels import validate_annotations, validate_labels
-from gateway.webhooks.client import FindService, WebhookError, call, target_of
+from gateway.webhooks.client import WebhookError, Webhooks
 
 AT_ONCE = 500  # objects in one review
 _SAME = (("name", "name"), ("namespace", "namespace"), ("uid", "UID"))
 _CHANGEABLE = (("labels", "labels", validate_labels), ("annotations", "annotation", validate_annotations))
 
 
-def webhook_of(definition: JsonObject, find_service: FindService) -> Webhook | None:
+def webhook_of(definition: JsonObject, webhooks: Webhooks) -> Webhook | None:
     """What converts a definition's objects, None where they differ in nothing but their apiVersion."""
     conversion = definition["spec"].get("conversion") or {}
     if conversion.get("strategy") != "Webhook":
         return None
     webhook = conversion.get("webhook") or {}
     known = [version for version in webhook.get("conversionReviewVersions") or () if version in ("v1", "v1beta1")]
-    return Webhook(webhook.get("clientConfig") or {}, known[0] if known else "", find_service)
+    return Webhook(webhook.get("clientConfig") or {}, known[0] if known else "", webhooks)
 
 
 class Webhook:
     """A definition's webhook."""
 
-    def __init__(self, config: JsonObject, review: str, find_service: FindService) -> None:
-        self._config, self._review, self._find_service = config, review, find_service
+    def __init__(self, config: JsonObject, review: str, webhooks: Webhooks) -> None:
+        self._config, self._review, self._webhooks = config, review, webhooks
 
     def converting(self, versions: dict[GroupVersion, Version]) -> ConvertAll:
         """What converts objects, and leaves out of what it is given whatever its version does not know."""
@@ -62,7 +62,7 @@ class Webhook:
         api_version = f"apiextensions.k8s.io/{self._review}"
         review = {"kind": "ConversionReview", "apiVersion": api_version, "request": request}
         try:
-            answer = await call(target_of(self._config, self._find_service), review)
+            answer = await self._webhooks.review(self._config, review)
             converted = _answered(answer, uid, api_version, strictly=self._review == "v1")
         except WebhookError as error:
             raise ConversionFailed(f"conversion webhook for {of} failed: {error}") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import resource
@@ -14,8 +13,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from gateway.doctor.finding import Finding, fail, graded, ok, warn
-from gateway.http.calling import Answer, Caller, CallError, Peer
 from gateway.launch.ports import listen
+from gateway.outbound.client import Answer, Client
+from gateway.outbound.errors import CallError
+from gateway.outbound.request import OutboundRequest
+from gateway.outbound.target import Target
+from gateway.outbound.trust import Context, trusting
 from gateway.settings.config import Settings
 
 FEW, TOO_FEW = 8192, 1024  # file descriptors
@@ -38,7 +41,7 @@ async def _port(settings: Settings) -> list[Finding]:
     except OSError as error:
         reason = error.strerror or str(error)
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)
-    answer = await _answer(host, port, _trusting(), "/version")
+    answer = await _answer(host, port, trusting("", insecure=True), "/version")  # nothing secret is sent
     if answer is not None and answer.status in (200, 401, 403):
         try:
             version = json.loads(answer.body).get("gitVersion", "")
@@ -111,8 +114,8 @@ async def _skew(endpoint: str, settings: Settings) -> float | None:
         return None
     began = time.time()
     answer = await _answer(parts.hostname or "", parts.port or 2379, context, "/version")
-    date = answer.headers.get("date") if answer is not None else None
-    if date is None:
+    date = answer.header("date") if answer is not None else ""
+    if not date:
         return None
     try:
         told = parsedate_to_datetime(date).timestamp()
@@ -122,25 +125,20 @@ async def _skew(endpoint: str, settings: Settings) -> float | None:
     return max(0.0, began - (told + 1), told - ended)  # it was told between the two, in whole seconds
 
 
-async def _answer(host: str, port: int, context: ssl.SSLContext | None, path: str) -> Answer | None:
-    caller = Caller(Peer(host, port, context))
+async def _answer(host: str, port: int, context: Context | None, path: str) -> Answer | None:
+    client = Client()
     try:
-        return await caller.call("GET", path, {"Accept": "*/*"}, b"", timeout=TIMEOUT, largest=1 << 20)
-    except (CallError, OSError, TimeoutError, asyncio.IncompleteReadError):
+        return await client.call(
+            Target(host, port, context), OutboundRequest("GET", path, ((b"accept", b"*/*"),)), TIMEOUT, 1 << 20
+        )
+    except CallError:
         return None
     finally:
-        caller.close()
+        client.close()
 
 
-def _client_context(settings: Settings) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=settings.etcd_cafile)
+def _client_context(settings: Settings) -> Context:
+    context = trusting(Path(settings.etcd_cafile).read_text() if settings.etcd_cafile else "")
     if settings.etcd_certfile and settings.etcd_keyfile:
         context.load_cert_chain(settings.etcd_certfile, settings.etcd_keyfile)
-    return context
-
-
-def _trusting() -> ssl.SSLContext:
-    """Asks only who is there: nothing secret is sent."""
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context

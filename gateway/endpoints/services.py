@@ -17,7 +17,9 @@ from gateway.endpoints.hooks import MakeHooks, no_hooks
 from gateway.flowcontrol.limiting import Limiter
 from gateway.flowcontrol.watches import OpenWatches
 from gateway.http.negotiation import STANDARD, Negotiator
+from gateway.outbound.client import Client
 from gateway.settings.config import Settings
+from gateway.webhooks.client import Webhooks
 from storage.catching_up import Pasts
 from storage.checking import Checker
 from storage.etcd import EtcdClient
@@ -30,8 +32,8 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Services:
-    """Shared by all endpoints. `following` reads files anew that change. `stopping` is set when the process begins to
-    shut down: watches await it and end.
+    """Shared by all endpoints. `outbound` makes calls of other servers, `following` reads files anew that change.
+    `stopping` is set when the process begins to shut down: watches await it and end.
     """
 
     settings: Settings
@@ -46,6 +48,8 @@ class Services:
     limiter: Limiter
     watches: OpenWatches
     pasts: Pasts
+    outbound: Client
+    webhooks: Webhooks
     following: Following = field(default_factory=Following)
     legacy_uses: LegacyUses = field(default_factory=LegacyUses)
     media: Negotiator = STANDARD

@@ -158,7 +158,7 @@ def _webhook_of(gateway: Gateway, definition: JsonObject) -> Webhook | None:
     """What converts a definition's objects."""
     from gateway.customresources.conversion import webhook_of
 
-    return webhook_of(definition, gateway.find_service)
+    return webhook_of(definition, gateway.services.webhooks)
 
 
 def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:

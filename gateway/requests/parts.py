@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from gateway.endpoints.services import Services
 from gateway.endpoints.table import Endpoints
 from gateway.http.negotiation import STANDARD, WITH_CBOR
-from gateway.jsontypes import JsonObject
 from gateway.kinds.registry import Registry
 from gateway.settings.config import Settings
 from storage.etcd import EtcdClient
@@ -58,12 +57,6 @@ class Gateway:
         """Set when the process begins to shut down."""
         return self.services.stopping
 
-    def find_service(self, namespace: str, name: str) -> JsonObject | None:
-        """A service, for those who call it by its name."""
-        endpoint = self.endpoints.of("", "v1", "services")
-        entry = self.store.cached_entry(endpoint.key(namespace, name))
-        return None if entry is None or entry.readable is None else entry.parsed()
-
     def stop(self) -> None:
         """Begins the shutdown: watches end, whatever they are waiting for."""
         self.stopping.set()
@@ -85,6 +78,9 @@ def build_gateway(settings: Settings) -> Gateway:
     from gateway.flowcontrol.objects import LEVELS, SCHEMAS
     from gateway.flowcontrol.watches import OpenWatches
     from gateway.kinds.builtin import builtin_registry
+    from gateway.outbound.client import Client
+    from gateway.outbound.services import ServiceAddresses
+    from gateway.webhooks.client import Webhooks
     from gateway.writing.hooks import hooks_for
     from storage.cache import WatchCache
     from storage.catching_up import Pasts
@@ -101,6 +97,7 @@ def build_gateway(settings: Settings) -> Gateway:
     store = EtcdStore(client, cache, Reads(client, cache, consistent), feed.acknowledged)
     policy, lookup, following = Policy(), Lookup(store, settings.etcd_prefix), Following()
     authorization, uses = Authorization(settings, policy), LegacyUses()
+    outbound = Client()
     watches = OpenWatches(settings.max_watches_per_user)
     services = Services(
         settings=settings,
@@ -117,6 +114,8 @@ def build_gateway(settings: Settings) -> Gateway:
         following=following,
         legacy_uses=uses,
         pasts=Pasts(client),
+        outbound=outbound,
+        webhooks=Webhooks(outbound, ServiceAddresses(lookup.service, lookup.endpoint_slices)),
         media=WITH_CBOR if "CBORServingAndStorage" in settings.feature_gates else STANDARD,
     )
     registry = builtin_registry()

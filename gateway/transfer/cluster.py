@@ -6,8 +6,10 @@ import asyncio
 from typing import Any
 
 from gateway.access.remote import Place
-from gateway.http.calling import Answer, Caller, CallError
 from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.outbound.client import Answer, Client
+from gateway.outbound.errors import CallError
+from gateway.outbound.request import OutboundRequest
 
 TIMEOUT = 120.0
 LARGEST = 1 << 30  # bytes of an answer
@@ -32,7 +34,7 @@ class Cluster:
 
     def __init__(self, place: Place) -> None:
         self.place = place
-        self._caller = Caller(place.peer)
+        self._client = Client()
         self._below = place.path.rstrip("/")
 
     async def ask(
@@ -53,20 +55,20 @@ class Cluster:
         return found
 
     def close(self) -> None:
-        self._caller.close()
+        self._client.close()
 
     async def _call(self, method: str, path: str, body: bytes, content_type: str) -> Answer:
         try:
-            headers = {**self.place.headers(), "Content-Type": content_type, "User-Agent": "apiserver-gateway"}
-            return await self._caller.call(
-                method, f"{self._below}{path}", headers, body, timeout=TIMEOUT, largest=LARGEST
-            )
+            headers = [each for each in self.place.headers() if each[0] not in (b"content-type", b"user-agent")]
+            headers += [(b"content-type", content_type.encode()), (b"user-agent", b"apiserver-gateway")]
+            asked = OutboundRequest(method, f"{self._below}{path}", headers, body)
+            return await self._client.call(self.place.target, asked, TIMEOUT, LARGEST)
         except (CallError, OSError) as error:
             raise Unreachable(f"{self.place.url}: {error}") from None
 
 
 def _wait(answer: Answer, pause: float) -> float:
-    told = answer.headers.get("retry-after", "")
+    told = answer.header("retry-after")
     return min(LONGEST, float(told) if told.isdecimal() else pause)
 
 

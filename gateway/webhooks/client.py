@@ -1,125 +1,107 @@
 """Calling a webhook: where a client configuration leads, whom it trusts, and what comes back.
 
-A WebhookClientConfig names a URL or a service, and a CA bundle ("Contacting the webhook"). Calls take no threads: those
-that are not answered would keep them from everybody else.
+A WebhookClientConfig names a URL or a service, and a CA bundle ("Contacting the webhook").
 """
 
 from __future__ import annotations
 
 import base64
-import socket
-import ssl
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from gateway.http.trust import trusting
 from gateway.jsontypes import JsonObject, dumps, loads
-from gateway.webhooks.exchange import BadAnswer, post
+from gateway.outbound.client import Answer, Client
+from gateway.outbound.errors import CallError
+from gateway.outbound.request import Header, OutboundRequest
+from gateway.outbound.services import NoAddress, ServiceAddresses
+from gateway.outbound.target import Target
+from gateway.outbound.trust import Context, context_of
 from gateway.webhooks.refusals import refusal
 
 TIMEOUT = 30.0  # seconds
-_UNKNOWN_AUTHORITY = frozenset({18, 19, 20, 21})  # OpenSSL's codes for a chain that ends at nobody who is trusted
-
-FindService = Callable[[str, str], JsonObject | None]  # (namespace, name) -> the service
+_HEADERS: tuple[Header, ...] = ((b"content-type", b"application/json"), (b"accept", b"application/json"))
 
 
 class WebhookError(Exception):
-    """A webhook could not be asked, or gave no answer that can be read; the message says why."""
+    """A webhook could not be asked, or gave no answer that can be read; the message says why.
+
+    `late` if it had no time to answer; `reached` if it answered.
+    """
+
+    def __init__(self, message: str, *, late: bool = False, reached: bool = False) -> None:
+        super().__init__(message)
+        self.late, self.reached = late, reached
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """Where a webhook is: the address to connect to, and the name that its certificate has to be for."""
+class Place:
+    """Where a webhook is: whom to call, the path, and the URL as messages have it."""
 
-    host: str
-    port: int
-    name: str
+    target: Target
     path: str
-    ca_bundle: str
-
-    @property
-    def url(self) -> str:
-        """As messages name it."""
-        port = "" if self.port == 443 else f":{self.port}"
-        return f"https://{self.name}{port}{self.path}"
+    url: str
 
 
-def target_of(config: JsonObject, find_service: FindService) -> Target:
-    """Where a client configuration leads. Raises WebhookError."""
-    bundle = config.get("caBundle") or ""
-    if url := config.get("url"):
-        parts = urlsplit(url)
-        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        host = parts.hostname or ""
-        return Target(host, parts.port or 443, host, path, bundle)
-    service = config.get("service") or {}
-    namespace, name, port = service.get("namespace", ""), service.get("name", ""), service.get("port") or 443
-    path = "/" + (service.get("path") or "").removeprefix("/")
-    there = Target("", port, f"{name}.{namespace}.svc", path, bundle)
-    try:
-        return replace(there, host=_address(find_service(namespace, name), port, name))
-    except WebhookError as error:
-        raise _failed(there, TIMEOUT, str(error)) from None
+class Webhooks:
+    """Calls webhooks, by one client for all of them."""
+
+    def __init__(self, client: Client, services: ServiceAddresses) -> None:
+        self._client, self._services = client, services
+
+    async def review(self, config: JsonObject, review: JsonObject, timeout: float = TIMEOUT) -> JsonObject:
+        """What a webhook answers to a review, a JSON object. Raises WebhookError."""
+        answer = await self.post(config, dumps(review), timeout)
+        if not 200 <= answer.status <= 206:
+            raise WebhookError(refusal(answer.status, answer.body), reached=True)
+        if not answer.body:
+            told = f"0-length response with status code: {answer.status} and content type: application/json"
+            raise WebhookError(told, reached=True)
+        try:
+            found = loads(answer.body)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            told = "couldn't get version/kind; json parse error: the answer is no JSON object"
+            raise WebhookError(told, reached=True)
+        return found
+
+    async def post(
+        self, config: JsonObject, body: bytes, timeout: float = TIMEOUT, headers: tuple[Header, ...] = ()
+    ) -> Answer:
+        """Posts JSON to a webhook, with a query that says for how many seconds it is waited for; its answer, whatever
+        its status. `headers` are sent beside the content types. Raises WebhookError.
+        """
+        query = f"timeout={timeout:g}s"
+        try:
+            place = self._place(config, query)
+            asked = OutboundRequest("POST", place.path, (*_HEADERS, *headers), body, repeatable=True)
+        except ValueError as error:
+            raise WebhookError(str(error)) from None
+        try:
+            return await self._client.call(place.target, asked, timeout)
+        except CallError as error:
+            raise WebhookError(f'Post "{place.url}": {error}', late=error.late) from None
+
+    def _place(self, config: JsonObject, query: str) -> Place:
+        """Raises WebhookError, ValueError for a bundle without certificates."""
+        context = _trusting(config.get("caBundle") or "")
+        if url := config.get("url"):
+            parts = urlsplit(url)
+            path = (parts.path or "/") + (f"?{parts.query}&{query}" if parts.query else f"?{query}")
+            shown = f"{parts.scheme}://{parts.netloc}{path if parts.path else '/' + path.removeprefix('/')}"
+            target = Target(parts.hostname or "", parts.port or 443, context, authority=parts.netloc.rpartition("@")[2])
+            return Place(target, path, shown)
+        service = config.get("service") or {}
+        namespace, name, port = service.get("namespace", ""), service.get("name", ""), service.get("port") or 443
+        path = "/" + (service.get("path") or "").removeprefix("/") + f"?{query}"
+        known = f"{name}.{namespace}.svc"
+        url = f"https://{known}:{port}{path}"
+        try:
+            host, at = self._services.address(namespace, name, port)
+        except NoAddress as error:
+            raise WebhookError(f'Post "{url}": {error}') from None
+        return Place(Target(host, at, context, known, f"{known}:{port}"), path, url)
 
 
-def _address(service: JsonObject | None, port: int, name: str) -> str:
-    if service is None:
-        raise WebhookError(f'service "{name}" not found')
-    spec = service.get("spec") or {}
-    if spec.get("type") == "ExternalName":
-        return str(spec.get("externalName", ""))
-    if not any(each.get("port") == port for each in spec.get("ports") or ()):
-        raise WebhookError(f'no service port {port} found for service "{name}"')
-    address = spec.get("clusterIP") or "None"
-    if address == "None":
-        raise WebhookError(f'no cluster IP for service "{name}"')
-    return str(address)
-
-
-async def call(target: Target, review: JsonObject, timeout: float = TIMEOUT) -> JsonObject:
-    """What a webhook answers to a review. Raises WebhookError."""
-    try:
-        trust = _trusting(target.ca_bundle)
-        path = f"{target.path}{'&' if '?' in target.path else '?'}timeout={timeout:g}s"
-        status, answer = await post(target.host, target.port, target.name, path, dumps(review), trust, timeout)
-    except TimeoutError:
-        raise _failed(target, timeout, "context deadline exceeded") from None
-    except (OSError, BadAnswer, ValueError) as error:
-        raise _failed(target, timeout, _problem(target, error)) from None
-    if not 200 <= status <= 206:
-        raise WebhookError(refusal(status, answer))
-    if not answer:
-        raise WebhookError(f"0-length response with status code: {status} and content type: application/json")
-    try:
-        found = loads(answer)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise WebhookError("couldn't get version/kind; json parse error: the answer is no JSON object")
-    return found
-
-
-def _failed(target: Target, timeout: float, problem: str) -> WebhookError:
-    return WebhookError(f'Post "{target.url}?timeout={timeout:g}s": {problem}')
-
-
-def _problem(target: Target, error: Exception) -> str:
-    """What went wrong, as Go says it."""
-    match error:
-        case ssl.SSLCertVerificationError(verify_code=code) if code in _UNKNOWN_AUTHORITY:
-            return "tls: failed to verify certificate: x509: certificate signed by unknown authority"
-        case ssl.SSLCertVerificationError():
-            return f"tls: failed to verify certificate: x509: {error.verify_message}"
-        case ConnectionRefusedError():
-            return f"dial tcp {target.host}:{target.port}: connect: connection refused"
-        case socket.gaierror():
-            return f"dial tcp: lookup {target.host}: no such host"
-        case _:
-            return str(error) or "EOF"
-
-
-@lru_cache(64)
-def _trusting(bundle: str) -> ssl.SSLContext:
-    return trusting(base64.b64decode(bundle).decode("ascii", "replace"))
+def _trusting(bundle: str) -> Context:
+    return context_of(base64.b64decode(bundle).decode("ascii", "replace"))

@@ -29,6 +29,7 @@ ROOMS = (
     ("gateway.apply",),
     ("gateway.selectors",),
     ("gateway.http",),
+    ("gateway.outbound",),
     ("gateway.webhooks",),
     ("gateway.kinds",),
     ("gateway.settings",),

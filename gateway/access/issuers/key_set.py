@@ -11,9 +11,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from gateway.http.calling import Caller, CallError, Peer
-from gateway.http.trust import trusting
 from gateway.jsontypes import JsonObject, loads
+from gateway.outbound.client import Client
+from gateway.outbound.errors import CallError
+from gateway.outbound.request import OutboundRequest
+from gateway.outbound.target import target_of_url
+from gateway.outbound.trust import trusting
 
 if TYPE_CHECKING:
     from jwt import PyJWK
@@ -98,14 +101,12 @@ class KeySet:
         return place
 
     async def _get(self, url: str) -> JsonObject:
-        parts = urlsplit(url)
-        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         if self._context is None:
             self._context = await asyncio.to_thread(trusting, "")  # reads all CAs of the host
         try:
-            caller = Caller(Peer(parts.hostname or "", parts.port or 443, self._context))
-            headers = {"Accept": "application/json", "Connection": "close"}
-            answer = await caller.call("GET", path, headers, b"", timeout=TIMEOUT, largest=_LARGEST)
+            target, path = target_of_url(url, self._context)
+            asked = OutboundRequest("GET", path, ((b"accept", b"application/json"), (b"connection", b"close")))
+            answer = await Client().call(target, asked, TIMEOUT, _LARGEST)
         except (CallError, ValueError) as error:
             raise KeySetError(f'Get "{url}": {error}') from None
         if answer.status != 200:

@@ -21,7 +21,10 @@ from gateway.audit.latency import Latency, duration
 from gateway.audit.rotation import Keeping, RotatedFile
 from gateway.audit.sink import LogSink, Mode
 from gateway.audit.webhook import WebhookSink
-from gateway.http.calling import Answer, CallError, Peer
+from gateway.outbound.client import Answer
+from gateway.outbound.errors import CallError
+from gateway.outbound.request import OutboundRequest
+from gateway.outbound.target import Target
 
 META: dict[str, Any] = {
     "level": "Metadata",
@@ -125,11 +128,12 @@ class Service:
     def __init__(self, failures: int) -> None:
         self.failures, self.lists = failures, list[list[str]]()
 
-    async def call(self, method: str, path: str, headers: Any, body: bytes, **_: Any) -> Answer:
+    async def call(self, target: Target, request: OutboundRequest, timeout: float, largest: int) -> Answer:
         if self.failures:
             self.failures -= 1
             raise CallError("refused")
-        self.lists.append([each["auditID"] for each in json.loads(body)["items"]])
+        assert isinstance(request.body, bytes)
+        self.lists.append([each["auditID"] for each in json.loads(request.body)["items"]])
         return Answer(200)
 
     def close(self) -> None:
@@ -138,8 +142,8 @@ class Service:
 
 def sent(service: Service, count: int, batching: Batching, mode: Mode = Mode.BATCH) -> list[bool]:
     async def run() -> list[bool]:
-        sink = WebhookSink(Place(Peer("localhost", 1), "/", "", None), mode, batching)
-        sink._caller = service  # type: ignore[assignment]  # it has what is used of one
+        sink = WebhookSink(Place(Target("localhost", 1), "/", "", None), mode, batching)
+        sink._client = service  # type: ignore[assignment]  # it has what is used of one
         taken = [await sink.take(event(str(index))) for index in range(count)]
         await sink.close()
         return taken

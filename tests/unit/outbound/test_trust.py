@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 
 from gateway.credentials.certificates import ensure_certificates, server_context
-from gateway.http.trust import trusting
+from gateway.outbound.errors import CallError
+from gateway.outbound.names import check_name
+from gateway.outbound.trust import trusting
 
 END = "-----END CERTIFICATE-----\n"  # the first certificate of a file is the owner's own
 
 
 def shake_hands(client: ssl.SSLContext, server: ssl.SSLContext, name: str) -> None:
-    """A handshake without a network; raises ssl.SSLError."""
+    """A handshake without a network; raises ssl.SSLError, CallError."""
     to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
     asking = client.wrap_bio(to_client, to_server, server_hostname=name)
     answering = server.wrap_bio(to_server, to_client, server_side=True)
@@ -24,6 +26,7 @@ def shake_hands(client: ssl.SSLContext, server: ssl.SSLContext, name: str) -> No
                 side.do_handshake()
             except ssl.SSLWantReadError:
                 continue
+    check_name(asking.getpeercert() or {}, name)
 
 
 @pytest.mark.parametrize("given", ["ca", "certificate"])
@@ -32,7 +35,7 @@ def test_the_authority_and_the_servers_own_certificate_will_do(tmp_path: Path, g
     served = server_context(files.certificate, files.key)
     trusted = trusting(getattr(files, given).read_text().partition(END)[0] + END)
     shake_hands(trusted, served, "hook.example.com")
-    with pytest.raises(ssl.SSLCertVerificationError):
+    with pytest.raises(CallError, match=r"not other\.example\.com"):
         shake_hands(trusted, served, "other.example.com")
 
 

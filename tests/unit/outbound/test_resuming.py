@@ -6,7 +6,7 @@ import ssl
 from pathlib import Path
 
 from gateway.credentials.certificates import ensure_certificates, server_context
-from gateway.http.trust import trusting
+from gateway.outbound.trust import trusting
 
 
 def connected(

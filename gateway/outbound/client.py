@@ -1,0 +1,246 @@
+"""Calls of other servers on the event loop: however slow one is, nobody else waits for it.
+
+Connections are kept for the next call of the same target, and TLS sessions for the next connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+from gateway.outbound.connection import Connection
+from gateway.outbound.errors import CallError, deadline_exceeded, dialling
+from gateway.outbound.names import check_name
+from gateway.outbound.request import Header, OutboundRequest
+from gateway.outbound.target import Target
+
+LARGEST = 64 << 20  # bytes of a whole answer
+_MOST_IDLE = 32  # connections of one target that wait for another call
+_IDLE = 90.0  # seconds until such a one is closed, as Go's transports have it
+_DIAL, _HANDSHAKE = 30.0, 10.0  # seconds
+
+
+@dataclass(slots=True)
+class Answer:
+    """A whole answer; names of headers are in lower case."""
+
+    status: int = 0
+    headers: list[Header] = field(default_factory=list)
+    body: bytes = b""
+
+    def header(self, name: str) -> str:
+        """The first value of a header, "" where there is none; `name` is in lower case."""
+        return _header(self.headers, name)
+
+
+class Streamed:
+    """An answer that is read as it comes: iterate over the parts of its body, and `aclose` it in any case.
+
+    With status 101 it is a connection that was upgraded: `write` and `drain` send bytes there.
+    """
+
+    def __init__(self, status: int, headers: list[Header], connection: Connection, client: Client, to: Target) -> None:
+        self.status, self.headers = status, headers
+        self._connection, self._client, self._target = connection, client, to
+        self._sending: asyncio.Task[None] | None = None
+        self._closed = False
+
+    def header(self, name: str) -> str:
+        """The first value of a header, "" where there is none; `name` is in lower case."""
+        return _header(self.headers, name)
+
+    def __aiter__(self) -> Streamed:
+        return self
+
+    async def __anext__(self) -> bytes:
+        """The next part of the body. Raises CallError where it is cut."""
+        data = b"" if self._closed else await self._connection.read()
+        if not data:
+            await self.aclose()
+            raise StopAsyncIteration
+        return data
+
+    async def whole(self, largest: int = LARGEST) -> bytes:
+        """All of the body. Raises CallError where it is cut, or larger than so many bytes."""
+        parts, size = list[bytes](), 0
+        try:
+            async for part in self:
+                parts.append(part)
+                size += len(part)
+                if size > largest:
+                    raise CallError(f"the answer is larger than {largest} bytes")
+        finally:
+            await self.aclose()
+        return b"".join(parts)
+
+    def write(self, data: bytes) -> None:
+        self._connection.write(data)
+
+    async def drain(self) -> None:
+        """Waits until the other end has taken most of what was written. Raises CallError when it is gone."""
+        await self._connection.drain()
+
+    def finish(self) -> None:
+        """Ends an upgraded connection once what was written has gone."""
+        self._closed = True
+        self._connection.finish()
+
+    async def aclose(self) -> None:
+        """Lets the connection go: back to those that are kept, if the answer was read to its end."""
+        if not self._closed:
+            self._closed = True
+            sent = self._sending is None or self._sending.done()
+            if self._sending is not None:
+                self._sending.cancel()
+            self._client.release(self._target, self._connection, keep=sent)
+
+    def __del__(self) -> None:
+        if not self._closed and not self._connection.lost:
+            self._connection.close()
+
+
+class Client:
+    """Makes calls, of any number of targets. To be used on one event loop."""
+
+    def __init__(self, most_idle: int = _MOST_IDLE) -> None:
+        self._most_idle = most_idle
+        self._idle: dict[Target, list[Connection]] = {}
+        self._timers: dict[Connection, asyncio.TimerHandle] = {}
+
+    async def call(self, target: Target, request: OutboundRequest, timeout: float, largest: int = LARGEST) -> Answer:
+        """The whole answer, whatever its status, within so many seconds. Raises CallError.
+
+        An answer of more than `largest` bytes is an error. When the caller is cancelled, so is the call.
+        """
+        try:
+            async with asyncio.timeout(timeout):
+                streamed = await self._send(target, request)
+                body = await streamed.whole(largest)
+        except TimeoutError:
+            raise deadline_exceeded() from None
+        return Answer(streamed.status, streamed.headers, body)
+
+    async def stream(self, target: Target, request: OutboundRequest, timeout: float | None = None) -> Streamed:
+        """An answer whose head came within so many seconds. Raises CallError. Whoever has it closes it."""
+        if timeout is None:
+            return await self._send(target, request)
+        try:
+            async with asyncio.timeout(timeout):
+                return await self._send(target, request)
+        except TimeoutError:
+            raise deadline_exceeded() from None
+
+    def close(self) -> None:
+        """Ends the connections that wait for another call."""
+        for connection in [each for kept in self._idle.values() for each in kept]:
+            connection.close()
+        for timer in self._timers.values():
+            timer.cancel()
+        self._idle.clear()
+        self._timers.clear()
+
+    async def _send(self, target: Target, request: OutboundRequest) -> Streamed:
+        head = request.head(target)
+        while (kept := self._kept(target)) is not None:
+            try:
+                return await self._ask(kept, target, request, head)
+            except CallError as error:
+                if not error.reset or kept.begun or not request.may_repeat:
+                    raise  # else the server has closed what it kept for long enough
+        return await self._ask(await self._connect(target), target, request, head)
+
+    async def _ask(self, connection: Connection, target: Target, request: OutboundRequest, head: bytes) -> Streamed:
+        sending: asyncio.Task[None] | None = None
+        try:
+            if isinstance(request.body, bytes):
+                connection.begin(request.method, head + request.body)
+            else:
+                connection.begin(request.method, head)
+                sending = asyncio.ensure_future(_pour(connection, request.body, request.is_chunked))
+            found = await connection.head()
+        except BaseException:
+            if sending is not None:
+                sending.cancel()
+            connection.close()
+            raise
+        streamed = Streamed(found.status, found.headers, connection, self, target)
+        streamed._sending = sending
+        return streamed
+
+    async def _connect(self, target: Target) -> Connection:
+        loop, context = asyncio.get_running_loop(), target.context
+        try:
+            async with asyncio.timeout(_DIAL):
+                _, connection = await loop.create_connection(
+                    Connection,
+                    target.host,
+                    target.port,
+                    ssl=context,
+                    server_hostname=None if context is None else target.name,
+                    ssl_handshake_timeout=None if context is None else _HANDSHAKE,
+                )
+        except (OSError, ValueError) as error:
+            raise dialling(error, target.host, target.port) from None
+        if context is not None and context.verifies:
+            try:
+                assert connection.tls is not None
+                check_name(connection.tls.getpeercert() or {}, target.name)
+            except CallError:
+                connection.close()
+                raise
+        return connection
+
+    def _kept(self, target: Target) -> Connection | None:
+        """A connection that waits, the one that was used last."""
+        waiting = self._idle.get(target)
+        while waiting:
+            connection = waiting.pop()
+            self._timers.pop(connection).cancel()
+            if not waiting:
+                del self._idle[target]
+            if not connection.lost and connection.keepable:
+                return connection
+        return None
+
+    def release(self, target: Target, connection: Connection, keep: bool = True) -> None:
+        """Takes back a connection whose answer nobody reads any more."""
+        waiting = self._idle.get(target, ())
+        if not keep or not connection.keepable or len(waiting) >= self._most_idle:
+            connection.close()
+            return
+        connection.used += 1
+        if connection.used == 1 and target.context is not None and (tls := connection.tls) is not None:
+            target.context.keep_session(target.name, tls)
+        self._idle.setdefault(target, []).append(connection)
+        loop = asyncio.get_running_loop()
+        self._timers[connection] = loop.call_later(_IDLE, self._expire, target, connection)
+
+    def _expire(self, target: Target, connection: Connection) -> None:
+        self._timers.pop(connection, None)
+        waiting = self._idle.get(target, [])
+        if connection in waiting:
+            waiting.remove(connection)
+            if not waiting:
+                del self._idle[target]
+        connection.close()
+
+
+async def _pour(connection: Connection, body: AsyncIterator[bytes], chunked: bool) -> None:
+    """Sends a body as it comes; a body that fails ends the connection, so that nobody takes a part for the whole."""
+    try:
+        async for part in body:
+            if part:
+                connection.write(b"%x\r\n%b\r\n" % (len(part), part) if chunked else part)
+                await connection.drain()
+        if chunked:
+            connection.write(b"0\r\n\r\n")
+    except CallError:
+        return  # the answer's reader is told
+    except Exception:
+        connection.close()
+
+
+def _header(headers: list[Header], name: str) -> str:
+    wanted = name.encode("latin-1")
+    return next((value.decode("latin-1") for each, value in headers if each == wanted), "")

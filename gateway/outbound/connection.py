@@ -1,0 +1,258 @@
+"""One connection to another server: what is written there, and what it answers, as far as somebody reads it."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections import deque
+from typing import cast
+
+import httptools
+
+from gateway.outbound.errors import CallError, broken
+from gateway.outbound.request import Header
+
+MAX_HEAD = 1 << 20  # bytes, of an answer's head; Go's client takes 10 MB
+_MOST_HEADERS = 1000
+_MOST_PROVISIONAL = 5  # answers (1xx) before the one that counts
+_MUCH = 256 << 10  # bytes that wait to be read: nothing more is taken from the socket
+
+
+class Head:
+    """An answer's status and headers, names in lower case."""
+
+    __slots__ = ("headers", "status")
+
+    def __init__(self) -> None:
+        self.status = 0
+        self.headers: list[Header] = []
+
+
+class Connection(asyncio.Protocol):
+    """Writes requests and reads answers, one after the other; after an upgrade, bytes both ways.
+
+    `begin` starts an exchange, `head` waits for the answer's head, `read` for a part of its body.
+    """
+
+    def __init__(self) -> None:
+        self._transport: asyncio.Transport
+        self._loop = asyncio.get_running_loop()
+        self._waiter: asyncio.Future[None] | None = None
+        self._writable: asyncio.Future[None] | None = None
+        self._chunks: deque[bytes] = deque()
+        self._waiting = 0  # bytes of the chunks
+        self._paused = self._full = False
+        self._parser: httptools.HttpResponseParser | None = None
+        self._keeps = True
+        self._ended = False  # the other end says no more
+        self._error: CallError | None = None
+        self.lost = False
+        self.raw = False  # it was upgraded
+        self.used = 0  # answers that were read to their end
+        self._reset("GET")
+
+    def _reset(self, method: str) -> None:
+        self._bodiless = method == "HEAD"
+        self._head: Head | None = None
+        self._building = Head()
+        self._head_size = self._provisional = 0
+        self._has_length = self._complete = False
+
+    # what its user does
+
+    def begin(self, method: str, head: bytes) -> None:
+        """Writes a request's head, maybe with its body; what comes from now on is the answer."""
+        self._reset(method)
+        if self._parser is None:
+            self._parser = httptools.HttpResponseParser(self)
+        self._transport.write(head)
+
+    def write(self, data: bytes) -> None:
+        self._transport.write(data)
+
+    async def drain(self) -> None:
+        """Waits until the other end has taken most of what was written. Raises CallError when it is gone."""
+        if self._full and not self.lost:
+            if self._writable is None:
+                self._writable = self._loop.create_future()
+            await self._writable
+        if self.lost:
+            raise self._error or CallError("write: broken pipe", reset=True)
+
+    async def head(self) -> Head:
+        """The answer's head. Raises CallError."""
+        while self._head is None:
+            if self._error is not None:
+                raise self._error
+            await self._wait()
+        return self._head
+
+    async def read(self) -> bytes:
+        """What has come of the body since; b"" at its end. Raises CallError where it is cut."""
+        while not self._chunks:
+            if self._complete or (self.raw and self._ended):
+                return b""
+            if self._error is not None:
+                raise self._error
+            await self._wait()
+        data = self._chunks.popleft() if len(self._chunks) == 1 else b"".join(self._chunks)
+        self._chunks.clear()
+        self._waiting = 0
+        if self._paused:
+            self._paused = False
+            self._transport.resume_reading()
+        return data
+
+    @property
+    def keepable(self) -> bool:
+        """Whether another request may follow: the answer was read to its end, and nobody wants to part."""
+        return self._complete and self._keeps and not self.lost and not self.raw and not self._chunks
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything of the answer has come."""
+        return self._head_size > 0
+
+    @property
+    def tls(self) -> ssl.SSLObject | None:
+        return cast("ssl.SSLObject | None", self._transport.get_extra_info("ssl_object"))
+
+    def close(self) -> None:
+        """Ends the connection at once."""
+        self.lost = True
+        self._transport.abort()
+
+    def finish(self) -> None:
+        """Ends the connection once what was written has gone."""
+        self.lost = True
+        self._transport.close()
+
+    async def _wait(self) -> None:
+        self._waiter = self._loop.create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    # what the transport tells
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self.raw:
+            self._take(data)
+        elif self._parser is None or self._complete:
+            self._keeps = False  # nobody has asked for anything
+            self.close()
+        else:
+            self._parse(data)
+        self._wake()
+
+    def eof_received(self) -> bool:
+        self._ended = True
+        if self._head is not None and not self._has_length and not self._complete and not self.raw:
+            self._complete, self._keeps = True, False  # the end of the connection is the end of such a body
+        elif not self._complete and not self.raw:
+            self._fail(broken(None, self.begun))
+        self._keeps = False
+        self._wake()
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self._ended:
+            if exc is None:
+                self.eof_received()
+            else:
+                self._fail(broken(exc, self.begun))
+        self.lost = self._ended = True
+        self._keeps = False
+        self._wake()
+        self.resume_writing()
+
+    def pause_writing(self) -> None:
+        self._full = True
+
+    def resume_writing(self) -> None:
+        self._full = False
+        if self._writable is not None:
+            if not self._writable.done():
+                self._writable.set_result(None)
+            self._writable = None
+
+    def _parse(self, data: bytes) -> None:
+        assert self._parser is not None
+        if self._head is None:
+            self._head_size += len(data)
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self.raw = True
+            if rest := data[upgrade.args[0] :]:
+                self._take(rest)
+        except httptools.HttpParserError as error:
+            if not self._complete:
+                shown = getattr(error, "__context__", None) or error
+                self._fail(shown if isinstance(shown, CallError) else CallError(f"malformed HTTP response: {error}"))
+            self._keeps = False
+        if self._head is None and self._head_size > MAX_HEAD and self._error is None:
+            self._fail(CallError(f"net/http: server response headers exceeded {MAX_HEAD} bytes; aborted"))
+
+    def _take(self, data: bytes) -> None:
+        self._chunks.append(data)
+        self._waiting += len(data)
+        if self._waiting > _MUCH and not self._paused and not self.lost:
+            self._paused = True
+            self._transport.pause_reading()
+
+    def _fail(self, error: CallError) -> None:
+        if self._error is None:
+            self._error = error
+        self._keeps = False
+        if not self.lost:
+            self.close()
+
+    # what the parser tells
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._head is not None:
+            return  # a trailer
+        name = name.lower()
+        if name in (b"content-length", b"transfer-encoding"):
+            self._has_length = True
+        self._building.headers.append((name, value))
+        if len(self._building.headers) > _MOST_HEADERS:
+            raise CallError("net/http: server response has too many headers")
+
+    def on_headers_complete(self) -> None:
+        assert self._parser is not None
+        status = self._parser.get_status_code()
+        if status < 200 and status != 101:
+            self._provisional += 1
+            if self._provisional > _MOST_PROVISIONAL:
+                raise CallError("net/http: too many 1xx informational responses")
+            self._building = Head()
+            self._has_length = False
+            return
+        self._building.status = status
+        if status == 204 or status == 304 or status == 101:
+            self._has_length = True
+        self._head = self._building
+        if self._bodiless:
+            self._complete = True
+            self._keeps = self._keeps and self._parser.should_keep_alive()
+            self._parser = None  # it would wait for the body that a GET had
+
+    def on_body(self, body: bytes) -> None:
+        if not self._complete:
+            self._take(body)
+
+    def on_message_complete(self) -> None:
+        if self._head is not None and not self._complete and self._head.status != 101:
+            assert self._parser is not None
+            self._complete = True
+            self._keeps = self._keeps and self._parser.should_keep_alive()

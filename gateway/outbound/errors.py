@@ -1,0 +1,103 @@
+"""What goes wrong with a call, in the words of Go's net/http: clients and operators know them from kube-apiserver."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import ssl
+
+_UNKNOWN_AUTHORITY = frozenset({2, 18, 19, 20, 21})  # OpenSSL's codes for a chain that ends at nobody who is trusted
+_NOT_NOW = frozenset({9, 10})  # not yet, or no longer
+_NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST"})
+_ALERT = "ALERT_"
+
+DEADLINE = "context deadline exceeded"
+
+
+class CallError(Exception):
+    """A server could not be asked, or did not answer in HTTP; the message says why.
+
+    `reset` if the connection broke after it was made, so that another attempt may go better; `late` if the deadline
+    passed.
+    """
+
+    def __init__(self, message: str, *, reset: bool = False, late: bool = False) -> None:
+        super().__init__(message)
+        self.reset, self.late = reset, late
+
+
+def deadline_exceeded() -> CallError:
+    """The time that the caller gave is over."""
+    return CallError(DEADLINE, late=True)
+
+
+def dialling(error: OSError | ValueError, host: str, port: int) -> CallError:
+    """Why no connection was made to an address."""
+    match error:
+        case ssl.SSLError():
+            return CallError(_tls(error))
+        case socket.gaierror():
+            return CallError(f"dial tcp: lookup {host}: no such host")
+        case TimeoutError():
+            return CallError(f"dial {address(host, port)}: i/o timeout")
+        case ConnectionAbortedError() if "handshake" in str(error):
+            return CallError("net/http: TLS handshake timeout")
+        case ConnectionResetError() if error.errno is None:  # during the handshake
+            return CallError("EOF", reset=True)
+        case OSError():
+            return CallError(f"dial {address(host, port)}: connect: {_of_system(error)}")
+        case _:
+            return CallError(f"dial {address(host, port)}: {error}")
+
+
+def broken(error: Exception | None, started: bool) -> CallError:
+    """Why a connection ended before the answer did; `started` if a part of the answer had come."""
+    if isinstance(error, ssl.SSLError):
+        return CallError(_tls(error), reset=True)
+    if isinstance(error, OSError) and error.errno:
+        return CallError(f"read: {_of_system(error)}", reset=True)
+    return CallError("unexpected EOF" if started else "EOF", reset=True)
+
+
+def address(host: str, port: int) -> str:
+    """A network and an address, as Go prints them: "tcp 10.0.0.1:80"."""
+    return f"tcp [{host}]:{port}" if ":" in host else f"tcp {host}:{port}"
+
+
+def _of_system(error: OSError) -> str:
+    name = errno.errorcode.get(error.errno or 0, "")
+    words = {
+        "ECONNREFUSED": "connection refused",
+        "ECONNRESET": "connection reset by peer",
+        "EPIPE": "broken pipe",
+        "EHOSTUNREACH": "no route to host",
+        "ENETUNREACH": "network is unreachable",
+        "ETIMEDOUT": "connection timed out",
+        "EADDRNOTAVAIL": "cannot assign requested address",
+        "EINVAL": "invalid argument",
+        "EACCES": "permission denied",
+        "EMFILE": "too many open files",
+    }
+    if name not in words and isinstance(error, ConnectionRefusedError):
+        return words["ECONNREFUSED"]
+    return words.get(name) or (error.strerror or str(error)).lower()
+
+
+def _tls(error: ssl.SSLError) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        if error.verify_code in _UNKNOWN_AUTHORITY:
+            return unverified("certificate signed by unknown authority")
+        if error.verify_code in _NOT_NOW:
+            return unverified("certificate has expired or is not yet valid")
+        return unverified(error.verify_message)
+    reason = error.reason or ""
+    if reason in _NO_TLS:
+        return "tls: first record does not look like a TLS handshake"
+    if _ALERT in reason:  # such as TLSV13_ALERT_CERTIFICATE_REQUIRED
+        return f"remote error: tls: {reason.partition(_ALERT)[2].lower().replace('_', ' ')}"
+    return f"tls: {reason.lower().replace('_', ' ')}" if reason else "EOF"
+
+
+def unverified(why: str) -> str:
+    """What is said of a certificate that is not good enough."""
+    return f"tls: failed to verify certificate: x509: {why}"

@@ -1,0 +1,336 @@
+"""Calls of servers that answer well, badly, late, too much, or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from gateway.credentials.certificates import ensure_certificates, server_context
+from gateway.outbound.client import Answer, Client
+from gateway.outbound.errors import CallError
+from gateway.outbound.request import OutboundRequest
+from gateway.outbound.target import Target
+from gateway.outbound.trust import trusting
+from tests.unit.outbound.servers import Answering, Peer, serving
+
+GET = OutboundRequest("GET", "/")
+POST = OutboundRequest("POST", "/", body=b"{}")
+REPEATABLE = OutboundRequest("POST", "/", repeatable=True)
+OK = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = OK + b"transfer-encoding: chunked\r\n"
+
+
+def asked(answering: Answering, request: OutboundRequest = GET, largest: int = 1 << 20, timeout: float = 5) -> Answer:
+    """What one call answers."""
+
+    async def run() -> Answer:
+        client = Client()
+        async with serving(answering) as target:
+            try:
+                return await client.call(target, request, timeout, largest)
+            finally:
+                client.close()
+
+    return asyncio.run(run())
+
+
+def saying(data: bytes) -> Answering:
+    async def answering(peer: Peer) -> None:
+        await peer.request()
+        await peer.say(data)
+
+    return answering
+
+
+def test_connections_are_kept_for_the_next_call() -> None:
+    numbers = list[int]()
+
+    async def answering(peer: Peer) -> None:
+        while True:
+            numbers.append(peer.number)
+            await peer.answer()
+
+    async def run() -> None:
+        client = Client()
+        async with serving(answering) as target:
+            for _ in range(3):
+                assert (await client.call(target, POST, 5)).body == b"yes"
+            await asyncio.gather(*(client.call(target, GET, 5) for _ in range(2)))
+        client.close()
+
+    asyncio.run(run())
+    assert set(numbers) == {1, 2}
+
+
+@pytest.mark.parametrize(("request_", "again"), [(GET, True), (POST, False), (REPEATABLE, True)])
+def test_what_may_be_repeated_is_asked_again_on_another_connection(request_: OutboundRequest, again: bool) -> None:
+    async def answering(peer: Peer) -> None:
+        await peer.answer()
+        if peer.number == 1:
+            await peer.request()  # and no answer: it ends
+
+    async def run() -> int:
+        client = Client()
+        async with serving(answering) as target:
+            await client.call(target, GET, 5)
+            try:
+                return (await client.call(target, request_, 5)).status
+            except CallError as error:
+                assert error.reset and str(error) == "EOF"
+                return 0
+            finally:
+                client.close()
+
+    assert asyncio.run(run()) == (200 if again else 0)
+
+
+def test_a_kept_connection_that_was_closed_is_not_used() -> None:
+    async def answering(peer: Peer) -> None:
+        await peer.answer()
+
+    async def run() -> None:
+        client = Client()
+        async with serving(answering) as target:
+            for _ in range(3):
+                assert (await client.call(target, POST, 5)).status == 200
+                await asyncio.sleep(0.05)  # the end of the connection has nobody who waits for it
+        client.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        (b"", "EOF"),
+        (b"HTTP/1.1 200", "unexpected EOF"),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc", "unexpected EOF"),
+        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n", "unexpected EOF"),
+        (b"SSH-2.0-dropbear\r\n", "malformed HTTP response"),
+        (
+            CHUNKED + b"content-length: 3\r\n\r\n0\r\n\r\n",
+            "malformed HTTP response",
+        ),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\ncontent-length: 4\r\n\r\nabcd", "malformed HTTP response"),
+        (b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 2000 + b"\r\n", "too many headers"),
+        (b"HTTP/1.1 200 OK\r\na: " + b"b" * (2 << 20), "headers exceeded"),
+        (b"HTTP/1.1 103 Early\r\n\r\n" * 10, "too many 1xx"),
+        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", "malformed HTTP response"),
+        (b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 2000, "larger than 1000 bytes"),
+    ],
+)
+def test_bad_answers(said: bytes, message: str) -> None:
+    with pytest.raises(CallError, match=message):
+        asked(saying(said), largest=1000)
+
+
+@pytest.mark.parametrize(
+    ("said", "body"),
+    [
+        (b"HTTP/1.1 200 OK\r\n\r\nto the end", b"to the end"),
+        (b"HTTP/1.0 200 OK\r\n\r\nold", b"old"),
+        (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok", b"ok"),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", b""),
+        (
+            CHUNKED + b"\r\n1\r\na\r\n2\r\nbc\r\n0\r\nx-trailer: 1\r\n\r\n",
+            b"abc",
+        ),
+    ],
+)
+def test_ways_to_end_a_body(said: bytes, body: bytes) -> None:
+    assert asked(saying(said)).body == body
+
+
+def test_the_answer_to_head_has_no_body_and_keeps_the_connection() -> None:
+    async def answering(peer: Peer) -> None:
+        while True:
+            assert peer.number == 1
+            await peer.request()
+            await peer.say(b"HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n")
+
+    async def run() -> None:
+        client = Client()
+        async with serving(answering) as target:
+            for _ in range(2):
+                answer = await client.call(target, OutboundRequest("HEAD", "/"), 5)
+                assert answer.header("content-length") == "12" and not answer.body
+        client.close()
+
+    asyncio.run(run())
+
+
+def test_a_call_that_takes_too_long_ends_and_so_does_its_connection() -> None:
+    ended = asyncio.Event()
+
+    async def answering(peer: Peer) -> None:
+        await peer.request()
+        assert not await peer.reader.read()
+        ended.set()
+
+    async def run() -> None:
+        async with serving(answering) as target:
+            with pytest.raises(CallError, match="context deadline exceeded") as raised:
+                await Client().call(target, GET, 0.05)
+            assert raised.value.late
+            await asyncio.wait_for(ended.wait(), 5)
+
+    asyncio.run(run())
+
+
+def test_a_cancelled_call_ends_its_connection() -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def answering(peer: Peer) -> None:
+        await peer.request()
+        begun.set()
+        assert not await peer.reader.read()
+        ended.set()
+
+    async def run() -> None:
+        async with serving(answering) as target:
+            call = asyncio.create_task(Client().call(target, GET, 60))
+            await begun.wait()
+            call.cancel()
+            await asyncio.wait_for(ended.wait(), 5)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        OutboundRequest("GET", "/ HTTP/1.1\r\nx: y"),
+        OutboundRequest("GET", "/a b"),
+        OutboundRequest("GET", "/", ((b"x", b"y\r\nz: a"),)),
+        OutboundRequest("GET", "/", ((b"x y", b"z"),)),
+        OutboundRequest("G T", "/"),
+    ],
+)
+def test_what_would_be_two_requests_is_not_sent(request_: OutboundRequest) -> None:
+    with pytest.raises(CallError):
+        request_.head(Target("localhost", 1))
+
+
+def test_bodies_are_sent_and_read_as_they_come() -> None:
+    async def answering(peer: Peer) -> None:
+        head = await peer.request()
+        assert b"transfer-encoding: chunked" in head
+        await peer.say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+        while (line := await peer.reader.readline()) != b"0\r\n":
+            part = await peer.reader.readexactly(int(line, 16) + 2)
+            await peer.say(line + part)
+        await peer.say(b"0\r\n\r\n")
+
+    async def run() -> None:
+        told = asyncio.Queue[bytes]()
+
+        async def body() -> AsyncIterator[bytes]:
+            while part := await told.get():
+                yield part
+
+        async with serving(answering) as target:
+            client = Client()
+            answer = await client.stream(target, OutboundRequest("POST", "/", body=body()), 5)
+            for part in (b"one", b"two"):
+                told.put_nowait(part)
+                assert await anext(answer) == part
+            told.put_nowait(b"")
+            assert [each async for each in answer] == []
+            client.close()
+
+    asyncio.run(run())
+
+
+def test_a_body_that_nobody_reads_waits_at_its_server() -> None:
+    sent = 0
+
+    async def answering(peer: Peer) -> None:
+        nonlocal sent
+        await peer.request()
+        await peer.say(b"HTTP/1.1 200 OK\r\n\r\n")
+        for _ in range(1000):
+            await peer.say(b"x" * 65536)
+            sent += 65536
+
+    async def run() -> None:
+        async with serving(answering) as target:
+            answer = await Client().stream(target, GET, 5)
+            before = -1
+            while sent != before:
+                before = sent
+                await asyncio.sleep(0.2)
+            assert sent < 20 << 20
+            size = 0
+            async for part in answer:
+                assert len(part) < 2 << 20
+                size += len(part)
+            assert size == 1000 * 65536
+
+    asyncio.run(run())
+
+
+def test_an_upgraded_connection_carries_bytes_both_ways() -> None:
+    async def answering(peer: Peer) -> None:
+        await peer.request()
+        await peer.say(b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: Upgrade\r\n\r\nfirst")
+        while data := await peer.reader.read(100):
+            await peer.say(data.upper())
+
+    async def run() -> None:
+        headers = ((b"connection", b"Upgrade"), (b"upgrade", b"x"))
+        async with serving(answering) as target:
+            tunnel = await Client().stream(target, OutboundRequest("GET", "/", headers), 5)
+            assert tunnel.status == 101 and await anext(tunnel) == b"first"
+            tunnel.write(b"HTTP/1.1 200 OK\r\n\r\n")
+            assert await anext(tunnel) == b"HTTP/1.1 200 OK\r\n\r\n"
+            await tunnel.aclose()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("host", "name", "message"),
+    [
+        ("127.0.0.1", "hook.example.com", ""),
+        (
+            "127.0.0.1",
+            "other.example.com",
+            r"x509: certificate is valid for .*hook\.example\.com, not other.example.com",
+        ),
+        ("127.0.0.1", "10.1.2.3", "x509: (certificate is valid for|cannot validate)"),
+    ],
+)
+def test_names_are_compared(tmp_path: Path, host: str, name: str, message: str) -> None:
+    files = ensure_certificates(tmp_path, ["hook.example.com"])
+    trust = trusting(files.ca.read_text())
+
+    async def run() -> None:
+        async with serving(lambda peer: peer.answer(), server_context(files.certificate, files.key), trust) as target:
+            named = Target(host, target.port, trust, name)
+            if not message:
+                assert (await Client().call(named, GET, 5)).body == b"yes"
+                return
+            with pytest.raises(CallError, match=message):
+                await Client().call(named, GET, 5)
+
+    asyncio.run(run())
+
+
+def test_strangers_and_servers_without_tls_are_not_asked(tmp_path: Path) -> None:
+    ours, theirs = (ensure_certificates(tmp_path / each, ["localhost"]) for each in ("ours", "theirs"))
+    trust = trusting(ours.ca.read_text())
+
+    async def run() -> None:
+        async with serving(lambda peer: peer.answer(), server_context(theirs.certificate, theirs.key), trust) as target:
+            with pytest.raises(CallError, match="x509: certificate signed by unknown authority"):
+                await Client().call(target, GET, 5)
+        async with serving(saying(b""), None, trust) as target:
+            with pytest.raises(CallError):
+                await Client().call(target, GET, 5)
+        with pytest.raises(CallError, match=f"dial tcp 127.0.0.1:{target.port}: connect: connection refused"):
+            await Client().call(target, GET, 5)
+
+    asyncio.run(run())
