@@ -13,6 +13,7 @@ from gateway.access.authentication import Authenticated
 from gateway.access.service_account_tokens import Objects
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
+from gateway.kinds.identity import core
 
 _TOKEN = re.compile(r"([a-z0-9]{6})\.([a-z0-9]{16})", re.ASCII)
 _GROUP = re.compile(r"system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]", re.ASCII)
@@ -32,7 +33,7 @@ class BootstrapTokens:
         if parts is None:
             return None
         identity, wanted = parts.groups()
-        secret = await self._objects.get("secrets", "kube-system", f"bootstrap-token-{identity}")
+        secret = await self._objects.get(core("secrets"), "kube-system", f"bootstrap-token-{identity}")
         if secret is None or secret.get("type") != _TYPE or secret["metadata"].get("deletionTimestamp"):
             return None
         data = _data(secret)

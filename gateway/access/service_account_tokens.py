@@ -22,6 +22,7 @@ from gateway.access.legacy_uses import LegacyUses
 from gateway.access.service_accounts import account_groups, account_name, account_of
 from gateway.http.user import User, extra_of
 from gateway.jsontypes import JsonObject
+from gateway.kinds.identity import GroupVersionResource, core
 from gateway.validation.field import go_quote
 
 LEGACY_ISSUER = "kubernetes/serviceaccount"
@@ -36,9 +37,9 @@ _LONGEST_REMEMBERED = 8192  # characters of a token
 
 
 class Objects(Protocol):
-    """Finds objects by their storage prefix, namespace and name."""
+    """Finds objects by what serves them, namespace and name (`gateway.kinds.objects`)."""
 
-    async def get(self, storage_prefix: str, namespace: str, name: str) -> JsonObject | None: ...
+    async def get(self, gvr: GroupVersionResource, namespace: str, name: str) -> JsonObject | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,23 +148,23 @@ class ServiceAccountTokens:
         namespace, name, uid = _text(private, "namespace"), _text(account, "name"), _text(account, "uid")
         await self._check_account(namespace, name, uid)
         extra: dict[str, tuple[str, ...]] = {}
-        for key, prefix, kind in _BOUND:
+        for key, plural, kind in _BOUND:
             bound = _object(private, key)
             if bound:
-                await self._check_object(bound, prefix, namespace, kind, key)
+                await self._check_object(bound, plural, namespace, kind, key)
                 if key == "pod":
                     extra |= _named("pod", bound)
         node = _object(private, "node")
         if node:
             if not _object(private, "pod"):
-                await self._check_object(node, "minions", "", "Node", "node")
+                await self._check_object(node, "nodes", "", "Node", "node")
             extra |= _named("node", node)
         if identity := _text(claims, "jti"):
             extra[f"{_PREFIX}credential-id"] = (f"JTI={identity}",)
         return User(account_name(namespace, name), account_groups(namespace), uid, extra_of(extra))
 
     async def _check_account(self, namespace: str, name: str, uid: str) -> None:
-        account = await self._objects.get("serviceaccounts", namespace, name) if namespace and name else None
+        account = await self._objects.get(core("serviceaccounts"), namespace, name) if namespace and name else None
         if account is None:
             raise InvalidCredentials(f"serviceaccounts {go_quote(name)} not found")
         actual = account["metadata"].get("uid", "")
@@ -172,9 +173,9 @@ class ServiceAccountTokens:
         if _was_deleted(account):
             raise InvalidCredentials(f"service account {namespace}/{name} has been deleted")
 
-    async def _check_object(self, claim: JsonObject, prefix: str, namespace: str, kind: str, key: str) -> None:
+    async def _check_object(self, claim: JsonObject, plural: str, namespace: str, kind: str, key: str) -> None:
         name, uid = _text(claim, "name"), _text(claim, "uid")
-        found = await self._objects.get(prefix, namespace, name) if name else None
+        found = await self._objects.get(core(plural), namespace, name) if name else None
         if found is None:
             raise InvalidCredentials(_VOID)
         actual = found["metadata"].get("uid", "")
@@ -204,7 +205,7 @@ class ServiceAccountTokens:
     async def _check_secret(self, token: str, namespace: str, name: str, account: str, uid: str) -> None:
         from base64 import b64decode
 
-        secret = await self._objects.get("secrets", namespace, name)
+        secret = await self._objects.get(core("secrets"), namespace, name)
         if secret is None or secret["metadata"].get("deletionTimestamp"):
             raise InvalidCredentials("Token has been invalidated")
         copy = b64decode((secret.get("data") or {}).get("token", ""))

@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from gateway.access.authorization import Authorizer
-from gateway.admission.lookup import Lookup
 from gateway.admission.record import Admission, Operation
+from gateway.kinds.objects import Objects
 from gateway.kinds.resource import Resource
 
 Review = Callable[[Admission], Awaitable[None]]
 """Looks at what is to be admitted. Raises StatusError, as a rule 403, to refuse."""
 
-_LookingUp = Callable[[Admission, Lookup], Awaitable[None]]
+_LookingUp = Callable[[Admission, Objects], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Reviews:
 class Parts:
     """What plug-ins are made with: of these there is one a process."""
 
-    lookup: Lookup
+    objects: Objects
     authorizer: Authorizer
 
 
@@ -57,15 +57,15 @@ def looking_up(admit: _LookingUp | None = None, validate: _LookingUp | None = No
 
     def make(parts: Parts) -> Reviews:
         return Reviews(
-            None if admit is None else partial(_with, admit, parts.lookup),
-            None if validate is None else partial(_with, validate, parts.lookup),
+            None if admit is None else partial(_with, admit, parts.objects),
+            None if validate is None else partial(_with, validate, parts.objects),
         )
 
     return make
 
 
-def _with(look: _LookingUp, lookup: Lookup, admission: Admission) -> Awaitable[None]:
-    return look(admission, lookup)
+def _with(look: _LookingUp, objects: Objects, admission: Admission) -> Awaitable[None]:
+    return look(admission, objects)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ class Operation(Enum):
     CONNECT = "CONNECT"
 
 
-class Objects(NamedTuple):
+class Versioned(NamedTuple):
     """The object and the old object in one version of their kind."""
 
     obj: JsonObject | None
@@ -92,7 +92,7 @@ class Admission:
         """`resource` is what is admitted where that is not what is written to; `make_options` makes `options`."""
         self._context, self._make_options, self._annotate = context, make_options, annotate
         self._options: JsonObject | None = None
-        self._versions: dict[GroupVersion, Objects] = {}
+        self._versions: dict[GroupVersion, Versioned] = {}
         self.resource = context.resource if resource is None else resource
         self.operation, self.obj, self.old = operation, obj, old
         self.namespace, self.name = context.namespace, context.name
@@ -148,19 +148,19 @@ class Admission:
             self._options = self._make_options()
         return self._options
 
-    async def as_version(self, version: GroupVersion) -> Objects:
+    async def as_version(self, version: GroupVersion) -> Versioned:
         """Both objects in another version of their kind, not to be changed. Raises ConversionFailed.
 
         Remembered until the object is replaced by `replace` or the next half begins (`forget_versions`).
         """
         found = self._versions.get(version)
         if found is None:
-            found = self._versions[version] = Objects(
+            found = self._versions[version] = Versioned(
                 await self._converted(self.obj, version), await self._converted(self.old, version)
             )
         return found
 
-    async def as_requested(self) -> Objects:
+    async def as_requested(self) -> Versioned:
         """Both objects in the version that the request is about. Raises ConversionFailed."""
         return await self.as_version(self.kind.group_version)
 

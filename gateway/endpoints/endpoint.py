@@ -12,7 +12,7 @@ from typing import Protocol
 from weakref import WeakValueDictionary
 
 from gateway.access.rbac.escalation import EscalationGuard
-from gateway.admission.chain import Chain, Parts
+from gateway.admission.chain import Chain
 from gateway.admission.plugins import chain_for
 from gateway.apply.in_versions import ToVersion
 from gateway.apply.nonconformity import nonconformity
@@ -166,9 +166,9 @@ class Endpoint:
     @cached_property
     def chain(self) -> Chain:
         """The admission plug-ins that its writes pass."""
-        settings = self.services.settings
-        parts = Parts(self.services.lookup, self.services.authorizer)
-        return chain_for(self.resource, settings.enable_admission_plugins, settings.disable_admission_plugins, parts)
+        services = self.services
+        enabled, disabled = services.settings.enable_admission_plugins, services.settings.disable_admission_plugins
+        return chain_for(self.resource, enabled, disabled, services.admission)
 
     @cached_property
     def guard(self) -> EscalationGuard | None:

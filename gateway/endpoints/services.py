@@ -11,7 +11,7 @@ from gateway.access.authorization import Masters
 from gateway.access.following import Following
 from gateway.access.legacy_uses import LegacyUses
 from gateway.access.rbac.policy import Policy
-from gateway.admission.lookup import Lookup
+from gateway.admission.chain import Parts
 from gateway.encodings.rendering_budget import Renderings
 from gateway.endpoints.hooks import MakeHooks, no_hooks
 from gateway.flowcontrol.limiting import Limiter
@@ -43,7 +43,7 @@ class Services:
     client: EtcdClient
     feed: Feed
     store: EtcdStore
-    lookup: Lookup
+    admission: Parts
     checker: Checker
     limiter: Limiter
     watches: OpenWatches

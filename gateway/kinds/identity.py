@@ -71,3 +71,8 @@ class GroupVersionResource(NamedTuple):
     @property
     def group_resource(self) -> GroupResource:
         return GroupResource(self.group, self.resource)
+
+
+def core(resource: str) -> GroupVersionResource:
+    """A resource of the core group, version v1."""
+    return GroupVersionResource("", "v1", resource)

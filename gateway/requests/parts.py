@@ -71,13 +71,15 @@ def build_gateway(settings: Settings) -> Gateway:
     from gateway.access.modes import Authorization
     from gateway.access.rbac.policy import GROUP, Kind, Policy
     from gateway.access.tokens import authenticator_of
-    from gateway.admission.lookup import Lookup
+    from gateway.admission.chain import Parts
     from gateway.flowcontrol.limiting import FlowControl
     from gateway.flowcontrol.modes import limiter_of
     from gateway.flowcontrol.objects import GROUP as FLOW_CONTROL
     from gateway.flowcontrol.objects import LEVELS, SCHEMAS
     from gateway.flowcontrol.watches import OpenWatches
     from gateway.kinds.builtin import builtin_registry
+    from gateway.kinds.objects import Objects
+    from gateway.kinds.service_objects import ServiceObjects
     from gateway.outbound.client import Client
     from gateway.outbound.services import ServiceAddresses
     from gateway.webhooks.client import Webhooks
@@ -95,19 +97,20 @@ def build_gateway(settings: Settings) -> Gateway:
 
     consistent = ConsistentReads(cache, lambda: feed.probe(PROBE_TIMEOUT), feed.request_progress)
     store = EtcdStore(client, cache, Reads(client, cache, consistent), feed.acknowledged)
-    policy, lookup, following = Policy(), Lookup(store, settings.etcd_prefix), Following()
+    registry = builtin_registry()
+    policy, following, objects = Policy(), Following(), Objects(registry, store, settings.etcd_prefix)
     authorization, uses = Authorization(settings, policy), LegacyUses()
-    outbound = Client()
+    outbound, services_of = Client(), ServiceObjects(objects)
     watches = OpenWatches(settings.max_watches_per_user)
     services = Services(
         settings=settings,
-        authenticator=authenticator_of(settings, lookup, following, uses),
+        authenticator=authenticator_of(settings, objects, following, uses),
         authorizer=authorization.chain,
         policy=policy,
         client=client,
         feed=feed,
         store=store,
-        lookup=lookup,
+        admission=Parts(objects, authorization.chain),
         checker=Checker(client, cache, feed.load_anew),
         limiter=limiter_of(settings, lambda info: endpoints.size(info.group, info.version, info.resource), watches),
         watches=watches,
@@ -115,10 +118,9 @@ def build_gateway(settings: Settings) -> Gateway:
         legacy_uses=uses,
         pasts=Pasts(client),
         outbound=outbound,
-        webhooks=Webhooks(outbound, ServiceAddresses(lookup.service, lookup.endpoint_slices)),
+        webhooks=Webhooks(outbound, ServiceAddresses(services_of.service, services_of.endpoint_slices)),
         media=WITH_CBOR if "CBORServingAndStorage" in settings.feature_gates else STANDARD,
     )
-    registry = builtin_registry()
     endpoints = Endpoints(registry, services)
     if isinstance(services.limiter, FlowControl):
         schemas, levels = (endpoints.of(FLOW_CONTROL, "v1", name).cache for name in (SCHEMAS, LEVELS))

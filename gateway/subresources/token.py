@@ -7,13 +7,14 @@ from uuid import uuid4
 
 from gateway import clock
 from gateway.access.tokens import api_audiences, signer_of
-from gateway.admission.lookup import Lookup
 from gateway.admission.record import Operation
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.jsontypes import JsonObject
+from gateway.kinds.identity import core
 from gateway.kinds.metadata import time_text
+from gateway.kinds.objects import Objects
 from gateway.kinds.write_context import WriteContext
 from gateway.subresources.answers import created_object
 from gateway.validation.field import FieldError, go_quote, invalid
@@ -26,18 +27,18 @@ GROUP = "authentication.k8s.io"
 MIN_SECONDS, MAX_SECONDS = 600, 1 << 32
 # what the tokens that pods get by themselves ask for: they live longer than they say, and warn when used after that
 WARN_AFTER_SECONDS, EXTENDED_SECONDS = 3607, 365 * 24 * 3600
-_BOUND_KINDS = {"Pod": ("pods", "pods"), "Secret": ("secrets", "secrets"), "Node": ("nodes", "minions")}
+_BOUND_KINDS = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 
 
 async def create(endpoint: Endpoint, request: Request) -> Response:
     """Answers the TokenRequest with a token in its status. Raises StatusError 400, 404, 409, 422."""
     options = write_options(request.query, "CreateOptions")
     write = begin(endpoint, request, options)
-    attributes, resource, lookup = write.attributes, endpoint.resource, endpoint.services.lookup
+    attributes, resource, objects = write.attributes, endpoint.resource, endpoint.services.admission.objects
     asked = await read_object(request, endpoint, options.validation)
     await mutate(write, Operation.CREATE, asked, None)
     _check_place(asked["metadata"], attributes)
-    account = await lookup.get("serviceaccounts", attributes.namespace, attributes.name)
+    account = await objects.get(core("serviceaccounts"), attributes.namespace, attributes.name)
     if account is None:
         raise status.not_found("", "serviceaccounts", attributes.name)
     _check_uid(asked["metadata"], account["metadata"], attributes.name)
@@ -52,7 +53,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     await validate(write, asked)
     spec = asked["spec"]
     _shorten(spec, int(settings.service_account_max_token_expiration), attributes)
-    bound = await _bound(spec.get("boundObjectRef"), attributes, lookup)
+    bound = await _bound(spec.get("boundObjectRef"), attributes, objects)
     seconds = spec["expirationSeconds"]
     claims = _claims(account["metadata"], bound, spec["audiences"], seconds, now, signer.issuer)
     own_pod = "pod" in bound and seconds == WARN_AFTER_SECONDS and set(spec["audiences"]) <= set(own)
@@ -103,7 +104,7 @@ def _errors(spec: JsonObject) -> list[FieldError]:
     return []
 
 
-async def _bound(reference: JsonObject | None, attributes: WriteContext, lookup: Lookup) -> dict[str, JsonObject]:
+async def _bound(reference: JsonObject | None, attributes: WriteContext, objects: Objects) -> dict[str, JsonObject]:
     """The objects that the token's life is bound to: what is referred to and, for a pod, its node too."""
     if reference is None:
         return {}
@@ -114,8 +115,8 @@ async def _bound(reference: JsonObject | None, attributes: WriteContext, lookup:
     name = reference.get("name", "")
     if not name:
         raise status.bad_request("Name parameter required.")
-    resource, prefix = _BOUND_KINDS[kind]
-    found = await lookup.get(prefix, "" if kind == "Node" else attributes.namespace, name)
+    resource = _BOUND_KINDS[kind]
+    found = await objects.get(core(resource), "" if kind == "Node" else attributes.namespace, name)
     if found is None:
         raise status.not_found("", resource, name)
     if kind == "Pod" and found["spec"].get("serviceAccountName") != attributes.name:
@@ -131,7 +132,7 @@ async def _bound(reference: JsonObject | None, attributes: WriteContext, lookup:
         raise status.conflict("", kind, name, cause)
     bound: dict[str, JsonObject] = {kind.lower(): {"name": name, "uid": uid}}
     if kind == "Pod" and found["spec"].get("nodeName"):
-        node = await lookup.get("minions", "", found["spec"]["nodeName"])
+        node = await objects.get(core("nodes"), "", found["spec"]["nodeName"])
         bound["node"] = {"name": found["spec"]["nodeName"]}
         if node is not None:
             bound["node"]["uid"] = node["metadata"]["uid"]

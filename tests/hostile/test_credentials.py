@@ -21,6 +21,7 @@ from gateway.access.bootstrap_tokens import BootstrapTokens
 from gateway.access.keys import SigningKey, _verification_key
 from gateway.access.service_account_tokens import LEGACY_ISSUER, ServiceAccountTokens, Signer
 from gateway.jsontypes import JsonObject
+from gateway.kinds.identity import GroupVersionResource
 from tests.hostile.probe import held_at_most
 from tests.hostile.test_parsers import SOUP, VALUES
 from tests.hostile.wire import Wire
@@ -34,7 +35,7 @@ OWN = {"namespace": "x", "serviceaccount": {"name": "robot", "uid": "1"}}
 class Everything:
     """A cluster in which each object that is asked for is there, and says nothing of itself."""
 
-    async def get(self, storage_prefix: str, namespace: str, name: str) -> JsonObject | None:
+    async def get(self, gvr: GroupVersionResource, namespace: str, name: str) -> JsonObject | None:
         return {"metadata": {"name": name, "uid": "1"}}
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import base64
 
 from gateway.admission.chain import Plugin, looking_up, on
-from gateway.admission.lookup import Lookup
 from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import refused
+from gateway.kinds.objects import Objects
 
 CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
 _MASTERS = "system:masters"
 
 
-async def _validate(admission: Admission, lookup: Lookup) -> None:
+async def _validate(admission: Admission, objects: Objects) -> None:
     obj = admission.obj
     assert obj is not None
     spec = obj.get("spec") or {}

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from gateway.admission.chain import Plugin, looking_up, on
-from gateway.admission.lookup import Lookup
 from gateway.admission.plugins.default_class import newest_default
 from gateway.admission.record import Admission, Operation
+from gateway.kinds.identity import GroupVersionResource
+from gateway.kinds.objects import Objects
 
+_CLASSES = GroupVersionResource("networking.k8s.io", "v1", "ingressclasses")
 _OLD_CHOICE = "kubernetes.io/ingress.class"
 _DEFAULT = "ingressclass.kubernetes.io/is-default-class"
 
 
-async def _admit(admission: Admission, lookup: Lookup) -> None:
+async def _admit(admission: Admission, objects: Objects) -> None:
     obj = admission.obj
     assert obj is not None
     spec = obj.setdefault("spec", {})
     annotations = obj["metadata"].get("annotations") or {}
     if spec.get("ingressClassName") is not None or _OLD_CHOICE in annotations:
         return
-    name = newest_default(lookup.cached_list("ingressclasses"), _DEFAULT)
+    name = newest_default(objects.stored(_CLASSES), _DEFAULT)
     if name:
         spec["ingressClassName"] = name
 

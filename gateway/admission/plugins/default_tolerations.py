@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from gateway.admission.chain import Plugin, looking_up, on
-from gateway.admission.lookup import Lookup
 from gateway.admission.record import Admission, Operation
+from gateway.kinds.objects import Objects
 
 SECONDS = 300
 _TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
-async def _admit(admission: Admission, lookup: Lookup) -> None:
+async def _admit(admission: Admission, objects: Objects) -> None:
     obj = admission.obj
     assert obj is not None
     spec = obj.setdefault("spec", {})

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from gateway.admission.chain import Plugin, looking_up
-from gateway.admission.lookup import Lookup
 from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import refused
 from gateway.http.status import forbidden, not_found
+from gateway.kinds.identity import core
+from gateway.kinds.objects import Objects
 from gateway.kinds.resource import Resource
 
 IMMORTAL = frozenset({"default", "kube-system", "kube-public"})
@@ -18,14 +19,14 @@ def _handles(resource: Resource, operation: Operation) -> bool:
     return resource.namespaced and operation in (Operation.CREATE, Operation.UPDATE)
 
 
-async def _admit(admission: Admission, lookup: Lookup) -> None:
+async def _admit(admission: Admission, objects: Objects) -> None:
     obj, old = admission.obj, admission.old
     if obj is None:
         _refuse_immortal(admission)
         return
     if admission.resource.resource == "localsubjectaccessreviews":
         return
-    namespace = await lookup.get("namespaces", "", admission.namespace)
+    namespace = await objects.get(core("namespaces"), "", admission.namespace)
     if namespace is None:
         raise not_found("", "namespaces", admission.namespace)
     if old is None and (namespace.get("status") or {}).get("phase") == "Terminating":

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from gateway.admission.chain import Plugin, looking_up, on
-from gateway.admission.lookup import Lookup
 from gateway.admission.record import Admission, Operation
+from gateway.kinds.objects import Objects
 
 NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 
 
-async def _admit(admission: Admission, lookup: Lookup) -> None:
+async def _admit(admission: Admission, objects: Objects) -> None:
     obj = admission.obj
     assert obj is not None
     taints = obj.setdefault("spec", {}).setdefault("taints", [])

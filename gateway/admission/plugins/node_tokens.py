@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from gateway.access.authorization import Authorizer, asked_of_resource
 from gateway.access.rbac.policy import aggregated
-from gateway.admission.lookup import Lookup
 from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.http.status import StatusError, not_found
 from gateway.jsontypes import JsonObject
+from gateway.kinds.identity import core
+from gateway.kinds.objects import Objects
 from gateway.validation.field import go_quote
 
 _VERB = "request-serviceaccounts-token-audience"
@@ -29,8 +30,8 @@ _DRIVERS = {
 class Audiences:
     """Looks at token requests of nodes."""
 
-    def __init__(self, lookup: Lookup, authorizer: Authorizer) -> None:
-        self._lookup, self._authorizer = lookup, authorizer
+    def __init__(self, objects: Objects, authorizer: Authorizer) -> None:
+        self._objects, self._authorizer = objects, authorizer
 
     async def check(self, node: str, admission: Admission) -> None:
         """Raises StatusError 403 for a token that is none of the node's business, 404 for a pod that is not there."""
@@ -41,7 +42,7 @@ class Audiences:
         uid = ref.get("uid", "")
         if not uid:
             raise _no(admission, "node requested token with a pod binding without a uid")
-        pod = await self._lookup.get("pods", admission.namespace, ref["name"])
+        pod = await self._objects.get(core("pods"), admission.namespace, ref["name"])
         if pod is None:
             raise not_found("", "pod", ref["name"])
         if uid != pod["metadata"].get("uid"):
@@ -103,7 +104,7 @@ class Audiences:
 
     async def _present(self, kind: str, group: str, namespace: str, name: str) -> JsonObject:
         """The object that is named. Raises _Absent with the text of kube-apiserver's cache, which names kinds."""
-        found = await self._lookup.get(f"{kind}s", namespace, name) if name else None
+        found = await self._objects.get(core(f"{kind}s"), namespace, name) if name else None
         if found is None:
             raise _Absent(not_found(group, kind, name).message)
         return found

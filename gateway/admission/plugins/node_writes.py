@@ -10,12 +10,13 @@ from gateway.access.nodes.authorizer import LEASES
 from gateway.access.nodes.identity import NODE_PREFIX, node_of
 from gateway.access.nodes.references import MIRROR, config_map_names, secret_names
 from gateway.admission.chain import Parts
-from gateway.admission.lookup import Lookup
 from gateway.admission.plugins import node_tokens
 from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import refused
 from gateway.http.status import StatusError, not_found
 from gateway.jsontypes import JsonObject
+from gateway.kinds.identity import core
+from gateway.kinds.objects import Objects
 from gateway.validation.field import go_quote
 
 _RESTRICTED = "node-restriction.kubernetes.io"
@@ -66,8 +67,8 @@ class Restriction:
     """Looks at the writes of nodes."""
 
     def __init__(self, parts: Parts) -> None:
-        self._lookup: Lookup = parts.lookup
-        self._tokens = node_tokens.Audiences(parts.lookup, parts.authorizer)
+        self._objects: Objects = parts.objects
+        self._tokens = node_tokens.Audiences(parts.objects, parts.authorizer)
 
     async def admit(self, admission: Admission) -> None:
         """Raises StatusError 403 for what a node must not write, 404 for what it names and is not there."""
@@ -188,7 +189,7 @@ class Restriction:
             raise _no(admission, f"node {shown} can only create pods with a controller owner reference set to itself")
         if owners[0].get("blockOwnerDeletion"):
             raise _no(admission, f"node {shown} must not set blockOwnerDeletion on an owner reference")
-        found = await self._lookup.get("minions", "", node)
+        found = await self._objects.get(core("nodes"), "", node)
         if found is None:
             raise not_found("", "node", node)
         uid, actual = owners[0].get("uid", ""), found["metadata"].get("uid", "")
@@ -201,7 +202,7 @@ class Restriction:
         name = _name(admission)
         if not name:
             raise _no(admission, "could not determine pod from request data")
-        pod = await self._lookup.get("pods", admission.namespace, name)
+        pod = await self._objects.get(core("pods"), admission.namespace, name)
         if pod is None:
             raise not_found("", "pod", name)
         return str((pod.get("spec") or {}).get("nodeName", ""))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from gateway.admission.chain import Plugin, looking_up, on
-from gateway.admission.lookup import Lookup
 from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
+from gateway.kinds.identity import GroupVersionResource
+from gateway.kinds.objects import Objects
 
 _WRITES = (Operation.CREATE, Operation.UPDATE)
 _KEPT = ("priority", "preemptionPolicy")
+_CLASSES = GroupVersionResource("scheduling.k8s.io", "v1", "priorityclasses")
 
 
-async def _admit(admission: Admission, lookup: Lookup) -> None:
+async def _admit(admission: Admission, objects: Objects) -> None:
     obj, old = admission.obj, admission.old
     if obj is None or admission.resource.resource != "pods":
         return
@@ -23,7 +25,7 @@ async def _admit(admission: Admission, lookup: Lookup) -> None:
             if key in before:
                 spec.setdefault(key, before[key])
         return
-    name, value, policy = await _established(obj, spec.get("priorityClassName") or "", admission, lookup)
+    name, value, policy = await _established(obj, spec.get("priorityClassName") or "", admission, objects)
     if name:
         spec["priorityClassName"] = name
     given = spec.get("priority")
@@ -46,30 +48,30 @@ async def _admit(admission: Admission, lookup: Lookup) -> None:
     spec["preemptionPolicy"] = policy
 
 
-async def _established(pod: JsonObject, name: str, admission: Admission, lookup: Lookup) -> tuple[str, int, str]:
+async def _established(pod: JsonObject, name: str, admission: Admission, objects: Objects) -> tuple[str, int, str]:
     """The class, value and preemption policy that hold for a pod."""
     if name:
-        found = await lookup.get("priorityclasses", "", name)
+        found = await objects.get(_CLASSES, "", name)
         if found is None:
             raise refused(admission, pod, f"no PriorityClass with name {name} was found")
     else:
-        found = await _default_class(lookup)
+        found = await _default_class(objects)
         if found is None:
             return "", 0, "PreemptLowerPriority"
     policy = found.get("preemptionPolicy") or "PreemptLowerPriority"
     return found["metadata"]["name"], found.get("value", 0), policy
 
 
-async def _default_class(lookup: Lookup) -> JsonObject | None:
-    classes = [each for each in lookup.cached_list("priorityclasses") if each.get("globalDefault")]
+async def _default_class(objects: Objects) -> JsonObject | None:
+    classes = [each for each in objects.stored(_CLASSES) if each.get("globalDefault")]
     return min(classes, key=lambda each: int(each.get("value", 0)), default=None)
 
 
-async def _validate(admission: Admission, lookup: Lookup) -> None:
+async def _validate(admission: Admission, objects: Objects) -> None:
     obj, old = admission.obj, admission.old
     if obj is None or admission.resource.resource != "priorityclasses" or not obj.get("globalDefault"):
         return
-    default = await _default_class(lookup)
+    default = await _default_class(objects)
     if default is None:
         return
     name = default["metadata"]["name"]

@@ -5,29 +5,31 @@ from __future__ import annotations
 from copy import deepcopy
 
 from gateway.admission.chain import Plugin, looking_up, on
-from gateway.admission.lookup import Lookup
 from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
+from gateway.kinds.identity import GroupVersionResource
+from gateway.kinds.objects import Objects
 from gateway.validation.field import go_quote
 
 _OVERHEAD_DIFFERS = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
+_CLASSES = GroupVersionResource("node.k8s.io", "v1", "runtimeclasses")
 
 
-async def _class_of(pod: JsonObject, admission: Admission, lookup: Lookup) -> JsonObject | None:
+async def _class_of(pod: JsonObject, admission: Admission, objects: Objects) -> JsonObject | None:
     name = (pod.get("spec") or {}).get("runtimeClassName")
     if name is None:
         return None
-    found = await lookup.get("runtimeclasses", "", name)
+    found = await objects.get(_CLASSES, "", name)
     if found is None:
         raise refused(admission, pod, f"pod rejected: RuntimeClass {go_quote(name)} not found")
     return found
 
 
-async def _admit(admission: Admission, lookup: Lookup) -> None:
+async def _admit(admission: Admission, objects: Objects) -> None:
     obj = admission.obj
     assert obj is not None
-    runtime = await _class_of(obj, admission, lookup)
+    runtime = await _class_of(obj, admission, objects)
     if runtime is None:
         return
     spec = obj["spec"]
@@ -61,10 +63,10 @@ def _set_scheduling(pod: JsonObject, scheduling: JsonObject, admission: Admissio
         spec["tolerations"] = tolerations
 
 
-async def _validate(admission: Admission, lookup: Lookup) -> None:
+async def _validate(admission: Admission, objects: Objects) -> None:
     obj = admission.obj
     assert obj is not None
-    runtime = await _class_of(obj, admission, lookup)
+    runtime = await _class_of(obj, admission, objects)
     overhead = ((runtime or {}).get("overhead") or {}).get("podFixed")
     given = obj["spec"].get("overhead")
     if overhead is not None:

@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Iterator
 
 from gateway.admission.chain import Plugin, looking_up, on
-from gateway.admission.lookup import Lookup
 from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
+from gateway.kinds.identity import core
 from gateway.kinds.metadata import generated_name
+from gateway.kinds.objects import Objects
 from gateway.kinds.recurring import Recurrence
 
 MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -22,7 +23,7 @@ _ENFORCE_SECRETS = "kubernetes.io/enforce-mountable-secrets"
 _DEFAULT_MODE = 0o644
 
 
-async def _admit(admission: Admission, lookup: Lookup) -> None:
+async def _admit(admission: Admission, objects: Objects) -> None:
     obj, old = admission.obj, admission.old
     if obj is None or old is not None:
         return
@@ -30,15 +31,15 @@ async def _admit(admission: Admission, lookup: Lookup) -> None:
     if not _is_mirror(obj):
         name = spec.get("serviceAccountName") or "default"
         spec["serviceAccountName"] = spec["serviceAccount"] = name
-        account = await _account(obj, admission, lookup)
+        account = await _account(obj, admission, objects)
         if _automounts(account, spec):
             _mount_token(spec, admission.recurrence)
         if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
             spec["imagePullSecrets"] = [{"name": each.get("name", "")} for each in account["imagePullSecrets"]]
-    await _validate(admission, lookup)
+    await _validate(admission, objects)
 
 
-async def _validate(admission: Admission, lookup: Lookup) -> None:
+async def _validate(admission: Admission, objects: Objects) -> None:
     obj, old = admission.obj, admission.old
     if obj is None or (old is not None and admission.subresource != "ephemeralcontainers"):
         return
@@ -49,7 +50,7 @@ async def _validate(admission: Admission, lookup: Lookup) -> None:
     if not spec.get("serviceAccountName"):
         name = obj["metadata"].get("name", "")
         raise refused(admission, obj, f"no service account specified for pod {admission.namespace}/{name}")
-    account = await _account(obj, admission, lookup)
+    account = await _account(obj, admission, objects)
     enforced = (account["metadata"].get("annotations") or {}).get(_ENFORCE_SECRETS, "")
     if enforced in ("1", "t", "T", "true", "TRUE", "True"):
         problem = _forbidden_secret(spec, account, ephemeral=old is not None)
@@ -61,15 +62,15 @@ def _is_mirror(pod: JsonObject) -> bool:
     return _MIRROR in (pod["metadata"].get("annotations") or {})
 
 
-async def _account(pod: JsonObject, admission: Admission, lookup: Lookup) -> JsonObject:
+async def _account(pod: JsonObject, admission: Admission, objects: Objects) -> JsonObject:
     """The pod's account. Of a new namespace the account `default` is waited for, as kube-apiserver does."""
     name = pod["spec"]["serviceAccountName"]
-    account = await lookup.get("serviceaccounts", admission.namespace, name)
+    account = await objects.get(core("serviceaccounts"), admission.namespace, name)
     for _ in range(ATTEMPTS if name == "default" else 0):
         if account is not None:
             break
         await asyncio.sleep(PAUSE)
-        account = await lookup.get("serviceaccounts", admission.namespace, name)
+        account = await objects.get(core("serviceaccounts"), admission.namespace, name)
     if account is None:
         missing = f'serviceaccount "{name}" not found'
         where = f"{admission.namespace}/{name}"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gateway.admission.chain import Plugin, looking_up, on
-from gateway.admission.lookup import Lookup
 from gateway.admission.record import Admission, Operation
+from gateway.kinds.objects import Objects
 
 FINALIZERS = {
     "persistentvolumes": "kubernetes.io/pv-protection",
@@ -13,7 +13,7 @@ FINALIZERS = {
 }
 
 
-async def _admit(admission: Admission, lookup: Lookup) -> None:
+async def _admit(admission: Admission, objects: Objects) -> None:
     obj = admission.obj
     assert obj is not None
     finalizer = FINALIZERS[admission.resource.resource]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from gateway.admission.chain import Plugin, looking_up, on
-from gateway.admission.lookup import Lookup
-from gateway.admission.plugins.default_storage_class import CLAIM_ANNOTATION
+from gateway.admission.plugins.default_storage_class import CLAIM_ANNOTATION, STORAGE_CLASSES
 from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
+from gateway.kinds.objects import Objects
 from gateway.schema.quantity import parse_quantity
 
 
-async def _validate(admission: Admission, lookup: Lookup) -> None:
+async def _validate(admission: Admission, objects: Objects) -> None:
     obj, old = admission.obj, admission.old
     assert obj is not None
     if old is None or parse_quantity(_storage(obj)) <= parse_quantity(_storage(old)):
@@ -19,7 +19,7 @@ async def _validate(admission: Admission, lookup: Lookup) -> None:
     if (old.get("status") or {}).get("phase") != "Bound":
         raise refused(admission, obj, "Only bound persistent volume claims can be expanded")
     name = _class(obj)
-    found = await lookup.get("storageclasses", "", name) if name and name == _class(old) else None
+    found = await objects.get(STORAGE_CLASSES, "", name) if name and name == _class(old) else None
     if found is None or not found.get("allowVolumeExpansion"):
         raise refused(
             admission,

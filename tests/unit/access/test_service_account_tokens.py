@@ -14,6 +14,7 @@ from gateway.access.authentication import InvalidCredentials
 from gateway.access.keys import SigningKey, _verification_key, signing_key
 from gateway.access.service_account_tokens import LEGACY_ISSUER, ServiceAccountTokens, Signer
 from gateway.jsontypes import JsonObject
+from gateway.kinds.identity import GroupVersionResource
 from gateway.settings.config import Settings
 
 API = ["api"]
@@ -21,8 +22,10 @@ ISSUER = "https://issuer"
 
 
 class Objects(dict[tuple[str, str, str], JsonObject]):
-    async def get(self, prefix: str, namespace: str, name: str) -> JsonObject | None:  # type: ignore[override]  # as a Lookup
-        return super().get((prefix, namespace, name))
+    async def get(  # type: ignore[override]  # as `gateway.kinds.objects` has it
+        self, gvr: GroupVersionResource, namespace: str, name: str
+    ) -> JsonObject | None:
+        return super().get((gvr.resource, namespace, name))
 
 
 def key(kind: str = "EC") -> SigningKey:
@@ -36,7 +39,7 @@ KEY = key()
 def world() -> Objects:
     found = Objects()
     found["serviceaccounts", "x", "robot"] = {"metadata": {"uid": "1"}}
-    for prefix, namespace, uid in (("pods", "x", "2"), ("secrets", "x", "3"), ("minions", "", "4")):
+    for prefix, namespace, uid in (("pods", "x", "2"), ("secrets", "x", "3"), ("nodes", "", "4")):
         found[prefix, namespace, "a"] = {"metadata": {"uid": uid}}
     return found
 
@@ -77,7 +80,7 @@ async def test_a_token_is_its_accounts(kind: str) -> None:
         ({}, ("serviceaccounts", "x", "robot")),
         ({"pod": {"name": "a", "uid": "2"}}, ("pods", "x", "a")),
         ({"secret": {"name": "a", "uid": "3"}}, ("secrets", "x", "a")),
-        ({"node": {"name": "a", "uid": "4"}}, ("minions", "", "a")),
+        ({"node": {"name": "a", "uid": "4"}}, ("nodes", "", "a")),
     ],
 )
 async def test_it_goes_with_what_it_is_bound_to(bound: JsonObject, place: tuple[str, str, str]) -> None:

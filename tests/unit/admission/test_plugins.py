@@ -8,20 +8,21 @@ import pytest
 
 from gateway.access.authorization import AlwaysAllow
 from gateway.admission.chain import Parts
-from gateway.admission.lookup import Lookup
 from gateway.admission.plugins import PLUGINS, chain_for
 from gateway.admission.plugins.default_class import newest_default
 from gateway.admission.record import Operation
 from gateway.http.status import StatusError
 from gateway.jsontypes import dumps
 from gateway.kinds.builtin import builtin_registry
+from gateway.kinds.objects import Objects
 from gateway.settings.config import Settings
 from tests.unit.verbs.conftest import NAMESPACE, Api
 from tests.unit.verbs.fake_store import FakeStore
 
 PODS = "/api/v1/namespaces/default/pods"
-RESOURCES = builtin_registry().resources
-PARTS = Parts(Lookup(FakeStore(), "/registry"), AlwaysAllow())
+REGISTRY = builtin_registry()
+RESOURCES = REGISTRY.resources
+PARTS = Parts(Objects(REGISTRY, FakeStore(), "/registry"), AlwaysAllow())
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 from gateway.access.authorization import AlwaysAllow, require
 from gateway.access.rbac.policy import Policy
-from gateway.admission.lookup import Lookup
+from gateway.admission.chain import Parts
 from gateway.endpoints.table import Endpoints
 from gateway.http.exchange import Request
 from gateway.http.request_info import request_info
@@ -19,6 +19,7 @@ from gateway.http.user import User
 from gateway.jsontypes import dumps, loads
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.builtin import builtin_registry
+from gateway.kinds.objects import Objects
 from gateway.settings.config import Settings
 from gateway.verbs import verb_for
 from gateway.writing.hooks import hooks_for
@@ -50,7 +51,7 @@ class Api:
             store=store,
             authorizer=AlwaysAllow(),
             policy=Policy(),
-            lookup=Lookup(store, settings.etcd_prefix),
+            admission=Parts(Objects(registry, store, settings.etcd_prefix), AlwaysAllow()),
         )
         self.endpoints = Endpoints(registry, services)
         services.hooks = lambda resource: hooks_for(self.endpoints, resource)

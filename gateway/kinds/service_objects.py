@@ -1,0 +1,26 @@
+"""What the cluster knows of a service: for those who call servers by a service's name."""
+
+from __future__ import annotations
+
+from gateway.jsontypes import JsonObject
+from gateway.kinds.identity import GroupVersionResource, core
+from gateway.kinds.objects import Objects
+
+SERVICE_NAME = "kubernetes.io/service-name"  # a label of EndpointSlices
+_SERVICES, _SLICES = core("services"), GroupVersionResource("discovery.k8s.io", "v1", "endpointslices")
+
+
+class ServiceObjects:
+    """Services and their EndpointSlices, as the watch cache has them."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+
+    def service(self, namespace: str, name: str) -> JsonObject | None:
+        """A service, None if there is none."""
+        return self._objects.cached(_SERVICES, namespace, name)
+
+    def endpoint_slices(self, namespace: str, service: str) -> list[JsonObject]:
+        """The EndpointSlices of a service."""
+        found = self._objects.stored(_SLICES, namespace)
+        return [each for each in found if (each["metadata"].get("labels") or {}).get(SERVICE_NAME) == service]
