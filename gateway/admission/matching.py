@@ -1,0 +1,222 @@
+"""Which webhooks and policies a write concerns: by their rules, then by the labels of its namespace and its object.
+
+Rules look at nothing but the resource and the operation, so that what they let through is found once for each and
+remembered; a write that nothing concerns costs one look-up ("Dynamic Admission Control", "Matching requests").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
+
+from gateway.admission.record import Admission, Operation
+from gateway.http.status import not_found
+from gateway.jsontypes import JsonObject
+from gateway.kinds.identity import GroupVersionKind, GroupVersionResource, core
+from gateway.kinds.objects import Objects
+from gateway.kinds.registry import Registry
+from gateway.kinds.resource import Resource
+from gateway.selectors.label_selector import Matches, compile_selector
+
+H = TypeVar("H")
+
+NAMESPACES = core("namespaces")
+_ANY = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A RuleWithOperations, or NamedRuleWithOperations, of admissionregistration.k8s.io."""
+
+    groups: frozenset[str]
+    versions: frozenset[str]
+    resources: frozenset[tuple[str, str]]  # and subresources: "pods/*" is ("pods", "*")
+    operations: frozenset[str]
+    scope: str
+    names: frozenset[str]  # resourceNames; empty for any
+
+    @classmethod
+    def of(cls, rule: JsonObject) -> Rule:
+        """Reads a valid rule."""
+        split = (each.partition("/") for each in rule.get("resources") or ())
+        return cls(
+            frozenset(rule.get("apiGroups") or ()),
+            frozenset(rule.get("apiVersions") or ()),
+            frozenset((resource, subresource) for resource, _, subresource in split),
+            frozenset(rule.get("operations") or ()),
+            rule.get("scope") or _ANY,
+            frozenset(rule.get("resourceNames") or ()),
+        )
+
+    def covers(self, resource: Resource, operation: Operation) -> bool:
+        """Whether it is about an operation on a resource; names apart."""
+        return (
+            not self.operations.isdisjoint((_ANY, operation.value))
+            and not self.groups.isdisjoint((_ANY, resource.group))
+            and not self.versions.isdisjoint((_ANY, resource.version))
+            and self._names(resource)
+            and self._reaches(resource)
+        )
+
+    def _names(self, resource: Resource) -> bool:
+        """`*` is any resource without its subresources; `pods/*` are pods and all their subresources."""
+        return any(
+            plural in (_ANY, resource.resource) and subresource in (_ANY, resource.subresource)
+            for plural, subresource in self.resources
+        )
+
+    def _reaches(self, resource: Resource) -> bool:
+        """Scope: a Namespace is cluster-scoped, though requests for one are in the namespace of its name."""
+        if self.scope == _ANY:
+            return True
+        return (self.scope == "Namespaced") == resource.namespaced
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """Which requests a webhook, a policy or a binding wants to see: the fields of MatchResources, compiled."""
+
+    rules: tuple[Rule, ...]
+    excluded: tuple[Rule, ...]
+    equivalent: bool
+    namespaces: Matches | None
+    objects: Matches | None
+
+    @classmethod
+    def of(cls, constraints: JsonObject, rules: str = "resourceRules") -> Constraints:
+        """Reads matchPolicy, the selectors, excludeResourceRules and the rules, which are under a name of their own."""
+        return cls(
+            tuple(map(Rule.of, constraints.get(rules) or ())),
+            tuple(map(Rule.of, constraints.get("excludeResourceRules") or ())),
+            constraints.get("matchPolicy", "Equivalent") == "Equivalent",
+            compile_selector(constraints.get("namespaceSelector")),
+            compile_selector(constraints.get("objectSelector")),
+        )
+
+
+class Target(NamedTuple):
+    """As what a request is seen by whom it concerns: as it came, or as an equivalent resource with its kind."""
+
+    resource: GroupVersionResource
+    kind: GroupVersionKind
+
+
+class Way(NamedTuple):
+    """One rule that covers a request: for which names (empty: for any), and as what it is seen then."""
+
+    names: frozenset[str]
+    target: Target
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate(Generic[H]):
+    """What may concern the requests for one operation on one resource, if names and labels fit."""
+
+    hook: H
+    constraints: Constraints
+    ways: tuple[Way, ...]
+    exclusions: tuple[frozenset[str], ...]
+
+    def target(self, name: str) -> Target | None:
+        """As what a request for an object of a name is seen; None where it does not concern the hook."""
+        if any(name in names for names in self.exclusions):
+            return None
+        return next((way.target for way in self.ways if not way.names or name in way.names), None)
+
+
+class Matcher(Generic[H]):
+    """Finds what concerns a request among many webhooks or policies, in their order. Never changed: others take its
+    place.
+    """
+
+    def __init__(self, hooks: Sequence[tuple[H, Constraints]], registry: Registry) -> None:
+        self._hooks, self._registry = tuple(hooks), registry
+        self._known: dict[tuple[str, str, str, str, Operation], tuple[Resource, tuple[Candidate[H], ...]]] = {}
+
+    def of(self, resource: Resource, operation: Operation) -> tuple[Candidate[H], ...]:
+        """Those that may concern an operation on a resource; found once, and again when the resource has changed."""
+        if not self._hooks:
+            return ()
+        key = (resource.group, resource.version, resource.resource, resource.subresource, operation)
+        known = self._known.get(key)
+        if known is None or known[0] is not resource:
+            others = [each for each in self._equivalents(resource) if each.gvr != resource.gvr]
+            found = (candidate(*each, resource, operation, others) for each in self._hooks)
+            known = self._known[key] = resource, tuple(each for each in found if each is not None)
+        return known[1]
+
+    def _equivalents(self, resource: Resource) -> list[Resource]:
+        """What serves the same stored objects in other versions or groups."""
+        prefix = resource.storage_prefix
+        if not prefix:
+            return []
+        served = self._registry.resources.values()
+        return [each for each in served if each.storage_prefix == prefix and each.subresource == resource.subresource]
+
+
+def candidate(
+    hook: H, constraints: Constraints, resource: Resource, operation: Operation, equivalents: Sequence[Resource]
+) -> Candidate[H] | None:
+    """How an operation on a resource concerns a hook: None for not at all.
+
+    A rule for the resource itself comes before one for an equivalent; of these the earlier rule, then the resource that
+    is served earlier, decides.
+    """
+    if any(not rule.names for rule in _covering(constraints.excluded, resource, operation, constraints, equivalents)):
+        return None
+    ways = [Way(rule.names, _target(resource)) for rule in constraints.rules if rule.covers(resource, operation)]
+    if constraints.equivalent:
+        ways += [
+            Way(rule.names, _target(other))
+            for rule in constraints.rules
+            for other in equivalents
+            if rule.covers(other, operation)
+        ]
+    if not ways:
+        return None
+    excluded = _covering(constraints.excluded, resource, operation, constraints, equivalents)
+    return Candidate(hook, constraints, tuple(ways), tuple(rule.names for rule in excluded))
+
+
+def _target(resource: Resource) -> Target:
+    return Target(resource.gvr, resource.gvk)
+
+
+def _covering(
+    rules: Sequence[Rule],
+    resource: Resource,
+    operation: Operation,
+    constraints: Constraints,
+    equivalents: Sequence[Resource],
+) -> list[Rule]:
+    seen = (resource, *equivalents) if constraints.equivalent else (resource,)
+    return [rule for rule in rules if any(rule.covers(each, operation) for each in seen)]
+
+
+async def selects(constraints: Constraints, admission: Admission, objects: Objects) -> bool:
+    """Whether the labels of a request's namespace and object fit. Raises StatusError 404 for a missing namespace.
+
+    Objects of cluster-scoped kinds have no namespace, and fit; a Namespace is looked at by its own labels.
+    """
+    if constraints.namespaces is not None and not await _is_in_namespace(constraints.namespaces, admission, objects):
+        return False
+    matches = constraints.objects
+    return matches is None or any(
+        matches(each["metadata"].get("labels") or {})
+        for each in (admission.obj, admission.old)
+        if each is not None and "metadata" in each
+    )
+
+
+async def _is_in_namespace(matches: Matches, admission: Admission, objects: Objects) -> bool:
+    resource, obj = admission.resource, admission.obj
+    of_namespace = not resource.group and resource.resource == "namespaces"
+    if of_namespace and not resource.subresource and obj is not None:
+        return matches(obj["metadata"].get("labels") or {})
+    if not of_namespace and not resource.namespaced:
+        return True
+    found = await objects.get(NAMESPACES, "", admission.namespace)
+    if found is None:
+        raise not_found("", "namespaces", admission.namespace)
+    return matches(found["metadata"].get("labels") or {})
