@@ -28,6 +28,7 @@ from storage.errors import StorageError
 
 FINALIZER = "kubernetes"
 AT_ONCE = 4  # deletions of many at the same time: more are hardly faster, and GETs wait for all of them
+GRACE = 0.1  # seconds from a namespace's deletion until it is emptied, in which its deleter may do so; upstream waits 5
 SETTLE = 0.02  # seconds after a deletion in a namespace until it is looked at again: others follow mostly
 LATE = 90.0  # seconds after a namespace has gone in which requests may end that were let in before
 PATIENCE = 15.0  # seconds until it is looked at again even if nothing was seen to happen
@@ -124,7 +125,7 @@ class Namespaces:
             name = entry.key[len(self._prefix) :]
             if name not in self._ending:
                 self._ending.add(name)
-                self.queue.add(name.decode())
+                self.queue.add_after(name.decode(), GRACE)
 
     # what is done
 
