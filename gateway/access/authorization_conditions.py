@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gateway.access.authorization_webhook import VARIABLE
-from gateway.access.declared_types import ACCESS_REVIEW
 from gateway.access.expressions import compiled
+from gateway.access.review_types import ACCESS_REVIEW
 from gateway.cel.program import Program
 from gateway.cel.types import BOOL, struct
 

@@ -43,7 +43,7 @@ class NoStructs:
 
 @dataclass(slots=True)
 class Environment:
-    """What expressions are compiled in; `libraries` are the optional ones that it has ("jsonpatch")."""
+    """What expressions are compiled in; `libraries` are the optional ones that it has ("jsonpatch", "bindings")."""
 
     variables: Mapping[str, Type] = field(default_factory=dict)
     structs: Structs = field(default_factory=NoStructs)

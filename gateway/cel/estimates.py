@@ -23,7 +23,7 @@ from gateway.cel.estimated_calls import Argument, Estimate, estimate_call
 from gateway.cel.macros import ACCUMULATOR
 from gateway.cel.schema_types import Declared
 from gateway.cel.sizes import EMPTY_UNION, NOTHING, ONE, UNKNOWN, Range, fixed
-from gateway.cel.types import SCALARS, Kind, Type, is_optional
+from gateway.cel.types import ANY, SCALARS, STRING, Kind, Type, is_optional
 
 Path = tuple[str, ...]
 _FIXED_SIZE = SCALARS - {Kind.STRING, Kind.BYTES}
@@ -285,15 +285,16 @@ _BY_NODE: dict[type[Node], Callable[[_Estimator, Any], Range]] = {
     Comprehension: lambda estimator, node: estimator._bound(node) if _is_bound(node) else estimator._fold(node),
     StructLiteral: _Estimator._struct,
 }
-_KEY = Declared(smallest=2)
 
 
 def _below(declared: Declared, name: str) -> Declared | None:
     if name in ("@items", "@values"):
         return declared.element
     if name == "@keys":
-        return _KEY if declared.is_map else None
+        return Declared(STRING, most=declared.longest_key) if declared.is_map else None
     found = (declared.fields or {}).get(name)
+    if found is None and declared.element is not None and declared.element.scalar is ANY:
+        return declared.element
     return None if found is None else found[1]
 
 

@@ -3,7 +3,7 @@ two-variable comprehension libraries that Kubernetes has)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from gateway.cel.ast import (
@@ -34,10 +34,14 @@ class MacroError(Exception):
         self.message = message
 
 
+BINDINGS = "bindings"  # the library that has `cel.bind`
+
 _Expander = Callable[[int, Node, list[Node]], Node | None]
 
 
-def expand(at: int, name: str, target: Node | None, arguments: list[Node], copies: Copies) -> Node | None:
+def expand(
+    at: int, name: str, target: Node | None, arguments: list[Node], copies: Copies, libraries: Collection[str] = ()
+) -> Node | None:
     """What a call stands for if it is a macro, None if it is none; some use what they are called on twice.
 
     Raises MacroError.
@@ -51,6 +55,8 @@ def expand(at: int, name: str, target: Node | None, arguments: list[Node], copie
         raise MacroError(argument.at, "invalid argument to has() macro")
     if name in ("optMap", "optFlatMap") and len(arguments) == 2:
         return _optional_map(at, target, arguments, copies, flat=name == "optFlatMap")
+    if name == "bind" and BINDINGS in libraries and len(arguments) == 3 and _is_ident(target, "cel"):
+        return _binding(at, *arguments)
     expander = _MACROS.get((name, len(arguments)))
     return expander(at, target, arguments) if expander else None
 
@@ -159,6 +165,16 @@ def _transform_map_entry(at: int, target: Node, arguments: list[Node]) -> Node:
 def _bound(at: int, name: str, value: Node, result: Node) -> Node:
     """`result` with `name` standing for `value`: a fold over nothing."""
     return Comprehension(at, ListLiteral(at, []), UNUSED, "", name, value, Literal(at, False), Ident(at, name), result)
+
+
+def _is_ident(node: Node, name: str) -> bool:
+    return isinstance(node, Ident) and node.name == name
+
+
+def _binding(at: int, variable: Node, value: Node, result: Node) -> Node:
+    if not isinstance(variable, Ident):
+        raise MacroError(variable.at, "cel.bind() variable names must be simple identifiers")
+    return _bound(at, variable.name, value, result)
 
 
 def _optional_map(at: int, target: Node, arguments: list[Node], copies: Copies, *, flat: bool) -> Node:

@@ -5,6 +5,7 @@ Each open part of the grammar counts against the limit that cel-go has for it, s
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from gateway.cel.ast import (
@@ -44,8 +45,8 @@ class _TooDeep(Exception):
     pass
 
 
-def parse(text: str) -> Node:
-    """The syntax tree of an expression, macros expanded.
+def parse(text: str, libraries: Collection[str] = ()) -> Node:
+    """The syntax tree of an expression, macros expanded: those that all have, and those of optional `libraries`.
 
     Raises CompilationError, worded as cel-go words it.
     """
@@ -53,7 +54,7 @@ def parse(text: str) -> Node:
         size = f"expression code point size exceeds limit: size: {len(text)}, limit {LONGEST_EXPRESSION}"
         raise CompilationError(text, [Problem(NO_LOCATION, size)])
     try:
-        parser = _Parser(text)
+        parser = _Parser(text, libraries)
         tree = parser.whole()
     except (_Unexpected, NotTokens) as found:
         from gateway.cel.syntax_errors import syntax_problems  # costly, and hardly ever needed
@@ -76,9 +77,10 @@ def _literal_problems(text: str) -> list[Problem]:
 
 
 class _Parser:
-    __slots__ = ("at", "copies", "depths", "kinds", "places", "problems", "texts")
+    __slots__ = ("at", "copies", "depths", "kinds", "libraries", "places", "problems", "texts")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, libraries: Collection[str]) -> None:
+        self.libraries = libraries
         self.kinds, self.texts, self.places = tokens(text)
         self.at = 0
         self.problems = list[Problem]()
@@ -226,7 +228,8 @@ class _Parser:
 
     def _call(self, place: int, name: str, target: Node | None, arguments: list[Node]) -> Node:
         try:
-            return expand(place, name, target, arguments, self.copies) or Call(place, name, target, arguments)
+            expanded = expand(place, name, target, arguments, self.copies, self.libraries)
+            return expanded or Call(place, name, target, arguments)
         except MacroError as error:
             return self._report(error.at, error.message)
 

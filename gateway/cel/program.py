@@ -94,7 +94,7 @@ def compile_expression(text: str, environment: Environment, trust: Trust = TYPED
 
     Raises CompilationError (worded as cel-go does) and InstantiationError.
     """
-    tree = check(text, parse(text), environment)
+    tree = check(text, parse(text, environment.libraries), environment)
     validate(text, tree)
     return plan(text, tree, environment, trust)
 

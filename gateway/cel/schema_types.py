@@ -46,6 +46,7 @@ class Declared:
     element: Declared | None = None
     is_map: bool = False
     most: int = 0
+    longest_key: int = 0
     smallest: int = 2
     convert: ToCel | None = None
     # whether values of this type, or in them, are other than their JSON

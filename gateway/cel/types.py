@@ -50,6 +50,7 @@ class Type:
 
 
 DYN = Type(Kind.DYN, "dyn")
+ANY = Type(Kind.DYN, "any")  # as dyn, by another name
 ERROR = Type(Kind.ERROR, "!error!")
 NULL = Type(Kind.NULL, "null_type")
 BOOL = Type(Kind.BOOL, "bool")

@@ -12,10 +12,9 @@ from gateway.validation.admission_rules import (
     validate_match_resources,
     validate_param_kind,
     validate_param_ref,
-    with_params,
 )
 from gateway.validation.checks import known, one_of, same, text
-from gateway.validation.expressions import check_expression
+from gateway.validation.expressions import Expressions, NewExpressions, Use
 from gateway.validation.field import FieldError, duplicate, invalid, not_supported, required
 from gateway.validation.formats import validate_qualified_name
 from gateway.validation.names import byte_length, is_dns1123_subdomain
@@ -48,35 +47,24 @@ RESERVED = frozenset(
         "while",
     ]
 )
+_USES = {"ApplyConfiguration": Use.APPLY_CONFIGURATION, "JSONPatch": Use.JSON_PATCH}
 _is_identifier = re.compile("[_a-zA-Z][_a-zA-Z0-9]*").fullmatch
 _NOTHING = "validations or auditAnnotations must contain at least one item"
 
 
-class _Expressions:
-    """The expressions of one policy: which variables they may use, and which of them were there before."""
+class _Compilers:
+    """What compiles the expressions of one policy; match conditions know no variables."""
 
-    def __init__(self, spec: JsonObject, before: JsonObject) -> None:
-        self.variables = with_params("paramKind" in spec)
-        if spec.get("variables"):
-            self.variables = (*self.variables, "variables")
-        self.known = {text for group in _texts(before) for text in group}
+    def __init__(self, spec: JsonObject, new: NewExpressions, composed: bool) -> None:
+        params = "paramKind" in spec
+        self.conditions, self.rest = new(params, False), new(params, composed)
 
-    def check(self, expression: str, path: str, result: str = "bool") -> list[FieldError]:
-        if expression in self.known:
-            return []
-        return check_expression(expression, path, self.variables, result)
+    def check(self, expression: str, path: str, use: Use, shown: str = "") -> list[FieldError]:
+        fault = self.rest.check(expression, use)
+        return [] if fault is None else [fault.at(path, shown or expression)]
 
 
-def _texts(spec: JsonObject) -> list[list[str]]:
-    validations = spec.get("validations") or []
-    return [
-        [validation.get(key, "") for validation in validations for key in ("expression", "messageExpression")],
-        [annotation.get("valueExpression", "") for annotation in spec.get("auditAnnotations") or ()],
-        [variable.get("expression", "") for variable in spec.get("variables") or ()],
-    ]
-
-
-def _common(spec: JsonObject, before: JsonObject, expressions: _Expressions, *, mutating: bool) -> list[FieldError]:
+def _common(spec: JsonObject, before: JsonObject, expressions: _Compilers, *, mutating: bool) -> list[FieldError]:
     policy, match, found = spec.get("failurePolicy"), spec.get("matchConstraints"), list[FieldError]()
     found += (
         [required("spec.failurePolicy")] if policy is None else known("spec.failurePolicy", policy, FAILURE_POLICIES)
@@ -93,16 +81,13 @@ def _common(spec: JsonObject, before: JsonObject, expressions: _Expressions, *, 
             found += unmutable_operations(match, "spec.matchConstraints")
     conditions, old_conditions = (either.get("matchConditions") or [] for either in (spec, before))
     if not before or not same(spec.get("paramKind"), before.get("paramKind")) or not same(conditions, old_conditions):
-        known_texts = [condition.get("expression", "") for condition in old_conditions]
-        found += validate_match_conditions(
-            conditions, "spec.matchConditions", params="paramKind" in spec, preexisting=known_texts
-        )
+        found += validate_match_conditions(conditions, "spec.matchConditions", expressions.conditions)
     for i, variable in enumerate(spec.get("variables") or ()):
-        found += _variable(variable, f"spec.variables[{i}]", expressions)
+        found += _variable(variable, f"spec.variables[{i}]", expressions.rest)
     return found
 
 
-def _variable(variable: JsonObject, path: str, expressions: _Expressions) -> list[FieldError]:
+def _variable(variable: JsonObject, path: str, expressions: Expressions) -> list[FieldError]:
     name, expression, found = variable.get("name", ""), variable.get("expression", ""), list[FieldError]()
     if not name.strip():
         found.append(required(f"{path}.name", "name is not specified"))
@@ -110,14 +95,14 @@ def _variable(variable: JsonObject, path: str, expressions: _Expressions) -> lis
         found.append(invalid(f"{path}.name", name, "must be a valid CEL identifier"))
     if not expression.strip():
         found.append(required(f"{path}.expression", "expression is not specified"))
-    else:
-        found += expressions.check(expression, f"{path}.expression", "any")
+    elif (fault := expressions.define(name, expression)) is not None:
+        found.append(fault.at(f"{path}.expression", expression))
     return found
 
 
-def validate_validating_policy(policy: JsonObject, old: JsonObject | None) -> list[FieldError]:
+def validate_validating_policy(policy: JsonObject, old: JsonObject | None, new: NewExpressions) -> list[FieldError]:
     spec, before = policy.get("spec", {}), (old or {}).get("spec", {})
-    expressions = _Expressions(spec, before)
+    expressions = _Compilers(spec, new, composed=bool(spec.get("variables")))
     found = _common(spec, before, expressions, mutating=False)
     validations, annotations = spec.get("validations") or [], spec.get("auditAnnotations") or []
     if not validations and not annotations:
@@ -137,15 +122,15 @@ def validate_validating_policy(policy: JsonObject, old: JsonObject | None) -> li
     return found
 
 
-def _validation(validation: JsonObject, path: str, expressions: _Expressions) -> list[FieldError]:
+def _validation(validation: JsonObject, path: str, expressions: _Compilers) -> list[FieldError]:
     found, not_empty = list[FieldError](), "must be non-empty if specified"
     expression, message_expression = validation.get("expression", ""), validation.get("messageExpression", "")
     if not expression.strip():
         found.append(required(f"{path}.expression", "expression is not specified"))
     else:
-        found += expressions.check(expression, f"{path}.expression")
+        found += expressions.check(expression, f"{path}.expression", Use.CONDITION)
     if message_expression.strip():
-        found += expressions.check(message_expression, f"{path}.messageExpression", "string")
+        found += expressions.check(message_expression, f"{path}.messageExpression", Use.MESSAGE)
     elif message_expression:
         found.append(invalid(f"{path}.messageExpression", message_expression, not_empty))
     message = validation.get("message", "")
@@ -159,26 +144,27 @@ def _validation(validation: JsonObject, path: str, expressions: _Expressions) ->
 
 
 def _audit_annotation(
-    policy: JsonObject, annotation: JsonObject, path: str, expressions: _Expressions
+    policy: JsonObject, annotation: JsonObject, path: str, expressions: _Compilers
 ) -> list[FieldError]:
     name, key, found = policy["metadata"].get("name", ""), annotation.get("key", ""), list[FieldError]()
     if name:
         found += validate_qualified_name(f"{path}.key", f"{name}/{key}")
     else:
         found.append(invalid(f"{path}.key", key, "requires metadata.name be non-empty"))
-    expression, at = annotation.get("valueExpression", "").strip(), f"{path}.valueExpression"
+    given, at = annotation.get("valueExpression", ""), f"{path}.valueExpression"
+    expression = given.strip()
     if not expression:
         found.append(required(at, "valueExpression is not specified"))
     elif byte_length(expression) > MAX_AUDIT_EXPRESSION:
         found.append(required(at, f"must not exceed {MAX_AUDIT_EXPRESSION} bytes in length"))
     else:
-        found += expressions.check(expression, at, "string or null")
+        found += expressions.check(expression, at, Use.AUDIT_ANNOTATION, given)
     return found
 
 
-def validate_mutating_policy(policy: JsonObject, old: JsonObject | None) -> list[FieldError]:
+def validate_mutating_policy(policy: JsonObject, old: JsonObject | None, new: NewExpressions) -> list[FieldError]:
     spec, before = policy.get("spec", {}), (old or {}).get("spec", {})
-    expressions = _Expressions(spec, before)
+    expressions = _Compilers(spec, new, composed=True)
     found = _common(spec, before, expressions, mutating=True)
     mutations = spec.get("mutations") or []
     if not mutations:
@@ -188,7 +174,7 @@ def validate_mutating_policy(policy: JsonObject, old: JsonObject | None) -> list
     return found + one_of("spec.reinvocationPolicy", spec.get("reinvocationPolicy"), REINVOCATION)
 
 
-def _mutation(mutation: JsonObject, path: str, expressions: _Expressions) -> list[FieldError]:
+def _mutation(mutation: JsonObject, path: str, expressions: _Compilers) -> list[FieldError]:
     kind = mutation.get("patchType")
     if not kind:
         return [required(f"{path}.patchType")]
@@ -201,7 +187,7 @@ def _mutation(mutation: JsonObject, path: str, expressions: _Expressions) -> lis
     elif not (expression := patch.get("expression", "").strip()):
         found.append(required(f"{path}.{key}.expression"))
     else:
-        found += expressions.check(expression, f"{path}.{key}.expression", key)
+        found += expressions.check(expression, f"{path}.{key}.expression", _USES[kind])
     if other in mutation:
         message = f"must not be specified when patchType is {kind}"
         found.append(invalid(f"{path}.{other}", f"{{{other}}}", message))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from gateway.jsontypes import JsonObject
 from gateway.validation.checks import each, known
-from gateway.validation.expressions import REQUEST_VARIABLES, check_expression
+from gateway.validation.expressions import Expressions, Use
 from gateway.validation.field import FieldError, duplicate, forbidden, invalid, not_supported, required, too_many
 from gateway.validation.formats import validate_qualified_name
 from gateway.validation.labels import validate_label_selector
@@ -77,17 +75,15 @@ def _resources(resources: list[str], path: str) -> list[FieldError]:
     return found
 
 
-def validate_match_conditions(
-    conditions: list[JsonObject], path: str, *, params: bool = False, preexisting: Sequence[str] = ()
-) -> list[FieldError]:
+def validate_match_conditions(conditions: list[JsonObject], path: str, expressions: Expressions) -> list[FieldError]:
     found = [too_many(path, len(conditions), MAX_CONDITIONS)] if len(conditions) > MAX_CONDITIONS else []
     names: set[str] = set()
     for i, condition in enumerate(conditions):
         at, name, expression = f"{path}[{i}]", condition.get("name", ""), condition.get("expression", "").strip()
         if not expression:
             found.append(required(f"{at}.expression"))
-        elif expression not in preexisting:
-            found += check_expression(expression, f"{at}.expression", with_params(params))
+        elif (fault := expressions.check(expression, Use.CONDITION)) is not None:
+            found.append(fault.at(f"{at}.expression", expression))
         if not name:
             found.append(required(f"{at}.name"))
             continue
@@ -96,11 +92,6 @@ def validate_match_conditions(
             found.append(duplicate(f"{at}.name", name))
         names.add(name)
     return found
-
-
-def with_params(params: bool) -> tuple[str, ...]:
-    """The variables of a policy's expressions."""
-    return (*REQUEST_VARIABLES, "params") if params else REQUEST_VARIABLES
 
 
 def validate_match_resources(match: JsonObject | None, path: str) -> list[FieldError]:

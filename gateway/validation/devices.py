@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterable
+from functools import partial
 from typing import Any
 
 from gateway.jsontypes import JsonObject, dumps
 from gateway.validation.checks import same_text
-from gateway.validation.expressions import check_expression
+from gateway.validation.expressions import CheckSelector
 from gateway.validation.field import FieldError, duplicate, invalid, not_supported, required, too_long, too_many
 from gateway.validation.formats import is_c_identifier, validate_dns1123_label, validate_dns1123_subdomain
 from gateway.validation.labels import validate_label_name
@@ -80,8 +81,9 @@ def request_reference(names: RequestNames) -> Rule:
     return rule
 
 
-def validate_claim_devices(devices: JsonObject, path: str) -> list[FieldError]:
-    """The requests, constraints and configuration of a claim."""
+def validate_claim_devices(devices: JsonObject, path: str, check: CheckSelector) -> list[FieldError]:
+    """The requests, constraints and configuration of a claim; `check` looks at the expressions of selectors."""
+    request = partial(_request, partial(validate_selector, check))
     reference = request_reference(request_names(devices))
 
     def constraint(item: JsonObject, at: str) -> list[FieldError]:
@@ -96,35 +98,35 @@ def validate_claim_devices(devices: JsonObject, path: str) -> list[FieldError]:
         found = validate_set(item.get("requests") or [], MAX_REQUESTS, f"{at}.requests", reference)
         return found + validate_configuration(item, at)
 
-    found = validate_set(devices.get("requests") or [], MAX_REQUESTS, f"{path}.requests", _request, name_of)
+    found = validate_set(devices.get("requests") or [], MAX_REQUESTS, f"{path}.requests", request, name_of)
     found += validate_list(devices.get("constraints") or [], MAX_CONSTRAINTS, f"{path}.constraints", constraint)
     return found + validate_list(devices.get("config") or [], MAX_CONFIG, f"{path}.config", config)
 
 
-def _request(request: JsonObject, path: str) -> list[FieldError]:
+def _request(selector: Rule, request: JsonObject, path: str) -> list[FieldError]:
     found = validate_dns1123_label(f"{path}.name", name_of(request))
     exactly, choices = request.get("exactly"), request.get("firstAvailable")
     one_only = "exactly one of `exactly` or `firstAvailable` is required"
     if choices and exactly is not None:
         found.append(invalid(path, None, f"{one_only}, but multiple fields are set"))
     elif choices:
-        found += validate_set(choices, MAX_CHOICES, f"{path}.firstAvailable", _subrequest, name_of)
+        found += validate_set(choices, MAX_CHOICES, f"{path}.firstAvailable", partial(_subrequest, selector), name_of)
     elif exactly is not None:
-        found += _exact(exactly, f"{path}.exactly")
+        found += _exact(selector, exactly, f"{path}.exactly")
     else:
         found.append(required(path, one_only))
     return found
 
 
-def _subrequest(request: JsonObject, path: str) -> list[FieldError]:
-    return validate_dns1123_label(f"{path}.name", name_of(request)) + _exact(request, path)
+def _subrequest(selector: Rule, request: JsonObject, path: str) -> list[FieldError]:
+    return validate_dns1123_label(f"{path}.name", name_of(request)) + _exact(selector, request, path)
 
 
-def _exact(request: JsonObject, path: str) -> list[FieldError]:
+def _exact(selector: Rule, request: JsonObject, path: str) -> list[FieldError]:
     name, mode, count = request.get("deviceClassName"), request.get("allocationMode", ""), request.get("count", 0)
     at = f"{path}.deviceClassName"
     found = validate_dns1123_subdomain(at, name) if name else [required(at)]
-    found += validate_list(request.get("selectors") or [], MAX_SELECTORS, f"{path}.selectors", validate_selector)
+    found += validate_list(request.get("selectors") or [], MAX_SELECTORS, f"{path}.selectors", selector)
     if mode == "All" and count:
         found.append(invalid(f"{path}.count", count, "must not be specified when allocationMode is 'All'"))
     elif mode == "ExactCount" and count <= 0:
@@ -151,14 +153,15 @@ def _toleration(toleration: JsonObject, path: str) -> list[FieldError]:
     return found
 
 
-def validate_selector(selector: JsonObject, path: str) -> list[FieldError]:
+def validate_selector(check: CheckSelector, selector: JsonObject, path: str) -> list[FieldError]:
+    """A selector; `check` looks at its expression."""
     cel, at = selector.get("cel"), f"{path}.cel.expression"
     if cel is None:
         return [required(f"{path}.cel")]
     expression = cel.get("expression", "")
     if byte_length(expression) > MAX_EXPRESSION:
         return [too_long(at, MAX_EXPRESSION)]
-    return check_expression(expression, at, ("device",))
+    return check(expression, at)
 
 
 def validate_configuration(config: JsonObject, path: str) -> list[FieldError]:

@@ -1,30 +1,56 @@
-"""The place where CEL expressions in API objects are checked (KEP-3488, KEP-3716, KEP-4381).
+"""What validation asks of the compiler of CEL expressions: `gateway/cel/policies.py` and `devices.py` answer.
 
-A compiler registers itself with `use_compiler`; without one, expressions are taken as they are.
+Validation lies below the compiler; strategies, which lie above both, bring them together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Protocol
 
-from gateway.validation.field import FieldError, invalid
+from gateway.validation.field import FieldError, internal, invalid
 
-# (expression, names of the variables that it may use, type of its result: "bool", "string"…) -> what is wrong, or ""
-Compiler = Callable[[str, Collection[str], str], str]
-_compilers: list[Compiler] = []
-
-REQUEST_VARIABLES = ("object", "oldObject", "request", "authorizer", "namespaceObject")
-
-
-def use_compiler(compiler: Compiler) -> None:
-    """Makes `compiler` check every expression from now on."""
-    _compilers[:] = [compiler]
+LONG = 2_000  # characters of expressions, which take 10 ms to compile
 
 
-def check_expression(
-    expression: str, path: str, variables: Collection[str] = REQUEST_VARIABLES, result: str = "bool"
-) -> list[FieldError]:
-    """Invalid if the expression does not compile."""
-    if not _compilers or not (problem := _compilers[0](expression, variables, result)):
-        return []
-    return [invalid(path, expression, problem)]
+class Use(Enum):
+    """What an expression of a policy or webhook is there for: that decides what it may name and has to be."""
+
+    CONDITION = auto()
+    MESSAGE = auto()
+    AUDIT_ANNOTATION = auto()
+    VARIABLE = auto()
+    APPLY_CONFIGURATION = auto()
+    JSON_PATCH = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why an expression cannot be used, in kube-apiserver's words; `internal` where that is not the client's fault."""
+
+    message: str
+    internal: bool = False
+
+    def at(self, path: str, text: str) -> FieldError:
+        """The same as what is wrong with a field."""
+        return internal(path, self.message) if self.internal else invalid(path, text, self.message)
+
+
+class Expressions(Protocol):
+    """The expressions of one policy or webhook, which are checked in the order of the object."""
+
+    def check(self, text: str, use: Use) -> Fault | None:
+        """What is wrong with an expression."""
+        ...
+
+    def define(self, name: str, text: str) -> Fault | None:
+        """The same of a variable, which later expressions can name in any case."""
+        ...
+
+
+# (whether there are params, whether there may be variables) -> a compiler that knows no variable yet
+NewExpressions = Callable[[bool, bool], Expressions]
+# what is wrong with the selector of a device (its text, the field's path)
+CheckSelector = Callable[[str, str], list[FieldError]]

@@ -10,6 +10,7 @@ from gateway.validation.admission_rules import (
     validate_rule,
 )
 from gateway.validation.checks import each, known, same
+from gateway.validation.expressions import NewExpressions
 from gateway.validation.field import FieldError, duplicate, invalid, not_supported, required
 from gateway.validation.formats import validate_fully_qualified_name
 from gateway.validation.labels import validate_label_selector
@@ -21,7 +22,9 @@ NO_SIDE_EFFECTS, SIDE_EFFECTS = ("None", "NoneOnDryRun"), ("None", "NoneOnDryRun
 SELECTORS = ("namespaceSelector", "objectSelector")
 
 
-def validate_webhooks(configuration: JsonObject, old: JsonObject | None) -> list[FieldError]:
+def validate_webhooks(
+    configuration: JsonObject, old: JsonObject | None, expressions: NewExpressions
+) -> list[FieldError]:
     """All webhooks; an update lets be what the old configuration had wrong already."""
     hooks: list[JsonObject] = configuration.get("webhooks") or []
     before: list[JsonObject] = (old or {}).get("webhooks") or []
@@ -38,14 +41,14 @@ def validate_webhooks(configuration: JsonObject, old: JsonObject | None) -> list
     any_value = any(validate_label_selector(hook.get(key), "") for hook in before for key in SELECTORS)
     conditions = [[hook.get("matchConditions") or [] for hook in either] for either in (hooks, before)]
     unchanged = old is not None and same(*conditions)
-    known_expressions = [condition.get("expression", "") for group in conditions[1] for condition in group]
+    compiler = expressions(False, False)
     found, seen = list[FieldError](), set[str]()
     for i, hook in enumerate(hooks):
         path, name = f"webhooks[{i}]", hook.get("name", "")
         found += _webhook(hook, path, side_effects, any_value)
         if not unchanged:
             given = hook.get("matchConditions") or []
-            found += validate_match_conditions(given, f"{path}.matchConditions", preexisting=known_expressions)
+            found += validate_match_conditions(given, f"{path}.matchConditions", compiler)
         versions = hook.get("admissionReviewVersions") or []
         found += _review_versions(versions, f"{path}.admissionReviewVersions", recognized)
         if unique and name and name in seen:

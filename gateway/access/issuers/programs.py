@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gateway.access.declared_types import USER
 from gateway.access.expressions import compiled
+from gateway.access.review_types import USER
 from gateway.cel.environment import NoStructs
 from gateway.cel.program import Program
 from gateway.cel.types import BOOL, DYN, STRING, map_of, struct

@@ -1,6 +1,7 @@
 """Kubernetes' library of authorization checks: `authorizer.group('').resource('pods').check('create').allowed()`.
 
-Who decides is given by whoever evaluates: `Authorizer(decide, user)`.
+Who decides is given by whoever evaluates: `Authorizer(decide, user)`. `decide` may raise what is no EvaluationError:
+that ends the evaluation, and so it can say that an answer is still to be found.
 """
 
 from __future__ import annotations
@@ -10,11 +11,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gateway.cel.values import EvaluationError, register
+from gateway.validation.names import is_dns1123_label, is_dns1123_subdomain
+
+
+@dataclass(slots=True, frozen=True)
+class ServiceAccount:
+    """A service account as a user."""
+
+    namespace: str
+    name: str
 
 
 @dataclass(slots=True, frozen=True)
 class Question:
-    """What is asked: whether somebody may do something to a resource, or at a path."""
+    """What is asked: whether somebody may do something to a resource, or at a path; hashable if users are."""
 
     user: Any
     verb: str = ""
@@ -24,8 +34,8 @@ class Question:
     subresource: str = ""
     namespace: str = ""
     name: str = ""
-    field_selector: str | None = None
-    label_selector: str | None = None
+    field_selector: str = ""
+    label_selector: str = ""
 
 
 @dataclass(slots=True, frozen=True)
@@ -77,17 +87,17 @@ for _kind in (Authorizer, PathCheck, GroupCheck, ResourceCheck, Decision):
 
 
 def _path(of: Authorizer, path: str) -> PathCheck:
-    if not path:
+    if not path.strip():
         raise EvaluationError("path must not be empty")
     return PathCheck(of.decide, Question(of.user, path=path))
 
 
 def _service_account(of: Authorizer, namespace: str, name: str) -> Authorizer:
-    user = {
-        "name": f"system:serviceaccount:{namespace}:{name}",
-        "groups": ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"],
-    }
-    return Authorizer(of.decide, user)
+    if is_dns1123_subdomain(name):
+        raise EvaluationError("Invalid service account name")
+    if is_dns1123_label(namespace):
+        raise EvaluationError("Invalid service account namespace")
+    return Authorizer(of.decide, ServiceAccount(namespace, name))
 
 
 def _with(field: str) -> Callable[[ResourceCheck, str], ResourceCheck]:
@@ -98,6 +108,8 @@ def _with(field: str) -> Callable[[ResourceCheck, str], ResourceCheck]:
 
 
 def _resource(check: GroupCheck, name: str) -> ResourceCheck:
+    if not name.strip():
+        raise EvaluationError("resource must not be empty")
     return ResourceCheck(check.decide, replace(check.question, resource=name))
 
 

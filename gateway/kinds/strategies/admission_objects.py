@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from gateway.jsontypes import JsonObject
+from gateway.kinds.strategies.expressions import PolicyCompilers
 from gateway.kinds.strategies.status import counting, first_generation
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
 from gateway.validation.admission_rules import static_suffix_warnings
+from gateway.validation.expressions import NewExpressions
 from gateway.validation.field import FieldError
 from gateway.validation.objectmeta import validate_object_meta
 
 Check = Callable[[JsonObject, JsonObject | None], list[FieldError]]
+CompilingCheck = Callable[[JsonObject, JsonObject | None, NewExpressions], list[FieldError]]
+
+
+def compiling(check: CompilingCheck) -> Check:
+    """The same check of objects that have expressions."""
+    return lambda obj, old: check(obj, old, PolicyCompilers())
 
 
 def admission_strategy(check: Check, keys: Sequence[str] = ("spec",)) -> Strategy:

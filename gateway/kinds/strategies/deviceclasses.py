@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from gateway.jsontypes import JsonObject
+from gateway.kinds.strategies.expressions import SelectorCheck
 from gateway.kinds.strategies.status import bump_generation, counting, first_generation
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
@@ -22,7 +25,9 @@ from gateway.validation.resource_names import is_extended
 
 def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     spec = obj.get("spec", {})
-    found = validate_list(spec.get("selectors") or [], MAX_SELECTORS, "spec.selectors", validate_selector)
+    found = validate_list(
+        spec.get("selectors") or [], MAX_SELECTORS, "spec.selectors", partial(validate_selector, SelectorCheck())
+    )
     found += validate_list(spec.get("config") or [], MAX_CONFIG, "spec.config", validate_configuration)
     name = spec.get("extendedResourceName")
     if name is not None and not is_extended(name):

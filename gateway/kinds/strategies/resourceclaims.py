@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
+from gateway.kinds.strategies.expressions import SelectorCheck
 from gateway.kinds.strategies.status import empty_status, keep_spec_and_metadata, keep_status
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
@@ -15,7 +16,7 @@ from gateway.validation.resource_claim import allocated_devices, device_id, vali
 
 
 def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    return validate_claim_devices(obj.get("spec", {}).get("devices") or {}, "spec.devices")
+    return validate_claim_devices(obj.get("spec", {}).get("devices") or {}, "spec.devices", SelectorCheck())
 
 
 def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:

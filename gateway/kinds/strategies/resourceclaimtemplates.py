@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
+from gateway.kinds.strategies.expressions import SelectorCheck
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
 from gateway.validation.checks import same
@@ -16,7 +17,8 @@ from gateway.validation.template_metadata import validate_template_metadata
 def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     spec = obj.get("spec", {})
     found = validate_template_metadata(spec.get("metadata") or {}, "spec.metadata")
-    return found + validate_claim_devices((spec.get("spec") or {}).get("devices") or {}, "spec.spec.devices")
+    devices = (spec.get("spec") or {}).get("devices") or {}
+    return found + validate_claim_devices(devices, "spec.spec.devices", SelectorCheck())
 
 
 def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:

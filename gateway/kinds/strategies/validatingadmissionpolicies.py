@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
+from gateway.kinds.strategies.expressions import PolicyCompilers
 from gateway.kinds.strategies.status import counting, empty_status, keep_spec_and_metadata
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
@@ -14,13 +15,12 @@ from gateway.validation.objectmeta import validate_object_meta
 
 
 def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    return validate_validating_policy(obj, None)
+    return validate_validating_policy(obj, None, PolicyCompilers())
 
 
 def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    return validate_object_meta(obj["metadata"], False, standard_finalizers=False) + validate_validating_policy(
-        obj, old
-    )
+    found = validate_object_meta(obj["metadata"], False, standard_finalizers=False)
+    return found + validate_validating_policy(obj, old, PolicyCompilers())
 
 
 def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:

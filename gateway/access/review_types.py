@@ -2,33 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from gateway.cel.environment import Maker
-from gateway.cel.types import STRING, Type, list_of, map_of, struct
+from gateway.cel.declared_types import DeclaredTypes
+from gateway.cel.types import STRING, list_of, map_of, struct
 
 TEXTS = list_of(STRING)
 EXTRA = map_of(STRING, TEXTS)
-
-
-class DeclaredTypes:
-    """Object types that are told by name; expressions cannot make objects of them."""
-
-    def __init__(self, types: Mapping[str, Mapping[str, Type]]) -> None:
-        self._types = types
-
-    def known(self, name: str) -> bool:
-        """See gateway.cel.environment.Structs."""
-        return name in self._types
-
-    def field(self, name: str, field: str) -> Type | None:
-        """See gateway.cel.environment.Structs."""
-        return self._types.get(name, {}).get(field)
-
-    def maker(self, name: str) -> Maker | None:
-        """See gateway.cel.environment.Structs."""
-        return None
-
 
 USER = DeclaredTypes(
     {"kubernetes.UserInfo": {"username": STRING, "uid": STRING, "groups": TEXTS, "extra": EXTRA}},

@@ -1,0 +1,62 @@
+"""What expressions ask the authorizer about while one write is admitted.
+
+An evaluation cannot wait, but a decision may have to be waited for. So an evaluation that needs one ends with
+`Undecided`; who evaluates has it found, and evaluates anew.
+"""
+
+from __future__ import annotations
+
+from gateway.access.authorization import Authorizer, asked_of_resource
+from gateway.access.service_accounts import account_groups, account_name
+from gateway.cel.libraries.authorizer import Decision, Question, ServiceAccount
+from gateway.http.request_info import RequestInfo
+from gateway.http.user import User
+from gateway.kinds.attributes import Attributes
+
+
+class Undecided(Exception):
+    """An evaluation needs a decision that is not known yet."""
+
+    def __init__(self, question: Question) -> None:
+        super().__init__(question)
+        self.question = question
+
+
+class Decisions:
+    """The decisions of one write: nothing is asked twice."""
+
+    __slots__ = ("_authorizer", "_known")
+
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+        self._known = dict[Question, Decision]()
+
+    def decide(self, question: Question) -> Decision:
+        """The decision, if it was found before; raises Undecided."""
+        if (known := self._known.get(question)) is None:
+            raise Undecided(question)
+        return known
+
+    async def find(self, question: Question) -> None:
+        """Asks the authorizer; `decide` knows the decision from now on."""
+        verdict = await self._authorizer.authorize(_attributes(question))
+        self._known[question] = Decision(verdict.allowed, verdict.reason, verdict.error)
+
+
+def _attributes(question: Question) -> Attributes:
+    user: User | ServiceAccount = question.user
+    if isinstance(user, ServiceAccount):
+        user = User(account_name(user.namespace, user.name), account_groups(user.namespace))
+    if question.path is not None:
+        return Attributes(user, RequestInfo(question.verb, question.path))
+    asked = asked_of_resource(
+        user,
+        question.verb,
+        question.group,
+        question.resource,
+        question.name,
+        namespace=question.namespace,
+        subresource=question.subresource,
+    )
+    asked.info.field_selector, asked.info.label_selector = question.field_selector, question.label_selector
+    return asked

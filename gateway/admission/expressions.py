@@ -1,0 +1,274 @@
+"""Evaluates the expressions of webhooks and policies about one write, without holding up the event loop.
+
+    conditions = MatchConditions.compile(hook.get("matchConditions") or [])   # once a configuration
+    activation = activation_of(admission, await admission.as_version(…), kind, Decisions(authorizer))   # once a version
+    match = await conditions.match(activation, fail=failure_policy == "Fail")
+    match.error     # not "": the write is refused with these words, as kube-apiserver does (403)
+    match.matches   # False: the webhook is not called
+
+`kind` is the one that the webhook's rule matched, and the objects are of its version; `Decisions` are made once a write
+and half, for all webhooks together. Conditions that do not compile, which only another server stores, fail when
+they are evaluated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway.admission.decisions import Decisions, Undecided
+from gateway.admission.record import Admission, Versioned
+from gateway.admission.request_value import namespace_value, request_value
+from gateway.cel.costs import PER_EXPRESSION, PER_OBJECT
+from gateway.cel.libraries.authorizer import Authorizer, Question, ResourceCheck
+from gateway.cel.policies import (
+    AUTHORIZER,
+    NAMESPACE,
+    OBJECT_VARIABLE,
+    OLD_OBJECT,
+    PARAMS,
+    REQUEST,
+    REQUEST_RESOURCE,
+    VARIABLES,
+    Compiled,
+    PolicyExpressions,
+)
+from gateway.cel.program import Outcome, Program
+from gateway.cel.values import CostExceeded, EvaluationError, register
+from gateway.http.user import User
+from gateway.jsontypes import JsonObject
+from gateway.kinds.identity import GroupVersionKind, GroupVersionResource
+from gateway.kinds.time_limits import TakesLong
+from gateway.validation.expressions import Use
+from gateway.validation.field import go_quote
+
+MATCH_BUDGET = 2_500_000  # of all match conditions of a webhook or policy together
+PATIENCE = 50_000  # units of cost for which the event loop evaluates: some 5 ms; a thread does the rest
+_BEGINNING = 20  # units that take as long as beginning with an expression
+_EXCEEDED = str(CostExceeded())
+
+
+class OutOfBudget(Exception):
+    """All expressions together cost too much: no more are evaluated."""
+
+    def __init__(self) -> None:
+        super().__init__("validation failed due to running out of cost budget, no further validation rules will be run")
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """What expressions see of one write. `resource` is what `authorizer.requestResource` asks about, without a verb."""
+
+    obj: JsonObject | None
+    old: JsonObject | None
+    request: JsonObject
+    decisions: Decisions
+    user: User
+    resource: Question
+    namespace: JsonObject | None = None  # the object's namespace, as `namespace_value` has it
+    params: JsonObject | None = None
+
+    def values(self) -> dict[str, Any]:
+        """The values of the variables by their names."""
+        decide = self.decisions.decide
+        return {
+            OBJECT_VARIABLE: self.obj,
+            OLD_OBJECT: self.old,
+            REQUEST: self.request,
+            NAMESPACE: self.namespace,
+            PARAMS: self.params,
+            AUTHORIZER: Authorizer(decide, self.user),
+            REQUEST_RESOURCE: ResourceCheck(decide, self.resource),
+        }
+
+
+def activation_of(
+    admission: Admission,
+    versioned: Versioned,
+    kind: GroupVersionKind,
+    decisions: Decisions,
+    *,
+    resource: GroupVersionResource | None = None,
+    namespace: JsonObject | None = None,
+    params: JsonObject | None = None,
+) -> Activation:
+    """What expressions see of what is admitted: `kind` and `resource` (by default the requested one) are `request`'s.
+
+    `namespace` is the object's Namespace, as it is stored; match conditions see none.
+    """
+    gvr = admission.gvr
+    return Activation(
+        versioned.obj,
+        versioned.old,
+        request_value(admission, kind, resource or gvr),
+        decisions,
+        admission.user,
+        Question(
+            admission.user,
+            group=gvr.group,
+            resource=gvr.resource,
+            subresource=admission.subresource,
+            namespace=admission.namespace,
+            name=admission.name,
+        ),
+        namespace_value(namespace),
+        params,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The value of an expression, or in kube-apiserver's words why it has none."""
+
+    value: Any = None
+    error: str = ""
+
+
+class Evaluation:
+    """Evaluates several expressions with one budget, and the variables that they use once each."""
+
+    __slots__ = ("_decisions", "_patience", "_spent", "_values", "_variables", "budget")
+
+    def __init__(
+        self, activation: Activation, variables: Mapping[str, Compiled] | None = None, budget: int = PER_OBJECT
+    ) -> None:
+        self.budget = budget  # what is left
+        self._decisions = activation.decisions
+        self._patience, self._spent = PATIENCE, 0
+        self._values = activation.values()
+        self._variables = variables or {}
+        self._values[VARIABLES] = _Variables(self)
+
+    async def result(self, compiled: Compiled) -> Result:
+        """Evaluates an expression. Raises OutOfBudget."""
+        if compiled.program is None:
+            return Result(error=f"compilation error: {compiled.fault.message if compiled.fault else ''}")
+        outcome = await self._outcome(compiled.program)
+        spent, self._spent = self._spent, 0
+        for cost in (spent, outcome.cost):
+            if cost > self.budget:
+                raise OutOfBudget
+            self.budget -= cost
+        if outcome.error:
+            return Result(error=f"expression '{compiled.text}' resulted in error: {outcome.error}")
+        return Result(outcome.value)
+
+    async def _outcome(self, program: Program) -> Outcome:
+        while True:
+            try:
+                if self._patience > 0:
+                    return self._compute(program)
+                return await asyncio.to_thread(self._compute, program)
+            except TakesLong:
+                self._patience = 0
+            except Undecided as waiting:
+                await self._decisions.find(waiting.question)
+
+    def _compute(self, program: Program) -> Outcome:
+        """Raises TakesLong where the event loop should not go on, and Undecided."""
+        patience = self._patience
+        if patience <= 0:
+            return program.evaluate(self._values, PER_EXPRESSION)
+        outcome = program.evaluate(self._values, min(PER_EXPRESSION, patience))
+        if outcome.error == _EXCEEDED:
+            raise TakesLong
+        self._patience = max(patience - outcome.cost - _BEGINNING, 0)
+        return outcome
+
+    def variable(self, name: str) -> Outcome | None:
+        """Evaluates a variable; None if there is none of that name. Raises as `_compute`."""
+        if (compiled := self._variables.get(name)) is None:
+            return None
+        if compiled.program is None:
+            why = compiled.fault.message if compiled.fault else ""
+            return Outcome(None, f"composited variable {go_quote(name)} fails to compile: {why}", 0)
+        outcome = self._compute(compiled.program)
+        self._spent += outcome.cost
+        if outcome.error:
+            why = f"composited variable {go_quote(name)} fails to evaluate: {outcome.error}"
+            return Outcome(None, why, 0)
+        return outcome
+
+
+class _Variables(dict[str, Any]):
+    """The variables of a policy, each of which is evaluated when it is first used."""
+
+    __slots__ = ("_evaluation", "_known")
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        super().__init__()
+        self._evaluation = evaluation
+        self._known = dict[str, Outcome | None]()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """See dict; raises EvaluationError where a variable has no value."""
+        if name not in self._known:
+            self._known[name] = self._evaluation.variable(name)
+        outcome = self._known[name]
+        if outcome is None:
+            return default
+        if outcome.error:
+            raise EvaluationError(outcome.error)
+        return outcome.value
+
+
+register(_Variables, "kubernetes.variables")
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Whether a webhook or policy applies; `failed` names the condition that is false, `error` says what went wrong."""
+
+    matches: bool
+    failed: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchConditions:
+    """The match conditions of one webhook or policy, compiled; a policy's may name its `variables`."""
+
+    conditions: Sequence[tuple[str, Compiled]]
+    variables: Mapping[str, Compiled] = field(default_factory=dict)
+
+    @classmethod
+    def compile(
+        cls,
+        conditions: Sequence[JsonObject],
+        expressions: PolicyExpressions | None = None,
+        variables: Mapping[str, Compiled] | None = None,
+    ) -> MatchConditions:
+        """The conditions as an object has them. `expressions` and `variables` are a policy's; webhooks have none."""
+        expressions = expressions or PolicyExpressions(params=False, composed=False)
+        return cls(
+            [(each["name"], expressions.compile(each["expression"], Use.CONDITION)) for each in conditions],
+            variables or {},
+        )
+
+    async def match(self, activation: Activation, *, fail: bool) -> Match:
+        """Whether all conditions are true; where one cannot be evaluated, that is an error if `fail`, and else a no.
+
+        A condition that is false decides, whatever goes wrong with others.
+        """
+        if not self.conditions:
+            return Match(True)
+        evaluation, errors = Evaluation(activation, self.variables, MATCH_BUDGET), list[str]()
+        for name, compiled in self.conditions:
+            try:
+                result = await evaluation.result(compiled)
+            except OutOfBudget as error:
+                return Match(False, error=str(error) if fail else "")
+            if result.error:
+                errors.append(result.error)
+            elif result.value is False:
+                return Match(False, failed=name)
+        if errors:
+            return Match(False, error=_aggregated(errors) if fail else "")
+        return Match(True)
+
+
+def _aggregated(errors: Sequence[str]) -> str:
+    different = list(dict.fromkeys(errors))
+    return different[0] if len(different) == 1 else f"[{', '.join(different)}]"

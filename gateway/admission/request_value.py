@@ -1,0 +1,61 @@
+"""What `request` is in expressions: an AdmissionRequest without the objects."""
+
+from __future__ import annotations
+
+from gateway.admission.record import Admission
+from gateway.http.user import User
+from gateway.jsontypes import JsonObject
+from gateway.kinds.identity import GroupVersionKind, GroupVersionResource
+
+
+def request_value(admission: Admission, kind: GroupVersionKind, resource: GroupVersionResource) -> JsonObject:
+    """The request as expressions see it, `kind` and `resource` being those that a rule matched.
+
+    What is empty is not there, as in JSON that Go writes.
+    """
+    value: JsonObject = {
+        "uid": "",
+        "kind": kind._asdict(),
+        "resource": resource._asdict(),
+        "subResource": admission.subresource,
+        "requestKind": admission.kind._asdict(),
+        "requestResource": admission.gvr._asdict(),
+        "requestSubResource": admission.subresource,
+        "name": admission.name,
+        "namespace": admission.namespace,
+        "operation": admission.operation.value,
+        "userInfo": user_value(admission.user),
+        "object": None,
+        "oldObject": None,
+        "dryRun": admission.dry_run,
+        "options": admission.options,
+    }
+    for name in ("subResource", "requestSubResource", "name", "namespace"):
+        if not value[name]:
+            del value[name]
+    return value
+
+
+def user_value(user: User) -> JsonObject:
+    """A user as authentication.k8s.io/v1 UserInfo has it."""
+    value: JsonObject = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
+    value["extra"] = {key: list(values) for key, values in user.extra}
+    return {key: found for key, found in value.items() if found}
+
+
+_NAMESPACE_META = (
+    *("name", "generateName", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp"),
+    *("deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "finalizers"),
+)
+
+
+def namespace_value(namespace: JsonObject | None) -> JsonObject | None:
+    """A Namespace as `namespaceObject` has it: with some of its metadata."""
+    if namespace is None:
+        return None
+    meta = namespace.get("metadata") or {}
+    return {
+        "metadata": {key: meta[key] for key in _NAMESPACE_META if key in meta},
+        "spec": namespace.get("spec") or {},
+        "status": namespace.get("status") or {},
+    }

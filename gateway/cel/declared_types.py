@@ -1,0 +1,27 @@
+"""Object types that are told by name: what their fields are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gateway.cel.environment import Maker
+from gateway.cel.types import Type
+
+
+class DeclaredTypes:
+    """Object types by name; expressions cannot make objects of them."""
+
+    def __init__(self, types: Mapping[str, Mapping[str, Type]]) -> None:
+        self._types = types
+
+    def known(self, name: str) -> bool:
+        """See gateway.cel.environment.Structs."""
+        return name in self._types
+
+    def field(self, name: str, field: str) -> Type | None:
+        """See gateway.cel.environment.Structs."""
+        return self._types.get(name, {}).get(field)
+
+    def maker(self, name: str) -> Maker | None:
+        """See gateway.cel.environment.Structs."""
+        return None

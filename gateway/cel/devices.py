@@ -1,0 +1,61 @@
+"""The expressions that select devices (page "Dynamic Resource Allocation"): what they may name and cost."""
+
+from __future__ import annotations
+
+from gateway.cel.declared_types import DeclaredTypes
+from gateway.cel.environment import Environment
+from gateway.cel.estimates import estimate
+from gateway.cel.macros import BINDINGS
+from gateway.cel.program import InstantiationError, Program, compile_expression
+from gateway.cel.schema_types import Declared
+from gateway.cel.source import CompilationError
+from gateway.cel.types import ANY, BOOL, STRING, map_of, struct
+from gateway.validation.field import FieldError, forbidden, internal, invalid
+
+MOST = 1_000_000  # units that a selector may cost by estimate
+_DOMAIN, _IDENTIFIER, _DRIVER, _VALUE, _NAMES = 63, 32, 63, 64, 32  # the longest names and values, the most names
+_QUANTITY = struct("kubernetes.Quantity")
+_TYPES = DeclaredTypes(
+    {
+        "kubernetes.DRADevice": {
+            "driver": STRING,
+            "allowMultipleAllocations": BOOL,
+            "attributes": map_of(STRING, map_of(STRING, ANY)),
+            "capacity": map_of(STRING, map_of(STRING, _QUANTITY)),
+        }
+    }
+)
+_ENVIRONMENT = Environment({"device": struct("kubernetes.DRADevice")}, _TYPES, frozenset({BINDINGS}))
+
+
+def _by_name(value: Declared) -> Declared:
+    """Values by domain and identifier."""
+    inner = Declared(element=value, is_map=True, most=_NAMES, longest_key=_IDENTIFIER)
+    return Declared(element=inner, is_map=True, most=_NAMES, longest_key=_DOMAIN)
+
+
+_SIZES = Declared(
+    fields={
+        "driver": ("driver", Declared(STRING, most=_DRIVER)),
+        "allowMultipleAllocations": ("allowMultipleAllocations", Declared(BOOL, most=1)),
+        "attributes": ("attributes", _by_name(Declared(ANY, most=_VALUE))),
+        "capacity": ("capacity", _by_name(Declared(_QUANTITY))),
+    }
+)
+
+
+def check_selector(text: str, path: str) -> list[FieldError]:
+    """What is wrong with a selector, in kube-apiserver's words."""
+    try:
+        program = compile_expression(text, _ENVIRONMENT)
+    except CompilationError as error:
+        return [invalid(path, text, f"compilation failed: {error}")]
+    except InstantiationError as error:
+        return [internal(path, f"program instantiation failed: {error}")]
+    if program.type is not ANY and program.type.kind is not BOOL.kind:
+        return [invalid(path, text, f"must evaluate to bool or the unknown type, not {program.type}")]
+    return [forbidden(path, "too complex, exceeds cost limit")] if _most(program) > MOST else []
+
+
+def _most(program: Program) -> int:
+    return estimate(program.tree, _SIZES).most

@@ -1,0 +1,81 @@
+"""What mutating policies make: `Object{…}`, whose types are named after the path of fields, and `JSONPatch{…}`.
+
+Nobody knows the fields of an Object before it is applied: every name is one, and its value may be anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from gateway.cel.environment import Maker
+from gateway.cel.types import DYN, STRING, Kind, Type
+from gateway.cel.values import register
+
+OBJECT, JSON_PATCH = "Object", "JSONPatch"
+_UNKNOWN = Type(Kind.OPAQUE, "")  # of a field that a JSONPatch does not have: no value is of it
+_PATCH_FIELDS = {"op": STRING, "path": STRING, "from": STRING, "value": DYN}
+
+
+class ObjectValue(dict[str, Any]):
+    """An object that an expression made, and the name of its type."""
+
+    __slots__ = ("type",)
+
+    def __init__(self, type_: str, fields: dict[str, Any]) -> None:
+        super().__init__(fields)
+        self.type = type_
+
+
+class PatchValue(dict[str, Any]):
+    """A JSONPatch: `op`, `path`, `from` and, if it has one, `value`."""
+
+    __slots__ = ()
+
+
+register(ObjectValue, OBJECT)
+register(PatchValue, JSON_PATCH)
+
+
+class PatchTypes:
+    """The object types of mutations."""
+
+    def known(self, name: str) -> bool:
+        """See gateway.cel.environment.Structs."""
+        return name in (JSON_PATCH, OBJECT) or name.startswith(f"{OBJECT}.")
+
+    def field(self, name: str, field: str) -> Type | None:
+        """See gateway.cel.environment.Structs."""
+        if not self.known(name):
+            return None
+        return _PATCH_FIELDS.get(field, _UNKNOWN) if name == JSON_PATCH else DYN
+
+    def maker(self, name: str) -> Maker | None:
+        """See gateway.cel.environment.Structs."""
+        if name == JSON_PATCH:
+            return _patch
+        return (lambda fields: ObjectValue(name, fields)) if self.known(name) else None
+
+
+def _patch(fields: dict[str, Any]) -> PatchValue:
+    return PatchValue({"op": "", "path": "", "from": "", **fields})
+
+
+def misnamed(value: Any) -> list[str]:
+    """What is wrong with the names of the types in an object that was made: each is that of the path to it."""
+    return list(_misnamed(value, (value.type,))) if isinstance(value, ObjectValue) else []
+
+
+def _misnamed(value: Any, path: Sequence[str]) -> Iterator[str]:
+    if isinstance(value, ObjectValue):
+        if value.type != (wanted := ".".join(path)):
+            which = "which matches field name path from root Object type"
+            yield f'unexpected type name "{value.type}", expected "{wanted}", {which}'
+        for name, each in value.items():
+            yield from _misnamed(each, (*path, name))
+    elif isinstance(value, list):
+        for each in value:
+            yield from _misnamed(each, path)
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from _misnamed(each, path)

@@ -1,0 +1,184 @@
+"""The expressions of admission policies and of webhooks' match conditions: what they may name, and have to be.
+
+Source: pages "Validating Admission Policy", "Mutating Admission Policy" and "Dynamic Admission Control", with the types
+that kube-apiserver declares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gateway.cel.environment import Environment, Maker, Structs
+from gateway.cel.patch_objects import JSON_PATCH, OBJECT, PatchTypes
+from gateway.cel.program import InstantiationError, Program, compile_expression
+from gateway.cel.source import CompilationError
+from gateway.cel.types import BOOL, DYN, INT, NULL, STRING, TIMESTAMP, Kind, Type, list_of, map_of, same, struct
+from gateway.validation.expressions import Fault, Use
+
+OBJECT_VARIABLE, OLD_OBJECT, PARAMS, REQUEST = "object", "oldObject", "params", "request"
+NAMESPACE, AUTHORIZER, REQUEST_RESOURCE = "namespaceObject", "authorizer", "authorizer.requestResource"
+VARIABLES = "variables"
+
+_TEXTS, _VARIABLES_TYPE = list_of(STRING), "kubernetes.variables"
+_KIND = {"group": STRING, "version": STRING, "kind": STRING}
+_RESOURCE = {"group": STRING, "version": STRING, "resource": STRING}
+_TYPES: Mapping[str, Mapping[str, Type]] = {
+    "kubernetes.GroupVersionKind": _KIND,
+    "kubernetes.GroupVersionResource": _RESOURCE,
+    "kubernetes.UserInfo": {
+        "username": STRING,
+        "uid": STRING,
+        "groups": _TEXTS,
+        "extra": map_of(STRING, _TEXTS),
+    },
+    "kubernetes.AdmissionRequest": {
+        **dict.fromkeys(("kind", "requestKind"), struct("kubernetes.GroupVersionKind")),
+        **dict.fromkeys(("resource", "requestResource"), struct("kubernetes.GroupVersionResource")),
+        **dict.fromkeys(("subResource", "requestSubResource", "name", "namespace", "operation"), STRING),
+        "userInfo": struct("kubernetes.UserInfo"),
+        "dryRun": BOOL,
+        "options": DYN,
+    },
+    "kubernetes.Namespace": {
+        "metadata": struct("kubernetes.NamespaceMetadata"),
+        "spec": struct("kubernetes.NamespaceSpec"),
+        "status": struct("kubernetes.NamespaceStatus"),
+    },
+    "kubernetes.NamespaceSpec": {"finalizers": _TEXTS},
+    "kubernetes.NamespaceStatus": {"conditions": list_of(struct("kubernetes.NamespaceCondition")), "phase": STRING},
+    "kubernetes.NamespaceCondition": {
+        **dict.fromkeys(("status", "type", "message", "reason"), STRING),
+        "lastTransitionTime": TIMESTAMP,
+    },
+    "kubernetes.NamespaceMetadata": {
+        **dict.fromkeys(("name", "generateName", "namespace", "UID", "resourceVersion"), STRING),
+        **dict.fromkeys(("labels", "annotations"), map_of(STRING, STRING)),
+        **dict.fromkeys(("creationTimestamp", "deletionTimestamp"), TIMESTAMP),
+        **dict.fromkeys(("deletionGracePeriodSeconds", "generation"), INT),
+        "finalizers": _TEXTS,
+    },
+}
+_CHECKED = struct("kubernetes.authorization.ResourceCheck")
+# what an expression has to be; variables may be anything
+_RETURNS: Mapping[Use, tuple[Type, ...]] = {
+    Use.CONDITION: (BOOL,),
+    Use.MESSAGE: (STRING,),
+    Use.AUDIT_ANNOTATION: (STRING, NULL),
+    Use.VARIABLE: (),
+    Use.APPLY_CONFIGURATION: (struct(OBJECT),),
+    Use.JSON_PATCH: (list_of(struct(JSON_PATCH)),),
+}
+_PATCHES = (Use.APPLY_CONFIGURATION, Use.JSON_PATCH)
+_SCALARS = {Kind.NULL, Kind.BOOL, Kind.INT, Kind.UINT, Kind.DOUBLE, Kind.STRING, Kind.BYTES, Kind.DURATION}
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """An expression and its program, or why it has none."""
+
+    text: str
+    program: Program | None
+    fault: Fault | None = None
+
+
+class _Types:
+    """The object types of one policy: those of requests, its variables, and `others`."""
+
+    def __init__(self, variables: Mapping[str, Type], *others: Structs) -> None:
+        self._variables, self._others = variables, others
+
+    def _fields(self, name: str) -> Mapping[str, Type] | None:
+        return self._variables if name == _VARIABLES_TYPE else _TYPES.get(name)
+
+    def known(self, name: str) -> bool:
+        """See Structs."""
+        return self._fields(name) is not None or any(each.known(name) for each in self._others)
+
+    def field(self, name: str, field: str) -> Type | None:
+        """See Structs."""
+        if (fields := self._fields(name)) is not None:
+            return fields.get(field)
+        return next((found for each in self._others if (found := each.field(name, field)) is not None), None)
+
+    def maker(self, name: str) -> Maker | None:
+        """See Structs."""
+        return next((found for each in self._others if (found := each.maker(name)) is not None), None)
+
+
+class PolicyExpressions:
+    """The expressions of one policy, or of one webhook, in the order in which they are compiled.
+
+    `params`: the policy has a paramKind. `composed`: it may have variables, which are those that were compiled before.
+    """
+
+    def __init__(self, params: bool, composed: bool) -> None:
+        variables = {
+            OBJECT_VARIABLE: DYN,
+            OLD_OBJECT: DYN,
+            NAMESPACE: struct("kubernetes.Namespace"),
+            REQUEST: struct("kubernetes.AdmissionRequest"),
+        }
+        if params:
+            variables[PARAMS] = DYN
+        if composed:
+            variables[VARIABLES] = struct(_VARIABLES_TYPE)
+        authorized = {
+            **variables,
+            AUTHORIZER: struct("kubernetes.authorization.Authorizer"),
+            REQUEST_RESOURCE: _CHECKED,
+        }
+        self._defined = dict[str, Type]()
+        types = _Types(self._defined)
+        self._plain = Environment(authorized, types)
+        self._message = Environment(variables, types)
+        self._patching = Environment(authorized, _Types(self._defined, PatchTypes()), frozenset({"jsonpatch"}))
+
+    def compile(self, text: str, use: Use) -> Compiled:
+        """The program of an expression, or why there is none."""
+        environment = self._message if use is Use.MESSAGE else self._patching if use in _PATCHES else self._plain
+        try:
+            program = compile_expression(text, environment)
+        except CompilationError as error:
+            return Compiled(text, None, Fault(f"compilation failed: {error}"))
+        except InstantiationError as error:
+            return Compiled(text, None, Fault(f"program instantiation failed: {error}", internal=True))
+        wanted = _RETURNS[use]
+        if wanted and not any(same(program.type, each) for each in wanted):
+            return Compiled(text, None, Fault(_other_type(wanted, program.type)))
+        return Compiled(text, program)
+
+    def variable(self, name: str, text: str) -> Compiled:
+        """The same of a variable, which expressions can name from now on, even if it has no program."""
+        compiled = self.compile(text, Use.VARIABLE)
+        self._defined[name] = DYN if compiled.program is None else _seen(compiled.program.type)
+        return compiled
+
+    def check(self, text: str, use: Use) -> Fault | None:
+        """See gateway.validation.expressions.Expressions."""
+        return self.compile(text, use).fault
+
+    def define(self, name: str, text: str) -> Fault | None:
+        """See gateway.validation.expressions.Expressions."""
+        return self.variable(name, text).fault
+
+
+def _other_type(wanted: tuple[Type, ...], found: Type) -> str:
+    if len(wanted) == 1:
+        return f"must evaluate to {_written(wanted[0])} but got {_written(found)}"
+    return f"must evaluate to one of [{' '.join(map(_written, wanted))}] but got {_written(found)}"
+
+
+def _written(of: Type) -> str:
+    return f"{of.name}({', '.join(map(_written, of.parameters))})" if of.parameters else of.name
+
+
+def _seen(of: Type) -> Type:
+    """The type of a variable as other expressions see it: of objects they know nothing."""
+    if of.kind in _SCALARS or of.kind is Kind.TIMESTAMP:
+        return of
+    if of.kind is Kind.LIST:
+        return list_of(_seen(of.parameters[0]))
+    if of.kind is Kind.MAP:
+        return map_of(*map(_seen, of.parameters))
+    return DYN
