@@ -37,11 +37,15 @@ class StoredObject:
 
 
 class Unavailable(StorageError):
-    """No etcd endpoint answered in time, or etcd has no leader. The outcome of a write is unknown."""
+    """No etcd endpoint answered in time, or etcd has no leader. A write was not made, unless it is `Unanswered`."""
 
 
 class DeadlineExceeded(Unavailable):
-    """etcd did not answer before the call's deadline. The outcome of a write is unknown."""
+    """etcd did not answer a question before the call's deadline."""
+
+
+class Unanswered(Unavailable):
+    """etcd took a write and did not say what became of it: it was made, or will be, or never."""
 
 
 class Compacted(StorageError):

@@ -16,8 +16,8 @@ class Store(Protocol):
     A value that can't be read is handed out as a `StoredObject` that is `corrupt`: its `value` raises CorruptObject,
     its revision is good for a comparison.
 
-    Everything that waits may raise Unavailable: a read has not been answered then, and of a write nobody knows whether
-    it was made. After one of REFUSALS it was certainly not.
+    Everything that waits may raise Unavailable: a read has not been answered then, a write was not made. Of a write
+    that raised Unanswered, which is one, nobody knows whether it was made. After one of REFUSALS it was certainly not.
     """
 
     def cached(self, key: bytes) -> StoredObject | None:

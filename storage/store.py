@@ -1,7 +1,8 @@
 """Writing objects: every write is one etcd transaction that compares the mod revision.
 
-A write returns only after etcd has committed it. When the outcome is unknown (Unavailable, DeadlineExceeded) nothing is
-assumed. What is promised is said in storage/protocol.py.
+A write returns only after etcd has committed it. When the outcome is unknown (Unanswered) nothing is assumed. A write
+that etcd has taken is waited for as long as kube-apiserver does: who gives up earlier knows less, and nobody else waits
+for it. What is promised is said in storage/protocol.py.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from storage.etcd.results import SwapResult
 from storage.fence import Fence
 from storage.reads import Reads
 from storage.timing import counted
+
+ANSWER = 60.0  # seconds for etcd's answer to a write; kube-apiserver's --request-timeout
 
 
 class EtcdStore:
@@ -66,20 +69,24 @@ class EtcdStore:
         return None if entry is None else entry.stored()
 
     async def create(self, key: bytes, value: bytes, lease: int = 0) -> int:
-        answer = await self._swap(lambda guard: self.client.create(key, value, lease=lease, guard=guard))
+        answer = await self._swap(
+            lambda guard: self.client.create(key, value, lease=lease, guard=guard, timeout=ANSWER)
+        )
         if answer.succeeded:
             return self._written(PUT, key, value, answer.revision)
         assert answer.current is not None  # the comparison failed because the key is there
         raise KeyExists(self._readable(answer.current))
 
     async def update(self, key: bytes, value: bytes, expected: int, lease: int = 0) -> int:
-        answer = await self._swap(lambda guard: self.client.update(key, value, expected, lease=lease, guard=guard))
+        answer = await self._swap(
+            lambda guard: self.client.update(key, value, expected, lease=lease, guard=guard, timeout=ANSWER)
+        )
         if answer.succeeded:
             return self._written(PUT, key, value, answer.revision)
         raise Conflict(answer.current and self._readable(answer.current))
 
     async def delete(self, key: bytes, expected: int) -> int:
-        answer = await self._swap(lambda guard: self.client.delete_if(key, expected, guard=guard))
+        answer = await self._swap(lambda guard: self.client.delete_if(key, expected, guard=guard, timeout=ANSWER))
         if answer.succeeded:
             return self._written(DELETE, key, b"", answer.revision)
         raise Conflict(answer.current and self._readable(answer.current))
@@ -89,7 +96,7 @@ class EtcdStore:
 
         That comes out, 0 if there was nothing to be done. Raises TooLarge, NoSpace.
         """
-        revision = await self.client.write(puts, deletes)
+        revision = await self.client.write(puts, deletes, timeout=ANSWER)
         if not revision:
             return 0
         events = [Event(PUT, KeyValue(key, value, revision, 0, 0), None) for key, value in puts]

@@ -11,7 +11,7 @@ from gateway.http.status import (
     service_unavailable,
 )
 from gateway.jsontypes import TooDeep
-from storage.errors import CorruptObject, DeadlineExceeded, NoSpace, StorageError, TooLarge, Unavailable
+from storage.errors import CorruptObject, DeadlineExceeded, NoSpace, StorageError, TooLarge, Unanswered, Unavailable
 
 
 def as_status(error: Exception) -> StatusError:
@@ -19,8 +19,11 @@ def as_status(error: Exception) -> StatusError:
     match error:
         case StatusError():
             return error
+        case Unanswered():  # no Retry-After: clients would make a second time what may have been made
+            text = "Timeout: request did not complete within the allotted timeout: etcd did not say whether it was done"
+            return StatusError(504, "Timeout", text, {})
         case DeadlineExceeded():
-            return server_timeout("etcd did not answer in time; the request may still be processed")
+            return server_timeout("etcd did not answer in time")
         case NoSpace():
             return StatusError(500, "", f"etcdserver: mvcc: database space exceeded: {NoSpace.REMEDY}")
         case Unavailable():

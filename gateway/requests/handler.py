@@ -7,6 +7,7 @@ header and the verb. Whatever goes wrong becomes a Status; a traceback never lea
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,7 @@ from gateway.kinds.resource import Resource
 from gateway.requests.parts import Gateway
 from gateway.requests.transforms import check_read, transformed
 from gateway.verbs import Verb, verb_for
+from storage.errors import StorageError
 
 if TYPE_CHECKING:
     from gateway.audit.auditing import Record
@@ -193,7 +195,8 @@ class Handler:
         if route.info.verb in _WRITES:
             await asyncio.sleep(0)  # watchers are told first, so that who is answered finds its write in its caches
         if route.info.group == RBAC_GROUP and request.method != "GET":
-            await self._gateway.services.store.reads.fresh()  # so that whoever wrote finds it in force
+            with contextlib.suppress(StorageError):  # it is written; who is told otherwise would write it again
+                await self._gateway.services.store.reads.fresh()  # so that whoever wrote finds it in force
         if request.representation.transform is not None and response.status < 300:
             check_read(request.representation, endpoint.resource, route.info.verb)
         if request.audit is not None:

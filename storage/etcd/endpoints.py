@@ -11,7 +11,7 @@ import grpc
 from grpc import ChannelConnectivity
 from grpc.aio import AioRpcError, Metadata, UnaryUnaryMultiCallable
 
-from storage.errors import Unavailable
+from storage.errors import StorageError, Unanswered, Unavailable
 from storage.etcd.auth import Login
 from storage.etcd.errors import is_certainly_not_executed, is_token_stale, is_transient, translate
 from storage.etcd.generated import stubs
@@ -26,14 +26,15 @@ _OPTIONS: list[tuple[str, Any]] = [
     ("grpc.initial_reconnect_backoff_ms", 50),
     ("grpc.max_reconnect_backoff_ms", 250),
     ("grpc.min_reconnect_backoff_ms", 5_000),
-    ("grpc.keepalive_time_ms", 10_000),
-    ("grpc.keepalive_timeout_ms", 5_000),
-    ("grpc.http2.ping_timeout_ms", 5_000),  # the same; without it a minute is waited for the answer to a ping
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.enable_http_proxy", 0),
     ("grpc.enable_retries", 0),
     ("grpc.service_config_disable_resolution", 1),
 ]
+
+# Until a connection is given up whose other end says nothing (milliseconds between pings, for the answer to one): what
+# is under way on it is lost then. As long as kube-apiserver's, or shorter where another member may be well.
+_ALONE, _AMONG_OTHERS = (30_000, 10_000), (10_000, 5_000)
 
 _PAUSE = 0.1
 _RENEWALS = 2
@@ -62,7 +63,8 @@ class Endpoints:
     def __init__(self, settings: EtcdSettings) -> None:
         self.timeout = settings.timeout
         self.login = Login(settings.username, settings.password)
-        self._all = [Endpoint(address, open_channel(address, settings)) for address in settings.endpoints]
+        pings = _AMONG_OTHERS if len(settings.endpoints) > 1 else _ALONE
+        self._all = [Endpoint(address, open_channel(address, settings, pings)) for address in settings.endpoints]
         if not self._all:
             raise ValueError("no etcd endpoint given")
         self.current = self._all[0]
@@ -81,21 +83,25 @@ class Endpoints:
         """etcd's answer within `timeout` seconds.
 
         A call that failed is tried again, on the next endpoint where there is one, until the deadline: if it is
-        `repeatable` (a read) after any transient error, otherwise only when it was certainly not executed.
+        `repeatable` (a read) after any transient error, otherwise only when it was certainly not executed, and no
+        longer than the timeout of the settings.
 
-        Raises StorageError as errors.translate has it; `revision` is what Compacted names as the one asked for.
+        Raises Unanswered for what is not repeatable and may have been executed, else StorageError as errors.translate
+        has it; `revision` is what Compacted names as the one asked for.
         """
         seconds = self.timeout if timeout is None else timeout
-        deadline = asyncio.get_running_loop().time() + seconds
+        begun = asyncio.get_running_loop().time()
         endpoint, metadata = self.current, self.login.metadata
+        end = begun + seconds
         if len(self._all) > 1:
             seconds /= 2  # the rest is for another member, or for the answer that this one does not give
         try:
             if metadata is None:
-                metadata = await self.logged_in(endpoint, seconds)
+                metadata = await self.logged_in(endpoint, min(seconds, self.timeout))
             return await method(endpoint)(request, timeout=seconds, metadata=metadata)
         except AioRpcError as error:
-            call = _Call(method, request, deadline, repeatable, revision)
+            again = end if repeatable else min(end, begun + self.timeout)
+            call = _Call(method, request, again, end, repeatable, revision)
             return await self._recover(call, endpoint, metadata, error)
         except asyncio.CancelledError:
             self._raise_if_closed()
@@ -158,16 +164,16 @@ class Endpoints:
                 if is_transient(error):
                     self.leave(endpoint)
                 if not call.may_repeat_after(error) or not await self._next_chance(call.deadline, attempts):
-                    raise translate(error, call.revision) from error
+                    raise call.failure(error) from error
             endpoint = self.current
-            remaining = call.deadline - asyncio.get_running_loop().time()
+            remaining = call.end - asyncio.get_running_loop().time()
             if call.repeatable and attempts < len(self._all) - 1:
                 remaining /= 2
             attempts += 1
             try:
                 if stale or self.login.metadata is None:
                     renewals += 1
-                    metadata = await self.logged_in(endpoint, remaining, metadata)
+                    metadata = await self.logged_in(endpoint, min(remaining, self.timeout), metadata)
                 else:
                     metadata = self.login.metadata
                 return await call.method(endpoint)(call.request, timeout=remaining, metadata=metadata)
@@ -217,24 +223,42 @@ class Endpoints:
 class _Call(Generic[Request, Response]):
     method: Method[Request, Response]
     request: Request
-    deadline: float
+    deadline: float  # of the loop's clock: later it is not tried again
+    end: float  # by which it has to be answered
     repeatable: bool
     revision: int
 
     def may_repeat_after(self, error: AioRpcError) -> bool:
         return is_certainly_not_executed(error) or (self.repeatable and is_transient(error))
 
+    def failure(self, error: AioRpcError) -> StorageError:
+        """What is raised when it is not tried again."""
+        failed = translate(error, self.revision)
+        if self.repeatable or not isinstance(failed, Unavailable) or is_certainly_not_executed(error):
+            return failed
+        return Unanswered(str(failed))
 
-def open_channel(address: str, settings: EtcdSettings) -> grpc.aio.Channel:
-    """A channel to HOST:PORT, http://HOST:PORT, https://HOST:PORT or unix:///PATH. Connects when first used."""
+
+def open_channel(address: str, settings: EtcdSettings, pings: tuple[int, int] = _AMONG_OTHERS) -> grpc.aio.Channel:
+    """A channel to HOST:PORT, http://HOST:PORT, https://HOST:PORT or unix:///PATH. Connects when first used.
+
+    `pings`: milliseconds between two of them, and for the answer to one.
+    """
+    every, answered = pings
+    options = [
+        *_OPTIONS,
+        ("grpc.keepalive_time_ms", every),
+        ("grpc.keepalive_timeout_ms", answered),
+        ("grpc.http2.ping_timeout_ms", answered),  # the same; without it a minute is waited for the answer to a ping
+    ]
     scheme, separator, target = address.rpartition("://")
     if scheme == "unix" or address.startswith("unix:"):
-        return grpc.aio.insecure_channel(f"unix:{address.removeprefix('unix:').removeprefix('//')}", options=_OPTIONS)
+        return grpc.aio.insecure_channel(f"unix:{address.removeprefix('unix:').removeprefix('//')}", options=options)
     files = settings.ca_file, settings.cert_file, settings.key_file
     secure = scheme == "https" if separator else any(files)
     target = target.rstrip("/")
     if not secure:
-        return grpc.aio.insecure_channel(target, options=_OPTIONS)
+        return grpc.aio.insecure_channel(target, options=options)
     ca, cert, key = (file.read_bytes() if file else None for file in files)
     credentials = grpc.ssl_channel_credentials(root_certificates=ca, private_key=key, certificate_chain=cert)
-    return grpc.aio.secure_channel(target, credentials, options=_OPTIONS)
+    return grpc.aio.secure_channel(target, credentials, options=options)

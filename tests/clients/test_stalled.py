@@ -1,0 +1,68 @@
+"""While etcd answers nothing client-go's writes wait, and none of them is made twice; what the cache has is read on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from statistics import median
+
+import pytest
+
+from apiserver_gateway.testing import ApiServer, api_server
+from storage.embedded import EmbeddedEtcd
+from tests.clients.golang import built
+from tests.integration.server.client import ask
+from tests.limits import at_most
+
+STALL = 8.0  # seconds
+CREATES, CHANGES = 1000, 100
+
+
+@pytest.fixture
+def etcd() -> Iterator[EmbeddedEtcd]:
+    with EmbeddedEtcd() as running:
+        yield running
+
+
+@pytest.fixture
+def alone(etcd: EmbeddedEtcd) -> Iterator[ApiServer]:
+    with api_server("--controllers=-*", etcd_servers=etcd.endpoint) as running:
+        yield running
+
+
+def test_no_client_finds_what_it_wrote_itself(alone: ApiServer, etcd: EmbeddedEtcd) -> None:
+    command = [built("stalled"), f"-kubeconfig={alone.kubeconfig}", f"-creates={CREATES}", f"-changes={CHANGES}"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        assert program.stdin is not None
+        assert program.stdout.readline() == "ready\n"
+        etcd.pause()
+        try:
+            end = time.monotonic() + STALL
+            program.stdin.write("go\n")
+            program.stdin.flush()
+            took: list[float] = []
+            while time.monotonic() < end:
+                took.append(_read(alone))
+                time.sleep(0.1)
+        finally:
+            etcd.resume()
+        said = json.loads(program.stdout.read())
+    assert said["outcomes"] == {"create done": CREATES, "update done": CHANGES, "delete done": CHANGES}, said
+    at_most(median(took), 2)  # reads that the cache answers wait for no write
+    listed = ask(alone, "GET", "/api/v1/namespaces/default/configmaps").json["items"]
+    assert len(listed) == CREATES + CHANGES
+
+
+def _read(server: ApiServer) -> float:
+    """Reads what may be old; how long that took."""
+    began = time.monotonic()
+    for path in (
+        "/api/v1/namespaces/default/configmaps?resourceVersion=0&limit=10",
+        "/api/v1/namespaces?resourceVersion=0",
+    ):
+        assert ask(server, "GET", path).status == 200
+    assert ask(server, "GET", "/api/v1/namespaces/default?resourceVersion=0").status == 200
+    return time.monotonic() - began
