@@ -24,7 +24,8 @@ from gateway.settings.configuration_file import InvalidConfiguration, load_yaml
 TIMEOUT = 30.0  # seconds that one call may take
 _PATIENCE = 60.0  # and all attempts together
 _ATTEMPTS = 5
-_FIRST_PAUSE, _LONGER, _JITTER = 0.5, 1.5, 0.2
+FIRST_PAUSE = 0.5
+_LONGER, _JITTER = 1.5, 0.2
 _MOST_AT_ONCE = 32
 _LARGEST = 3 << 20  # bytes of an answer
 _WORTH_ANOTHER = frozenset({429, 500, 504})
@@ -62,14 +63,15 @@ class Place:
 class Remote:
     """The service; `ask` posts a review."""
 
-    def __init__(self, place: Place, timeout: float = TIMEOUT) -> None:
-        self._place, self._timeout = place, timeout
+    def __init__(self, place: Place, timeout: float = TIMEOUT, first_pause: float = FIRST_PAUSE) -> None:
+        """`timeout` of one call; `first_pause` before another attempt, in seconds. Later pauses are longer."""
+        self._place, self._timeout, self._first_pause = place, timeout, first_pause
         self._client = Client()
         self._places = asyncio.Semaphore(_MOST_AT_ONCE)
 
     async def ask(self, review: JsonObject) -> JsonObject:
         """What the service answers to a review; tried again where that may help. Raises RemoteError."""
-        body, pause = dumps(review), _FIRST_PAUSE
+        body, pause = dumps(review), self._first_pause
         try:
             async with asyncio.timeout(_PATIENCE):
                 for left in reversed(range(_ATTEMPTS)):

@@ -11,12 +11,14 @@ wants it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 
 from gateway.access.authorization import Authorizer
 from gateway.admission.record import Admission, Operation
+from gateway.jsontypes import JsonObject
+from gateway.kinds.identity import GroupVersionResource
 from gateway.kinds.objects import Objects
 from gateway.kinds.resource import Resource
 
@@ -24,6 +26,11 @@ Review = Callable[[Admission], Awaitable[None]]
 """Looks at what is to be admitted. Raises StatusError, as a rule 403, to refuse."""
 
 _LookingUp = Callable[[Admission, Objects], Awaitable[None]]
+ByKind = Callable[[str, str, str], Resource | None]
+"""What serves a group, version and kind."""
+
+Create = Callable[[GroupVersionResource, str, JsonObject], Awaitable[bool]]
+"""Creates an object in a namespace in the server's own name; False where there is one of its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +41,40 @@ class Reviews:
     validate: Review | None = None
 
 
+def nothing_served(group: str, version: str, kind: str) -> None:
+    """Where nothing is served."""
+    return None
+
+
+async def nothing_created(gvr: GroupVersionResource, namespace: str, obj: JsonObject) -> bool:
+    """For those who create nothing."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Parts:
     """What plug-ins are made with: of these there is one a process."""
 
     objects: Objects
     authorizer: Authorizer
+    configured: Mapping[str, object] = field(default_factory=dict)  # what `Plugin.configure` made, by plug-in
+    by_kind: ByKind = nothing_served
+    create: Create = nothing_created
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """An admission plug-in; `make` is called once for each resource whose writes it handles."""
+    """An admission plug-in; `make` is called once for each resource whose writes it handles.
+
+    `configure` is called once a process with the plug-in's part of --admission-control-config-file, None where it has
+    none: what it returns is in `Parts.configured`, and may be what all resources share.
+    """
 
     name: str
     handles: Callable[[Resource, Operation], bool]
     make: Callable[[Parts], Reviews]
     default_on: bool = True
+    configure: Callable[[JsonObject | None], object] | None = None  # raises InvalidConfiguration
 
 
 def looking_up(admit: _LookingUp | None = None, validate: _LookingUp | None = None) -> Callable[[Parts], Reviews]:

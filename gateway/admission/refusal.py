@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gateway.admission.record import Admission
 from gateway.http.status import StatusError, forbidden
 from gateway.jsontypes import JsonObject
+
+
+def joined(problems: Sequence[str]) -> str:
+    """Several problems as one reason: bracketed where they differ, as apimachinery's aggregated errors are."""
+    different = list(dict.fromkeys(problems))
+    return different[0] if len(different) == 1 else f"[{', '.join(different)}]"
 
 
 def refused(admission: Admission, obj: JsonObject | None, reason: str) -> StatusError:

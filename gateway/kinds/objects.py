@@ -87,6 +87,10 @@ class Objects:
         """The same of all objects, in the version in which they are stored. Raises NotServed, CorruptObject."""
         return [entry.parsed() for entry in self._entries(self.resource(gvr), namespace)]
 
+    def entries(self, gvr: GroupVersionResource, namespace: str = "") -> list[Entry]:
+        """The cache's entries of them, unparsed; some may not be readable. Raises NotServed."""
+        return self._entries(self.resource(gvr), namespace)
+
     def _entries(self, resource: Resource, namespace: str) -> list[Entry]:
         within = f"{namespace}/" if namespace and resource.namespaced else ""
         return self._store.cached_entries(f"{self._root}{resource.storage_prefix}/{within}".encode())

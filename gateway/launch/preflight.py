@@ -93,6 +93,12 @@ def _check_deciders(settings: Settings) -> None:
                 if each.webhook:
                     read_place(each.webhook.kubeconfig)
     _check_place("--authorization-webhook-config-file", settings.authorization_webhook_config_file)
+    path = settings.admission_control_config_file
+    if path or settings.enable_admission_plugins:
+        from gateway.admission.plugins import configure
+
+        with _wrong("--admission-control-config-file", path):
+            configure(path, settings.enable_admission_plugins, settings.disable_admission_plugins)
 
 
 def _check_audit(settings: Settings, touch: bool) -> None:

@@ -72,6 +72,7 @@ def build_gateway(settings: Settings) -> Gateway:
     from gateway.access.rbac.policy import GROUP, Kind, Policy
     from gateway.access.tokens import authenticator_of
     from gateway.admission.chain import Parts
+    from gateway.admission.plugins import configure
     from gateway.flowcontrol.limiting import FlowControl
     from gateway.flowcontrol.modes import limiter_of
     from gateway.flowcontrol.objects import GROUP as FLOW_CONTROL
@@ -83,7 +84,7 @@ def build_gateway(settings: Settings) -> Gateway:
     from gateway.outbound.client import Client
     from gateway.outbound.services import ServiceAddresses
     from gateway.webhooks.client import Webhooks
-    from gateway.writing.hooks import hooks_for
+    from gateway.writing.hooks import OwnObjects, hooks_for
     from storage.cache import WatchCache
     from storage.catching_up import Pasts
     from storage.checking import Checker
@@ -110,7 +111,17 @@ def build_gateway(settings: Settings) -> Gateway:
         client=client,
         feed=feed,
         store=store,
-        admission=Parts(objects, authorization.chain),
+        admission=Parts(
+            objects,
+            authorization.chain,
+            configure(
+                settings.admission_control_config_file,
+                settings.enable_admission_plugins,
+                settings.disable_admission_plugins,
+            ),
+            registry.by_kind,
+            lambda gvr, namespace, obj: OwnObjects(endpoints).create(gvr, namespace, obj),
+        ),
         checker=Checker(client, cache, feed.load_anew),
         limiter=limiter_of(settings, lambda info: endpoints.size(info.group, info.version, info.resource), watches),
         watches=watches,

@@ -97,6 +97,7 @@ class Settings:
     allow_privileged: bool = True
     enable_admission_plugins: frozenset[str] = frozenset()
     disable_admission_plugins: frozenset[str] = frozenset()
+    admission_control_config_file: Path | None = None
     event_ttl: float = 3600.0
     delete_collection_workers: int = 8
     enable_garbage_collector: bool = True
@@ -184,6 +185,7 @@ class Settings:
             ("--oidc-ca-file", self.oidc_ca_file),
             ("--authorization-config", self.authorization_config),
             ("--authorization-webhook-config-file", self.authorization_webhook_config_file),
+            ("--admission-control-config-file", self.admission_control_config_file),
             ("--audit-policy-file", self.audit_policy_file),
             ("--audit-webhook-config-file", self.audit_webhook_config_file),
         ):

@@ -30,6 +30,8 @@ class Leaf(Enum):
     TEXT = auto()
     BOOLEAN = auto()
     DURATION = auto()  # as text; becomes seconds
+    INTEGER = auto()
+    ANYTHING = auto()
 
 
 # of an object: the fields by name; of a list: a list of one shape
@@ -38,18 +40,29 @@ Shape = Leaf | Mapping[str, Any] | Sequence[Any]
 
 def read_configuration(path: Path, kind: str, versions: Sequence[str], shape: Mapping[str, Shape]) -> JsonObject:
     """The configuration in a file, without kind and apiVersion. Raises OSError, InvalidConfiguration."""
+    found = read_yaml(path)
+    given, wanted = found.pop("apiVersion", None), [f"{GROUP}/{version}" for version in versions]
+    if found.pop("kind", None) != kind or given not in wanted:
+        raise InvalidConfiguration(f"it must be of kind {kind} and apiVersion {' or '.join(wanted)}")
+    return checked(found, shape)
+
+
+def read_yaml(path: Path) -> JsonObject:
+    """The object in a file of YAML or JSON. Raises OSError, InvalidConfiguration."""
     with path.open("rb") as file:
         data = file.read(_LARGEST + 1)
     if len(data) > _LARGEST:
         raise InvalidConfiguration(f"it is larger than {_LARGEST} bytes")
     found = load_yaml(data)
     if not isinstance(found, dict):
-        raise InvalidConfiguration(f"it holds no {kind}")
-    given, wanted = found.pop("apiVersion", None), [f"{GROUP}/{version}" for version in versions]
-    if found.pop("kind", None) != kind or given not in wanted:
-        raise InvalidConfiguration(f"it must be of kind {kind} and apiVersion {' or '.join(wanted)}")
-    checked: JsonObject = _checked(found, shape, "")
-    return checked
+        raise InvalidConfiguration("it holds no object")
+    return found
+
+
+def checked(found: JsonObject, shape: Mapping[str, Shape]) -> JsonObject:
+    """An object that has only fields of the shape, without those that are null. Raises InvalidConfiguration."""
+    decoded: JsonObject = _checked(found, shape, "")
+    return decoded
 
 
 def load_yaml(data: bytes) -> Any:
@@ -110,10 +123,19 @@ def _leaf(value: Any, leaf: Leaf, path: str) -> Any:
             return value
         case Leaf.TEXT if isinstance(value, str):
             return value
+        case Leaf.INTEGER if type(value) is int and abs(value) < 1 << 31:
+            return value
+        case Leaf.ANYTHING:
+            return value
         case Leaf.DURATION if isinstance(value, str):
             try:
                 return parse_duration(value)
             except ValueError:
                 raise InvalidConfiguration(f"{path}: {value!r} is no duration such as 30s") from None
-    wanted = {Leaf.BOOLEAN: "true or false", Leaf.TEXT: "a text", Leaf.DURATION: "a duration such as 30s"}
+    wanted = {
+        Leaf.BOOLEAN: "true or false",
+        Leaf.TEXT: "a text",
+        Leaf.INTEGER: "a whole number",
+        Leaf.DURATION: "a duration such as 30s",
+    }
     raise InvalidConfiguration(f"{path} must be {wanted[leaf]}")

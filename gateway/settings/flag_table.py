@@ -316,6 +316,12 @@ GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
                 "NAMES",
                 choices=tuple(sorted(PLUGIN_NAMES)),
             ),
+            Flag(
+                "admission-control-config-file",
+                Path,
+                "an AdmissionConfiguration with the configurations of plug-ins, or where these are",
+                "FILE",
+            ),
         ),
     ),
     (

@@ -14,8 +14,14 @@ GROUP = "certificates.k8s.io"
 async def require_for_signer(authorizer: Authorizer, admission: Admission, request: JsonObject, verb: str) -> None:
     """Raises StatusError 403 unless the user may `verb` ("approve", "sign") for the signer of a CSR."""
     signer = (request.get("spec") or {}).get("signerName", "")
+    if not await may_for_signer(authorizer, admission, signer, verb):
+        raise refused(admission, request, f"user not permitted to {verb} requests with signerName {go_quote(signer)}")
+
+
+async def may_for_signer(authorizer: Authorizer, admission: Admission, signer: str, verb: str) -> bool:
+    """Whether the user may `verb` for a signer, by its name or by its domain."""
     for name in (signer, f"{signer.partition('/')[0]}/*"):
         asked = asked_of_resource(admission.user, verb, GROUP, "signers", name)
         if (await authorizer.authorize(asked)).allowed:
-            return
-    raise refused(admission, request, f"user not permitted to {verb} requests with signerName {go_quote(signer)}")
+            return True
+    return False

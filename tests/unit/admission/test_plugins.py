@@ -16,6 +16,7 @@ from gateway.jsontypes import dumps
 from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.objects import Objects
 from gateway.settings.config import Settings
+from gateway.settings.plugin_names import PLUGIN_NAMES
 from tests.unit.verbs.conftest import NAMESPACE, Api
 from tests.unit.verbs.fake_store import FakeStore
 
@@ -40,23 +41,76 @@ async def refused(answer: Any) -> StatusError:
     return caught.value
 
 
+# kube-apiserver 1.36.3: AllOrderedPlugins, and which of them DefaultOffAdmissionPlugins names
+ORDER = (
+    "AlwaysAdmit",
+    "NamespaceAutoProvision",
+    "NamespaceLifecycle",
+    "NamespaceExists",
+    "LimitPodHardAntiAffinityTopology",
+    "LimitRanger",
+    "ServiceAccount",
+    "NodeRestriction",
+    "TaintNodesByCondition",
+    "AlwaysPullImages",
+    "ImagePolicyWebhook",
+    "PodSecurity",
+    "PodNodeSelector",
+    "Priority",
+    "DefaultTolerationSeconds",
+    "PodTolerationRestriction",
+    "EventRateLimit",
+    "ExtendedResourceToleration",
+    "DefaultStorageClass",
+    "StorageObjectInUseProtection",
+    "PodGroupProtection",
+    "OwnerReferencesPermissionEnforcement",
+    "PersistentVolumeClaimResize",
+    "RuntimeClass",
+    "CertificateApproval",
+    "CertificateSigning",
+    "ClusterTrustBundleAttest",
+    "CertificateSubjectRestriction",
+    "DefaultIngressClass",
+    "DenyServiceExternalIPs",
+    "PodTopologyLabels",
+    "PodGroupWorkloadExists",
+    "NodeDeclaredFeatureValidator",
+    "JobValidation",
+    "PodResizeValidator",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionWebhook",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionWebhook",
+    "ResourceQuota",
+    "AlwaysDeny",
+)
+OFF = (
+    "AlwaysAdmit",
+    "NamespaceAutoProvision",
+    "NamespaceExists",
+    "LimitPodHardAntiAffinityTopology",
+    "NodeRestriction",
+    "AlwaysPullImages",
+    "ImagePolicyWebhook",
+    "PodNodeSelector",
+    "PodTolerationRestriction",
+    "EventRateLimit",
+    "ExtendedResourceToleration",
+    "OwnerReferencesPermissionEnforcement",
+    "DenyServiceExternalIPs",
+    "AlwaysDeny",
+)
+
+
 def test_plugins_come_in_kube_apiserver_s_order() -> None:
-    assert [plugin.name for plugin in PLUGINS] == [
-        "NamespaceLifecycle",
-        "ServiceAccount",
-        "NodeRestriction",
-        "TaintNodesByCondition",
-        "Priority",
-        "DefaultTolerationSeconds",
-        "DefaultStorageClass",
-        "StorageObjectInUseProtection",
-        "PersistentVolumeClaimResize",
-        "RuntimeClass",
-        "CertificateApproval",
-        "CertificateSigning",
-        "CertificateSubjectRestriction",
-        "DefaultIngressClass",
-    ]
+    names = [plugin.name for plugin in PLUGINS]
+    assert names == [name for name in ORDER if name in names]
+    assert set(ORDER) == PLUGIN_NAMES
+
+
+def test_plugins_are_on_where_kube_apiserver_s_are() -> None:
+    assert [plugin.name for plugin in PLUGINS if not plugin.default_on] == list(OFF)
 
 
 def test_a_chain_holds_only_what_has_something_to_say() -> None:

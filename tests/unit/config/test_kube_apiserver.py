@@ -60,7 +60,7 @@ def test_it_takes_kube_apiservers_defaults() -> None:
         ),
         (["-v4", "-v", "4", "-v=4", "--v=4", "--v", "4"], {}, ["--v"]),
         (["--tls-sni-cert-key", "a,b", "--profiling", "stray"], {}, ["--tls-sni-cert-key", "--profiling"]),
-        (["--admission-control-config-file="], {}, ["--admission-control-config-file"]),
+        (["--egress-selector-config-file="], {}, ["--egress-selector-config-file"]),
         (["--", "-", "", "---"], {}, None),
     ],
 )

@@ -12,6 +12,7 @@ import pytest
 from gateway.access.authorization import AlwaysAllow, require
 from gateway.access.rbac.policy import Policy
 from gateway.admission.chain import Parts
+from gateway.admission.plugins import configure
 from gateway.endpoints.table import Endpoints
 from gateway.http.exchange import Request
 from gateway.http.request_info import request_info
@@ -51,7 +52,12 @@ class Api:
             store=store,
             authorizer=AlwaysAllow(),
             policy=Policy(),
-            admission=Parts(Objects(registry, store, settings.etcd_prefix), AlwaysAllow()),
+            admission=Parts(
+                Objects(registry, store, settings.etcd_prefix),
+                AlwaysAllow(),
+                configure(None, settings.enable_admission_plugins, settings.disable_admission_plugins),
+                registry.by_kind,
+            ),
         )
         self.endpoints = Endpoints(registry, services)
         services.hooks = lambda resource: hooks_for(self.endpoints, resource)

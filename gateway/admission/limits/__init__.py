@@ -1,0 +1,1 @@
+"""What LimitRanges make of pods and claims, and what they refuse (page "Limit Ranges")."""

@@ -1,0 +1,103 @@
+"""The constraints of a LimitRange on what is requested and limited: minimum, maximum, ratio of the two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from gateway.schema.quantity import Quantity, parse_quantity
+
+Quantities = Mapping[str, Quantity]
+MAX_MILLI_VALUE = ((1 << 63) - 1) // 1000
+"""Whole units beyond which thousandths of them do not fit 64 bits: such are compared in whole units."""
+
+_NOTHING = Quantity(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a container, a pod or a claim requests, and what it is limited to."""
+
+    requests: Quantities
+    limits: Quantities
+
+
+def quantities(texts: Mapping[str, str] | None) -> dict[str, Quantity]:
+    """The quantities of a resource list as JSON has it."""
+    return {name: parse_quantity(text) for name, text in texts.items()} if texts else {}
+
+
+def minimum(kind: str, name: str, enforced: Quantity, usage: Usage) -> str:
+    """What is wrong with requesting, or being limited to, less than the minimum; empty if nothing is."""
+    request, limit = usage.requests.get(name), usage.limits.get(name)
+    about = f"minimum {name} usage per {kind} is {enforced}"
+    if request is None:
+        return f"{about}.  No request is specified"
+    requested, limited, least = _comparable(request, limit or _NOTHING, enforced)
+    if requested < least:
+        return f"{about}, but request is {request}"
+    if limit is not None and limited < least:
+        return f"{about}, but limit is {limit}"
+    return ""
+
+
+def maximum(kind: str, name: str, enforced: Quantity, usage: Usage) -> str:
+    """What is wrong with being limited to, or requesting, more than the maximum; empty if nothing is."""
+    request, limit = usage.requests.get(name), usage.limits.get(name)
+    about = f"maximum {name} usage per {kind} is {enforced}"
+    if limit is None:
+        return f"{about}.  No limit is specified"
+    requested, limited, most = _comparable(request or _NOTHING, limit, enforced)
+    if limited > most:
+        return f"{about}, but limit is {limit}"
+    if request is not None and requested > most:
+        return f"{about}, but request is {request}"
+    return ""
+
+
+def maximum_request(kind: str, name: str, enforced: Quantity, usage: Usage) -> str:
+    """The same where nothing is limited, as of claims; empty if nothing is wrong."""
+    request = usage.requests.get(name)
+    about = f"maximum {name} usage per {kind} is {enforced}"
+    if request is None:
+        return f"{about}.  No request is specified"
+    requested, _, most = _comparable(request, _NOTHING, enforced)
+    return f"{about}, but request is {request}" if requested > most else ""
+
+
+def ratio(kind: str, name: str, enforced: Quantity, usage: Usage) -> str:
+    """What is wrong with a limit that is more times the request than allowed; empty if nothing is."""
+    request, limit = usage.requests.get(name), usage.limits.get(name)
+    about = f"{name} max limit to request ratio per {kind} is {enforced}"
+    requested, limited, _ = _comparable(request or _NOTHING, limit or _NOTHING, enforced)
+    if not requested:
+        return f"{about}, but no request is specified or request is 0"
+    if not limited:
+        return f"{about}, but no limit is specified or limit is 0"
+    found = limited / requested
+    fine = enforced.value <= MAX_MILLI_VALUE
+    exceeded = found * 1000 > enforced.milli_value if fine else found > enforced.value
+    return f"{about}, but provided ratio is {found:f}" if exceeded else ""
+
+
+def _comparable(request: Quantity, limit: Quantity, enforced: Quantity) -> tuple[int, int, int]:
+    """The three in thousandths, or in whole units where one of them is large."""
+    if max(request.value, limit.value, enforced.value) <= MAX_MILLI_VALUE:
+        return request.milli_value, limit.milli_value, enforced.milli_value
+    return request.value, limit.value, enforced.value
+
+
+Constraint = Callable[[str, str, Quantity, Usage], str]
+OF_PODS: tuple[tuple[str, Constraint], ...] = (("min", minimum), ("max", maximum), ("maxLimitRequestRatio", ratio))
+OF_CLAIMS: tuple[tuple[str, Constraint], ...] = (("min", minimum), ("max", maximum_request))
+
+
+def violations(
+    limit: Mapping[str, Mapping[str, str]], constraints: tuple[tuple[str, Constraint], ...], kind: str, usage: Usage
+) -> Iterator[str]:
+    """What a usage violates of one item of a LimitRange of that kind, resources in the order of their names."""
+    for member, constraint in constraints:
+        for name, text in sorted((limit.get(member) or {}).items()):
+            problem = constraint(kind, name, parse_quantity(text), usage)
+            if problem:
+                yield problem

@@ -1,0 +1,69 @@
+"""One LimitRange: the defaults that it gives to containers, and what it refuses of pods and claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gateway.admission.limits.constraints import OF_CLAIMS, OF_PODS, Usage, quantities, violations
+from gateway.admission.limits.pod_usage import pod_usage
+from gateway.jsontypes import JsonObject
+
+ANNOTATION = "kubernetes.io/limit-ranger"
+_CONTAINERS = (("containers", "container"), ("initContainers", "init container"))
+
+
+def set_defaults(limit_range: JsonObject, pod: JsonObject) -> None:
+    """Gives the pod's containers, in place, what they lack, and says so in an annotation."""
+    given: dict[str, dict[str, str]] = {"requests": {}, "limits": {}}
+    for limit in limit_range["spec"].get("limits") or ():
+        if limit.get("type") == "Container":
+            given["requests"].update(limit.get("defaultRequest") or {})
+            given["limits"].update(limit.get("default") or {})
+    if not any(given.values()):
+        return
+    notes = [
+        f"{', '.join(added)} {member.removesuffix('s')} for {kind} {container.get('name', '')}"
+        for key, kind in _CONTAINERS
+        for container in pod["spec"].get(key) or ()
+        for member, defaults in given.items()
+        if (added := _completed(container, member, defaults))
+    ]
+    if notes:
+        annotations = pod["metadata"].setdefault("annotations", {})
+        annotations[ANNOTATION] = f"LimitRanger plugin set: {'; '.join(notes)}"
+
+
+def _completed(container: JsonObject, member: str, defaults: dict[str, str]) -> list[str]:
+    """Sets what is missing; returns the names of what was set, sorted."""
+    resources = container.get("resources") or {}
+    present = resources.get(member) or {}
+    missing = sorted(name for name in defaults if name not in present)
+    if missing:
+        container["resources"] = {**resources, member: {**present, **{name: defaults[name] for name in missing}}}
+    return missing
+
+
+def violations_of_pod(limit_range: JsonObject, spec: JsonObject) -> Iterator[str]:
+    """What the LimitRange refuses of a pod's specification."""
+    for limit in limit_range["spec"].get("limits") or ():
+        match limit.get("type"):
+            case "Container":
+                for key, _ in _CONTAINERS:
+                    for container in spec.get(key) or ():
+                        yield from violations(limit, OF_PODS, "Container", _usage(container))
+            case "Pod":
+                usage = Usage(pod_usage(spec, "requests"), pod_usage(spec, "limits"))
+                yield from violations(limit, OF_PODS, "Pod", usage)
+
+
+def violations_of_claim(limit_range: JsonObject, spec: JsonObject) -> Iterator[str]:
+    """What the LimitRange refuses of a claim's specification."""
+    usage = Usage(_usage(spec).requests, {})
+    for limit in limit_range["spec"].get("limits") or ():
+        if limit.get("type") == "PersistentVolumeClaim":
+            yield from violations(limit, OF_CLAIMS, "PersistentVolumeClaim", usage)
+
+
+def _usage(holder: JsonObject) -> Usage:
+    resources = holder.get("resources") or {}
+    return Usage(quantities(resources.get("requests")), quantities(resources.get("limits")))

@@ -1,0 +1,19 @@
+"""AlwaysDeny: refuses whatever admission is asked about; for tests."""
+
+from __future__ import annotations
+
+from gateway.admission.chain import Plugin, Reviews
+from gateway.admission.record import Admission, Operation
+from gateway.admission.refusal import refused
+from gateway.kinds.resource import Resource
+
+
+def _handles(resource: Resource, operation: Operation) -> bool:
+    return True
+
+
+async def _refuse(admission: Admission) -> None:
+    raise refused(admission, admission.obj, "admission control is denying all modifications")
+
+
+PLUGIN = Plugin("AlwaysDeny", _handles, lambda parts: Reviews(_refuse, _refuse), default_on=False)

@@ -1,0 +1,31 @@
+"""LimitPodHardAntiAffinityTopology: a pod may keep others off its node, not off more than that."""
+
+from __future__ import annotations
+
+from gateway.admission.chain import Plugin, Reviews, on
+from gateway.admission.record import Admission, Operation
+from gateway.admission.refusal import refused
+
+_ALLOWED = "kubernetes.io/hostname"
+
+
+async def _validate(admission: Admission) -> None:
+    obj = admission.obj
+    assert obj is not None
+    affinity = ((obj.get("spec") or {}).get("affinity") or {}).get("podAntiAffinity") or {}
+    for term in affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ():
+        key = term.get("topologyKey", "")
+        if key != _ALLOWED:
+            reason = (
+                f"affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey {key} "
+                f"but only key {_ALLOWED} is allowed"
+            )
+            raise refused(admission, obj, reason)
+
+
+PLUGIN = Plugin(
+    "LimitPodHardAntiAffinityTopology",
+    on("/pods", operations=(Operation.CREATE, Operation.UPDATE)),
+    lambda parts: Reviews(validate=_validate),
+    default_on=False,
+)

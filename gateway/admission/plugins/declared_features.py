@@ -1,0 +1,51 @@
+"""NodeDeclaredFeatureValidator: a pod on a node is not changed in ways that the node does not say to support."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gateway.admission.chain import Plugin, looking_up, on
+from gateway.admission.kinds import NODES
+from gateway.admission.record import Admission, Operation
+from gateway.admission.refusal import refused
+from gateway.jsontypes import JsonObject
+from gateway.kinds.objects import Objects
+from gateway.validation.field import go_quote
+
+
+def _needed(spec: JsonObject, before: JsonObject) -> Iterator[str]:
+    """The features that a node has to declare for the change, by name."""
+    if spec.get("resources") != before.get("resources"):
+        yield "InPlacePodLevelResourcesVerticalScaling"
+    for old, new in zip(before.get("initContainers") or (), spec.get("initContainers") or (), strict=False):
+        if old.get("restartPolicy") != "Always" and old.get("resources") != new.get("resources"):
+            yield "InPlacePodVerticalScalingInitContainers"
+            return
+
+
+async def _validate(admission: Admission, objects: Objects) -> None:
+    obj, old = admission.obj, admission.old
+    assert obj is not None
+    assert old is not None
+    spec = obj.get("spec") or {}
+    name = spec.get("nodeName", "")
+    if not name or old["metadata"].get("generation") == obj["metadata"].get("generation"):
+        return
+    needed = list(_needed(spec, old.get("spec") or {}))
+    if not needed:
+        return
+    node = await objects.get(NODES, "", name)
+    if node is None:
+        raise refused(admission, obj, f"node {go_quote(name)} not found")
+    declared = (node.get("status") or {}).get("declaredFeatures") or ()
+    lacking = ", ".join(each for each in needed if each not in declared)
+    if lacking:
+        reason = f"pod update requires features {lacking} which are not available on node {go_quote(name)}"
+        raise refused(admission, obj, reason)
+
+
+PLUGIN = Plugin(
+    "NodeDeclaredFeatureValidator",
+    on("/pods", "/pods/resize", operations=(Operation.UPDATE,)),
+    looking_up(validate=_validate),
+)

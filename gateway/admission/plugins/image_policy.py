@@ -1,0 +1,157 @@
+"""ImagePolicyWebhook: a service is asked whether a pod's images may run (page "Admission Control in Kubernetes")."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gateway.access.remote import Remote, RemoteError, read_place
+from gateway.admission.chain import Parts, Plugin, Reviews, on
+from gateway.admission.configuration import Document, InvalidConfiguration, Leaf, checked
+from gateway.admission.record import Admission, Operation
+from gateway.admission.refusal import refused
+from gateway.jsontypes import JsonObject, dumps
+
+NAME = "ImagePolicyWebhook"
+_API_VERSION = "imagepolicy.k8s.io/v1alpha1"
+_AUDIT_PREFIX = "imagepolicywebhook.image-policy.k8s.io/"
+_ANNOTATION = ".image-policy.k8s.io/"
+_FAILED_OPEN = "alpha.image-policy.k8s.io/failed-open"
+_REMEMBERED = 1024  # answers
+_LONGEST_KEY = 16 << 10  # bytes of a review whose answer is remembered
+_SHAPE = {
+    "imagePolicy": {
+        "kubeConfigFile": Leaf.TEXT,
+        "allowTTL": Leaf.INTEGER,
+        "denyTTL": Leaf.INTEGER,
+        "retryBackoff": Leaf.INTEGER,
+        "defaultAllow": Leaf.BOOLEAN,
+    }
+}
+_NEVER, _DEFAULT = -1, 0  # numbers that stand for something else
+
+
+@dataclass(frozen=True, slots=True)
+class _Duration:
+    """A number of the configuration: its unit and its bounds in seconds, and what it is where it is 0."""
+
+    about: str
+    unit: float
+    least: float
+    most: float
+    default: float
+
+    def seconds(self, value: int) -> float:
+        """Raises InvalidConfiguration."""
+        if value == _NEVER:
+            return 0.0
+        if value == _DEFAULT:
+            return self.default
+        if not self.least <= (found := value * self.unit) <= self.most:
+            raise InvalidConfiguration(
+                f"imagePolicy.{self.about}: valid value is between {self.least:g}s and {self.most:g}s, got {found:g}s"
+            )
+        return found
+
+
+_ALLOW_TTL = _Duration("allowTTL", 1, 1, 1800, 300)
+_DENY_TTL = _Duration("denyTTL", 1, 1, 1800, 30)
+_BACKOFF = _Duration("retryBackoff", 0.001, 1e-9, 300, 0.5)
+
+
+class ImagePolicy:
+    """The service, and what it has answered of late."""
+
+    def __init__(self, remote: Remote, allow_ttl: float, deny_ttl: float, default_allow: bool) -> None:
+        """The times, in seconds, for which answers hold; `default_allow` without an answer."""
+        self._remote, self._ttl, self._default_allow = remote, {True: allow_ttl, False: deny_ttl}, default_allow
+        self._answers: OrderedDict[bytes, tuple[float, JsonObject]] = OrderedDict()
+
+    async def validate(self, admission: Admission) -> None:
+        """Raises StatusError 403."""
+        pod = admission.obj
+        assert pod is not None
+        try:
+            status = await self._status(_specification(admission, pod))
+        except RemoteError as error:
+            if not self._default_allow:
+                raise refused(admission, pod, str(error)) from None
+            admission.annotate(f"{_AUDIT_PREFIX}failed-open", "true")
+            pod["metadata"].setdefault("annotations", {})[_FAILED_OPEN] = "true"
+            return
+        for key, value in (status.get("auditAnnotations") or {}).items():
+            admission.annotate(_AUDIT_PREFIX + key, str(value))
+        if not status.get("allowed"):
+            reason = status.get("reason") or ""
+            denied = f"image policy webhook backend denied one or more images: {reason}"
+            raise refused(admission, pod, denied if reason else "one or more images rejected by webhook backend")
+
+    async def _status(self, specification: JsonObject) -> JsonObject:
+        """The status of a review. Raises RemoteError."""
+        key, now = dumps(specification), time.monotonic()
+        until, status = self._answers.get(key, (0.0, {}))
+        if now < until:
+            self._answers.move_to_end(key)
+            return status
+        review = {
+            "kind": "ImageReview",
+            "apiVersion": _API_VERSION,
+            "metadata": {},
+            "spec": specification,
+            "status": {"allowed": False},
+        }
+        answer: Any = (await self._remote.ask(review)).get("status")
+        if not isinstance(answer, dict) or not isinstance(answer.get("auditAnnotations") or {}, dict):
+            raise RemoteError("the answer is no ImageReview")
+        ttl = self._ttl[bool(answer.get("allowed"))]
+        if ttl and len(key) <= _LONGEST_KEY:
+            self._answers[key] = (now + ttl, answer)
+            if len(self._answers) > _REMEMBERED:
+                self._answers.popitem(last=False)
+        return answer
+
+
+def _specification(admission: Admission, pod: JsonObject) -> JsonObject:
+    """What the service is asked about: the images that the write brings, as kube-apiserver counts them."""
+    spec = pod.get("spec") or {}
+    lists = ("ephemeralContainers",) if admission.subresource else ("containers", "initContainers")
+    images = [{"image": container.get("image", "")} for key in lists for container in spec.get(key) or ()]
+    annotations = pod["metadata"].get("annotations") or {}
+    chosen = {key: value for key, value in sorted(annotations.items()) if _ANNOTATION in key}
+    found: JsonObject = {"containers": images}
+    if chosen:
+        found["annotations"] = chosen
+    return {**found, "namespace": admission.namespace}
+
+
+def configure(document: Document) -> ImagePolicy:
+    """The service that `imagePolicy` names. Raises InvalidConfiguration."""
+    if document is None:
+        raise InvalidConfiguration("it needs a configuration: --admission-control-config-file gives one")
+    given = checked(document, _SHAPE).get("imagePolicy") or {}
+    path = Path(given.get("kubeConfigFile", ""))
+    backoff = _BACKOFF.seconds(given.get("retryBackoff", 0))
+    allow, deny = _ALLOW_TTL.seconds(given.get("allowTTL", 0)), _DENY_TTL.seconds(given.get("denyTTL", 0))
+    try:
+        remote = Remote(read_place(path), first_pause=backoff)
+    except OSError as error:
+        raise InvalidConfiguration(f"imagePolicy.kubeConfigFile: {error.strerror}: {path}") from None
+    return ImagePolicy(remote, allow, deny, given.get("defaultAllow", False))
+
+
+def _make(parts: Parts) -> Reviews:
+    policy = parts.configured[NAME]
+    assert isinstance(policy, ImagePolicy)
+    return Reviews(validate=policy.validate)
+
+
+PLUGIN = Plugin(
+    NAME,
+    on("/pods", "/pods/ephemeralcontainers", operations=(Operation.CREATE, Operation.UPDATE)),
+    _make,
+    default_on=False,
+    configure=configure,
+)

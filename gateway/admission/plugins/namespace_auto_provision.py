@@ -1,0 +1,24 @@
+"""NamespaceAutoProvision: what is made in a namespace that is missing makes the namespace too."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from gateway.admission.chain import Parts, Plugin, Reviews
+from gateway.admission.kinds import NAMESPACES
+from gateway.admission.record import Admission, Operation
+from gateway.kinds.resource import Resource
+
+
+def _handles(resource: Resource, operation: Operation) -> bool:
+    return resource.namespaced and operation is Operation.CREATE
+
+
+async def _admit(parts: Parts, admission: Admission) -> None:
+    name = admission.namespace
+    if admission.dry_run or not name or await parts.objects.get(NAMESPACES, "", name) is not None:
+        return
+    await parts.create(NAMESPACES, "", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+
+
+PLUGIN = Plugin("NamespaceAutoProvision", _handles, lambda parts: Reviews(partial(_admit, parts)), default_on=False)

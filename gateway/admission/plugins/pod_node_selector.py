@@ -1,0 +1,103 @@
+"""PodNodeSelector: pods run on the nodes that their namespace is for (page "Admission Control in Kubernetes")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from gateway.admission.chain import Parts, Plugin, Reviews, on
+from gateway.admission.configuration import Document, InvalidConfiguration
+from gateway.admission.kinds import NAMESPACES
+from gateway.admission.record import Admission, Operation
+from gateway.admission.refusal import refused
+from gateway.http.status import not_found
+from gateway.jsontypes import JsonObject
+from gateway.kinds.objects import Objects
+from gateway.validation.names import is_label_value, is_qualified_name
+
+NAME = "PodNodeSelector"
+_ANNOTATION = "scheduler.alpha.kubernetes.io/node-selector"
+_DEFAULT = "clusterDefaultNodeSelector"
+_CONFLICT = "pod node label selector conflicts with its namespace node label selector"
+_NOT_LISTED = "pod node label selector labels conflict with its namespace whitelist"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSelectors:
+    """What pods select where no annotation says it, and by namespace what they may select; nothing is anything."""
+
+    default: dict[str, str]
+    allowed: dict[str, dict[str, str]]
+
+
+def parse_selector(text: str) -> dict[str, str]:
+    """The labels of "a=b,c=d". Raises ValueError."""
+    labels = {}
+    for part in text.split(",") if text else ():
+        pieces = [piece.strip() for piece in part.split("=")]
+        if len(pieces) != 2 or is_qualified_name(pieces[0]) or is_label_value(pieces[1]):
+            raise ValueError(f"invalid selector: [{' '.join(part.split('='))}]")
+        labels[pieces[0]] = pieces[1]
+    return labels
+
+
+async def _of_namespace(
+    selectors: NodeSelectors, objects: Objects, admission: Admission, pod: JsonObject
+) -> dict[str, str]:
+    """What the namespace has its pods select. Raises StatusError where the pod selects otherwise."""
+    namespace = await objects.get(NAMESPACES, "", admission.namespace)
+    if namespace is None:
+        raise not_found("", "namespaces", admission.namespace)
+    text = (namespace["metadata"].get("annotations") or {}).get(_ANNOTATION)
+    try:
+        found = selectors.default if text is None else parse_selector(text)
+    except ValueError as error:
+        raise refused(admission, pod, str(error)) from None
+    own = pod["spec"].get("nodeSelector") or {}
+    if any(own.get(key, value) != value for key, value in found.items()):
+        raise refused(admission, pod, _CONFLICT)
+    return found
+
+
+async def _admit(selectors: NodeSelectors, objects: Objects, admission: Admission) -> None:
+    pod = admission.obj
+    assert pod is not None
+    merged = {**await _of_namespace(selectors, objects, admission, pod), **(pod["spec"].get("nodeSelector") or {})}
+    if merged:
+        pod["spec"]["nodeSelector"] = merged
+    _check_allowed(selectors, admission, pod)
+
+
+async def _validate(selectors: NodeSelectors, objects: Objects, admission: Admission) -> None:
+    pod = admission.obj
+    assert pod is not None
+    await _of_namespace(selectors, objects, admission, pod)
+    _check_allowed(selectors, admission, pod)
+
+
+def _check_allowed(selectors: NodeSelectors, admission: Admission, pod: JsonObject) -> None:
+    allowed = selectors.allowed.get(admission.namespace)
+    selected = pod["spec"].get("nodeSelector") or {}
+    if allowed and not selected.items() <= allowed.items():
+        raise refused(admission, pod, _NOT_LISTED)
+
+
+def configure(document: Document) -> NodeSelectors:
+    """What `podNodeSelectorPluginConfig` says. Raises InvalidConfiguration."""
+    given = (document or {}).get("podNodeSelectorPluginConfig") or {}
+    if not isinstance(given, dict) or not all(isinstance(each, str) for each in given.values()):
+        raise InvalidConfiguration("podNodeSelectorPluginConfig must map namespaces to selectors such as env=test")
+    try:
+        found = {namespace: parse_selector(text) for namespace, text in given.items()}
+    except ValueError as error:
+        raise InvalidConfiguration(f"podNodeSelectorPluginConfig: {error}") from None
+    return NodeSelectors(found.get(_DEFAULT, {}), found)
+
+
+def _make(parts: Parts) -> Reviews:
+    selectors = parts.configured[NAME]
+    assert isinstance(selectors, NodeSelectors)
+    return Reviews(partial(_admit, selectors, parts.objects), partial(_validate, selectors, parts.objects))
+
+
+PLUGIN = Plugin(NAME, on("/pods", operations=(Operation.CREATE,)), _make, default_on=False, configure=configure)

@@ -1,0 +1,66 @@
+"""PodResizeValidator: a pod is resized on Linux nodes only, and to no more than its node has.
+
+Page "Resize CPU and Memory Resources assigned to Containers".
+"""
+
+from __future__ import annotations
+
+from gateway.admission.chain import Plugin, looking_up, on
+from gateway.admission.kinds import NODES
+from gateway.admission.limits.constraints import quantities
+from gateway.admission.limits.pod_usage import pod_usage, with_overhead
+from gateway.admission.record import Admission, Operation
+from gateway.admission.refusal import refused
+from gateway.http.status import StatusError
+from gateway.jsontypes import JsonObject
+from gateway.kinds.objects import Objects
+from gateway.schema.quantity import Quantity
+from gateway.validation.field import go_quote
+
+_OS_LABEL = "kubernetes.io/os"
+_NONE = Quantity(0)
+
+
+async def _validate(admission: Admission, objects: Objects) -> None:
+    obj, old = admission.obj, admission.old
+    assert obj is not None
+    assert old is not None
+    spec = obj.get("spec") or {}
+    name = spec.get("nodeName", "")
+    if not name or old["metadata"].get("generation") == obj["metadata"].get("generation"):
+        return
+    node = await objects.get(NODES, "", name)
+    if node is None:
+        raise refused(admission, obj, f"node {go_quote(name)} not found")
+    system = (node["metadata"].get("labels") or {}).get(_OS_LABEL, "linux")
+    if system != "linux":
+        reason = f"pod resize is only supported on linux nodes, node {go_quote(name)} is {go_quote(system)}"
+        raise _of_type(refused(admission, obj, reason), "UnsupportedPlatform")
+    lacking = _lacking(spec, node)
+    if lacking:
+        reason = f"node didn't have enough allocatable resources: {'; '.join(lacking)}"
+        raise _of_type(refused(admission, obj, reason), "NodeCapacity")
+
+
+def _lacking(spec: JsonObject, node: JsonObject) -> list[str]:
+    """What the pod requests more of than its node has, as messages say it."""
+    requested = with_overhead(pod_usage(spec, "requests"), spec)
+    allocatable = quantities((node.get("status") or {}).get("allocatable"))
+    cpu, cpus = requested.get("cpu", _NONE), allocatable.get("cpu", _NONE)
+    memory, memories = requested.get("memory", _NONE), allocatable.get("memory", _NONE)
+    found = []
+    if cpu > cpus:
+        found.append(f"cpu, requested: {cpu.milli_value}, allocatable: {cpus.milli_value}")
+    if memory > memories:
+        found.append(f"memory, requested: {memory.value}, allocatable: {memories.value}")
+    return found
+
+
+def _of_type(error: StatusError, type_: str) -> StatusError:
+    error.details = {**(error.details or {}), "causes": [{"reason": type_}]}
+    return error
+
+
+PLUGIN = Plugin(
+    "PodResizeValidator", on("/pods/resize", operations=(Operation.UPDATE,)), looking_up(validate=_validate)
+)

@@ -1,0 +1,33 @@
+"""PodTopologyLabels: a pod that is put on a node gets the zone and the region of that node as labels."""
+
+from __future__ import annotations
+
+from gateway.admission.chain import Plugin, looking_up, on
+from gateway.admission.kinds import NODES
+from gateway.admission.record import Admission, Operation
+from gateway.kinds.objects import Objects
+
+_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+
+
+async def _admit(admission: Admission, objects: Objects) -> None:
+    obj = admission.obj
+    assert obj is not None
+    if admission.subresource == "binding":
+        target = obj.get("target") or {}
+        name = target.get("name", "") if target.get("kind") == "Node" else ""
+    else:
+        name = (obj.get("spec") or {}).get("nodeName", "")
+    node = await objects.get(NODES, "", name) if name else None
+    labels = ((node or {}).get("metadata") or {}).get("labels") or {}
+    copied = {key: labels[key] for key in _LABELS if key in labels}
+    if copied:
+        meta = obj["metadata"]
+        meta["labels"] = {**(meta.get("labels") or {}), **copied}
+
+
+PLUGIN = Plugin(
+    "PodTopologyLabels",
+    on("/pods", "/pods/binding", operations=(Operation.CREATE,)),
+    looking_up(admit=_admit),
+)

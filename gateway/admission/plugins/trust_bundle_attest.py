@@ -1,0 +1,42 @@
+"""ClusterTrustBundleAttest: who publishes the trust anchors of a signer must be allowed to attest for it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from gateway.access.authorization import Authorizer
+from gateway.admission.chain import Parts, Plugin, Reviews, on
+from gateway.admission.plugins.signers import may_for_signer
+from gateway.admission.record import Admission, Operation
+from gateway.admission.refusal import refused
+from gateway.jsontypes import JsonObject
+from gateway.validation.field import go_quote
+
+_KEPT_BY_OTHERS = ("ownerReferences", "finalizers", "managedFields", "resourceVersion", "generation")
+
+
+async def _validate(authorizer: Authorizer, admission: Admission) -> None:
+    obj, old = admission.obj, admission.old
+    assert obj is not None
+    signer = (obj.get("spec") or {}).get("signerName", "")
+    if not signer or (old is not None and _essence(obj) == _essence(old)):
+        return
+    if not await may_for_signer(authorizer, admission, signer, "attest"):
+        raise refused(admission, obj, f"user not permitted to attest for signerName {go_quote(signer)}")
+
+
+def _essence(bundle: JsonObject) -> JsonObject:
+    """A bundle without what the garbage collector and storage change of it."""
+    meta = {key: value for key, value in bundle["metadata"].items() if key not in _KEPT_BY_OTHERS}
+    return {**bundle, "metadata": meta}
+
+
+def _make(parts: Parts) -> Reviews:
+    return Reviews(validate=partial(_validate, parts.authorizer))
+
+
+PLUGIN = Plugin(
+    "ClusterTrustBundleAttest",
+    on("certificates.k8s.io/clustertrustbundles", operations=(Operation.CREATE, Operation.UPDATE)),
+    _make,
+)

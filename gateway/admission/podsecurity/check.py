@@ -1,0 +1,101 @@
+"""What a check is: a rule of the Pod Security Standards, as each version of Kubernetes has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.admission.podsecurity.levels import Level
+from gateway.jsontypes import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """Why a check does not allow a pod: the reason alone where many pods are told of, with details for one."""
+
+    reason: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.reason} ({self.detail})" if self.detail else self.reason
+
+
+class PodUnderCheck:
+    """A pod, or the template of one, taken apart once for all checks."""
+
+    __slots__ = ("annotations", "containers", "context", "spec")
+
+    def __init__(self, metadata: JsonObject, spec: JsonObject) -> None:
+        self.annotations: dict[str, str] = metadata.get("annotations") or {}
+        self.spec = spec
+        self.context: JsonObject = spec.get("securityContext") or {}
+        self.containers: list[tuple[str, JsonObject, JsonObject]] = [  # name, securityContext, the container
+            (container.get("name", ""), container.get("securityContext") or {}, container)
+            for key in ("initContainers", "containers", "ephemeralContainers")
+            for container in spec.get(key) or ()
+        ]
+
+    @property
+    def on_windows(self) -> bool:
+        """Whether the pod says that it is for Windows."""
+        return (self.spec.get("os") or {}).get("name") == "windows"
+
+    @property
+    def in_user_namespace(self) -> bool:
+        """Whether its users are none of the host's."""
+        return self.spec.get("hostUsers") is False
+
+
+CheckPod = Callable[[PodUnderCheck], Violation | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A check from one minor version of Kubernetes on, until its next revision.
+
+    `overrides` names checks of baseline that need not be made where this one is.
+    """
+
+    since: int
+    violation: CheckPod
+    overrides: Collection[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A check, by the name that the standards' implementation has for it; revisions in the order of versions."""
+
+    name: str
+    level: Level
+    revisions: tuple[Revision, ...]
+
+
+def unless_windows(check: CheckPod) -> CheckPod:
+    """The same for pods that are not for Windows: on Linux alone it means something."""
+    return lambda pod: None if pod.on_windows else check(pod)
+
+
+def unless_in_user_namespace(check: CheckPod) -> CheckPod:
+    """The same for pods whose root is the host's."""
+    return lambda pod: None if pod.in_user_namespace else check(pod)
+
+
+def quoted(texts: Iterable[str]) -> str:
+    """The texts between double quotes, separated by commas."""
+    return '"' + '", "'.join(texts) + '"'
+
+
+def plural(noun: str, things: Collection[Any]) -> str:
+    """The noun, with an s unless it is one thing."""
+    return noun if len(things) == 1 else f"{noun}s"
+
+
+def of_containers(names: Collection[str]) -> str:
+    """The containers of these names as messages have them."""
+    return f"{plural('container', names)} {quoted(names)}"
+
+
+def setters(pod: bool, names: Collection[str]) -> str:
+    """Who sets something: the pod itself, containers, or both."""
+    return " and ".join(["pod"] * pod + ([of_containers(names)] if names else []))

@@ -1,0 +1,59 @@
+"""What Pod Security Admission counts of itself, as kube-apiserver does."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from gateway.admission.podsecurity.levels import Level, LevelVersion
+from gateway.admission.record import Admission
+from gateway.version import MINOR
+from instruments import Counter, counter
+
+_REQUEST = ("request_operation", "resource", "subresource")
+_EVALUATIONS = counter(
+    "pod_security_evaluations_total",
+    "Pods and templates that were judged, by what came of it; those ignored or exempt are not counted.",
+    "decision",
+    "policy_level",
+    "policy_version",
+    "mode",
+    *_REQUEST,
+)
+_EXEMPTIONS = counter("pod_security_exemptions_total", "Requests that were exempt.", *_REQUEST)
+_ERRORS = counter(
+    "pod_security_errors_total",
+    "Failures to judge as was asked; after one that is not fatal restricted:latest may have been enforced.",
+    "fatal",
+    *_REQUEST,
+)
+_KINDS = {"pods": "pod", "namespaces": "namespace"}
+
+
+def _request(admission: Admission) -> tuple[str, str, str]:
+    operation = admission.operation.value.lower()
+    return operation, _KINDS.get(admission.resource.resource, "controller"), admission.subresource
+
+
+def count_evaluation(admission: Admission, allowed: bool, mode: str, policy: LevelVersion) -> None:
+    """Counts a decision in a mode ("enforce", "audit", "warn")."""
+    _evaluations(allowed, mode, policy, *_request(admission)).inc()
+
+
+@lru_cache(256)
+def _evaluations(allowed: bool, mode: str, policy: LevelVersion, *request: str) -> Counter:
+    version = policy.version
+    if policy.level is Level.PRIVILEGED:
+        version = "latest"
+    elif policy.minor is not None and policy.minor > int(MINOR):
+        version = "future"
+    return _EVALUATIONS.labels("allow" if allowed else "deny", policy.level.text, version, mode, *request)
+
+
+def count_exemption(admission: Admission) -> None:
+    """Counts a request at which nobody looked."""
+    _EXEMPTIONS.labels(*_request(admission)).inc()
+
+
+def count_error(admission: Admission, fatal: bool) -> None:
+    """Counts a failure, after which the request was refused or let through unseen (fatal), or judged otherwise."""
+    _ERRORS.labels("true" if fatal else "false", *_request(admission)).inc()

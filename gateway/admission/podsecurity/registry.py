@@ -1,0 +1,33 @@
+"""The checks that a level makes in each version of Kubernetes, in the order in which messages name what they find."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from gateway.admission.podsecurity.check import CheckPod, PodUnderCheck, Revision, Violation
+from gateway.admission.podsecurity.checks import CHECKS
+from gateway.admission.podsecurity.levels import Level, LevelVersion
+
+NEWEST = max(check.revisions[-1].since for check in CHECKS)
+"""The last minor version that changed anything: later ones, and the latest, are as it."""
+
+
+def violations(mode: LevelVersion, pod: PodUnderCheck) -> list[Violation]:
+    """What a level does not allow of a pod; nothing if it may be."""
+    if mode.level is Level.PRIVILEGED:
+        return []
+    minor = NEWEST if mode.minor is None else min(mode.minor, NEWEST)
+    return [found for check in checks_of(mode.level, minor) if (found := check(pod)) is not None]
+
+
+@cache
+def checks_of(level: Level, minor: int) -> tuple[CheckPod, ...]:
+    """The checks of a level: baseline's come first, each half by name; restricted ones replace some of them."""
+    found: dict[str, Revision] = {}
+    for of_level in (Level.BASELINE, Level.RESTRICTED):
+        for check in sorted(CHECKS, key=lambda each: each.name):
+            revision = max((r for r in check.revisions if r.since <= minor), key=lambda r: r.since, default=None)
+            if check.level is of_level and of_level <= level and revision is not None:
+                found[check.name] = revision
+    overridden = {name for revision in found.values() for name in revision.overrides}
+    return tuple(revision.violation for name, revision in found.items() if name not in overridden)

@@ -1,0 +1,24 @@
+"""Where kinds that make pods have the template of these."""
+
+from __future__ import annotations
+
+from gateway.jsontypes import JsonObject
+
+TEMPLATES: dict[tuple[str, str], tuple[str, ...]] = {  # group and resource -> the members that lead to it
+    ("", "replicationcontrollers"): ("spec", "template"),
+    ("", "podtemplates"): ("template",),
+    ("apps", "replicasets"): ("spec", "template"),
+    ("apps", "deployments"): ("spec", "template"),
+    ("apps", "statefulsets"): ("spec", "template"),
+    ("apps", "daemonsets"): ("spec", "template"),
+    ("batch", "jobs"): ("spec", "template"),
+    ("batch", "cronjobs"): ("spec", "jobTemplate", "spec", "template"),
+}
+
+
+def template_of(group: str, resource: str, obj: JsonObject) -> JsonObject | None:
+    """The template of an object's pods; None where it has none."""
+    found: JsonObject | None = obj
+    for member in TEMPLATES[group, resource]:
+        found = (found or {}).get(member)
+    return found

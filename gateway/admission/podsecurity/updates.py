@@ -1,0 +1,21 @@
+"""Which changes of a pod are judged anew: those of what may be changed at all and matters to the standards."""
+
+from __future__ import annotations
+
+from gateway.jsontypes import JsonObject
+
+
+def is_significant(spec: JsonObject, before: JsonObject) -> bool:
+    """Whether containers came, or an image is another one."""
+    for key in ("containers", "initContainers"):
+        if _images(spec, key) != _images(before, key):
+            return True
+    known = {each.get("name"): each.get("image") for each in before.get("ephemeralContainers") or ()}
+    return any(
+        each.get("name") not in known or known[each.get("name")] != each.get("image")
+        for each in spec.get("ephemeralContainers") or ()
+    )
+
+
+def _images(spec: JsonObject, key: str) -> list[str | None]:
+    return [container.get("image") for container in spec.get(key) or ()]
