@@ -14,6 +14,7 @@ from gateway.http.exchange import Request, Response
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, loads
 from gateway.schema.integers import int64
+from gateway.subresources.connecting import admit_connection
 from gateway.validation.field import go_quote
 
 TEXT = b"text/plain"
@@ -32,6 +33,7 @@ async def log(endpoint: Endpoint, request: Request) -> Response:
 
 async def stream(endpoint: Endpoint, request: Request) -> Response:
     """exec, attach and portforward: a connection to the pod's node. Raises StatusError 400, 404, 500."""
+    await admit_connection(endpoint, request)
     pod = await _pod(endpoint, request)
     if endpoint.resource.subresource != "portforward":
         _container(pod, request.parameter("container"))
@@ -43,6 +45,7 @@ async def stream(endpoint: Endpoint, request: Request) -> Response:
 
 async def pod_proxy(endpoint: Endpoint, request: Request) -> Response:
     """An HTTP request to a pod. Raises StatusError 400, 404, 503."""
+    await admit_connection(endpoint, request)
     name = _scheme_name_port("pod", request.info.name)[1]
     pod = await _object(endpoint, "", "pods", request.info.namespace, name)
     address = (pod.get("status") or {}).get("podIP", "")
@@ -53,6 +56,7 @@ async def pod_proxy(endpoint: Endpoint, request: Request) -> Response:
 
 async def service_proxy(endpoint: Endpoint, request: Request) -> Response:
     """An HTTP request to a service's endpoints. Raises StatusError 400, 404, 503."""
+    await admit_connection(endpoint, request)
     namespace, asked = request.info.namespace, request.info.name
     _, name, port = _scheme_name_port("service", asked)
     if port.isdigit():
@@ -75,6 +79,7 @@ async def service_proxy(endpoint: Endpoint, request: Request) -> Response:
 
 async def node_proxy(endpoint: Endpoint, request: Request) -> Response:
     """An HTTP request to a node's kubelet. Raises StatusError 400, 404, 503."""
+    await admit_connection(endpoint, request)
     _, name, _ = _scheme_name_port("node", request.info.name)
     await _object(endpoint, "", "nodes", "", name)
     raise _unreachable(f"dial tcp: lookup {name}: no such host")

@@ -48,7 +48,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
         error = field.invalid(f"deleteOptions.{_UNSAFE}", True, _NOT_HERE)
         raise status.invalid("policy", "Eviction", attributes.name, [error])
     deletion = _delete_options(eviction, options)
-    await mutate(write, Operation.CREATE, eviction, None)
+    eviction = await mutate(write, Operation.CREATE, eviction, None) or eviction
     await validate(write, eviction)
     pods = endpoint.siblings.of("", "v1", "pods")
     stored = await store.get(pods.key(attributes.namespace, attributes.name))
@@ -196,6 +196,7 @@ def too_many(cause: str, seconds: int) -> StatusError:
 async def _delete(request: Request, pods: Endpoint, eviction: Write, options: DeleteOptions) -> None:
     """Marks the pod as disrupted and deletes it, if it still is what the preconditions say."""
     write = begin(pods, request, replace(eviction.options, dry_run=options.dry_run))
+    write.unadmitted = True  # the eviction was admitted
     attributes = write.attributes
 
     def mark(pod: JsonObject) -> None:

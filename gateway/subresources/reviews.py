@@ -8,6 +8,7 @@ from gateway.access.authentication import INVALID_TOKEN, InvalidCredentials, bea
 from gateway.access.authorization import Decision
 from gateway.access.rules import own_rules
 from gateway.access.selection import field_text, label_text
+from gateway.admission.record import Operation
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.http.exchange import Request, Response
@@ -23,7 +24,7 @@ from gateway.writing.body import read_object
 from gateway.writing.offload import offloaded
 from gateway.writing.options import write_options
 from gateway.writing.tracking import track_fields
-from gateway.writing.write import Write, begin
+from gateway.writing.write import Write, begin, mutate, validate
 
 AUTHORIZATION = "authorization.k8s.io"
 _WEIGHT = 4  # requirements and groups take so many times as long as other bytes of a body
@@ -31,7 +32,8 @@ _WEIGHT = 4  # requirements and groups take so many times as long as other bytes
 
 async def self_subject_review(endpoint: Endpoint, request: Request) -> Response:
     """Answers who the user is."""
-    await _read(endpoint, request)
+    write, review = await _read(endpoint, request)
+    await validate(write, review)
     answer: JsonObject = {
         "kind": endpoint.resource.kind,
         "apiVersion": endpoint.resource.api_version,
@@ -43,10 +45,11 @@ async def self_subject_review(endpoint: Endpoint, request: Request) -> Response:
 
 async def token_review(endpoint: Endpoint, request: Request) -> Response:
     """Answers whose a token is. Raises StatusError 400 without a token."""
-    _, review = await _read(endpoint, request)
+    write, review = await _read(endpoint, request)
     token = (review.get("spec") or {}).get("token", "")
     if not token:
         raise status.bad_request("token is required for TokenReview in authentication")
+    await validate(write, review)
     authenticator = endpoint.services.authenticator
     try:
         # as it would come in a header, with nothing behind a space
@@ -74,10 +77,11 @@ async def self_subject_access_review(endpoint: Endpoint, request: Request) -> Re
 
 async def self_subject_rules_review(endpoint: Endpoint, request: Request) -> Response:
     """Answers what the user may do in a namespace. Raises StatusError 400 without one."""
-    _, review = await _read(endpoint, request)
+    write, review = await _read(endpoint, request)
     namespace = (review.get("spec") or {}).get("namespace", "")
     if not namespace:
         raise status.bad_request("no namespace on request")
+    await validate(write, review)
     answer: JsonObject = {
         "kind": endpoint.resource.kind,
         "apiVersion": endpoint.resource.api_version,
@@ -116,13 +120,15 @@ async def _read(endpoint: Endpoint, request: Request) -> tuple[Write, JsonObject
     metadata.match_namespace(meta, metadata.expected_namespace(resource, write.attributes.namespace))
     write.size = len(await request.body())
     await offloaded(write.size, lambda: track_fields(write, review, None))
-    return write, review
+    admitted = await mutate(write, Operation.CREATE, review, None)
+    assert admitted is not None
+    return write, admitted
 
 
 async def _access_review(endpoint: Endpoint, request: Request, user: Callable[[JsonObject], User]) -> Response:
     """`user` finds in the spec whom it is about. All that goes through the spec is done aside where that is long."""
     write, review = await _read(endpoint, request)
-    spec, effort = review["spec"], write.size * _WEIGHT
+    spec, effort = review.get("spec") or {}, write.size * _WEIGHT
     resource = endpoint.resource
 
     def asked() -> tuple[Attributes, list[str]]:
@@ -132,6 +138,7 @@ async def _access_review(endpoint: Endpoint, request: Request, user: Callable[[J
         return Attributes(user(spec), _request(spec)), selector_problems(spec.get("resourceAttributes") or {})
 
     attributes, problems = await offloaded(effort, asked)
+    await validate(write, review)
     verdict = await endpoint.services.authorizer.authorize(attributes)
     shown: JsonObject = {"allowed": verdict.allowed}
     if verdict.decision is Decision.DENY:

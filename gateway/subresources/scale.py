@@ -7,6 +7,7 @@ replicas (under the subresource's name).
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import dataclass
 
 from gateway.apply.scale import to_parent, to_scale
 from gateway.endpoints.endpoint import Endpoint
@@ -16,7 +17,7 @@ from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, dump_line, loads
 from gateway.kinds import metadata
 from gateway.reading.objects import read_entry
-from gateway.subresources.scale_views import view_of
+from gateway.subresources.scale_views import View, view_of
 from gateway.validation.field import invalid
 from gateway.validation.objectmeta import validate_object_meta
 from gateway.writing.answering import body_of
@@ -99,37 +100,44 @@ def _but_managers(scale: JsonObject) -> JsonObject:
 
 async def _write(request: Request, write: Write, make: MakeObject, uid: str = "") -> Response:
     parent = begin(write.endpoint.parent(), request, write.options)
-    written = await update_object(parent, _through_scale(parent, make), uid=uid)
-    scale = view_of(parent.resource).scale(loads(await body_of(parent, written)))
-    return Response(200, dump_line(scale))
+    parent.facet = _ScaleOf(write.endpoint, parent, view_of(parent.resource))
+    written = await update_object(parent, make, uid=uid)
+    return Response(200, dump_line(parent.facet.of(loads(await body_of(parent, written)))))
 
 
-def _through_scale(parent: Write, make: MakeObject) -> MakeObject:
-    """Makes the new workload of the old one: by way of its old and its new Scale."""
-    view, version = view_of(parent.resource), parent.resource.api_version
+@dataclass(frozen=True, slots=True)
+class _ScaleOf:
+    """A workload as its Scale."""
 
-    def through(old: JsonObject | None) -> JsonObject:
-        assert old is not None
-        entries = old["metadata"].get("managedFields") or []
-        before = view.before(old)
-        before["metadata"]["managedFields"] = to_scale(entries, view.paths)
-        after = make(before)
+    endpoint: Endpoint
+    parent: Write
+    view: View
+
+    def before(self, obj: JsonObject) -> JsonObject:
+        scale = self.view.before(obj)
+        scale["metadata"]["managedFields"] = to_scale(obj["metadata"].get("managedFields") or [], self.view.paths)
+        return scale
+
+    def of(self, obj: JsonObject) -> JsonObject:
+        return self.view.scale(obj)
+
+    def into(self, obj: JsonObject, shown: JsonObject) -> JsonObject:
+        """The new workload. Raises StatusError 400, 409, 422."""
+        view, version = self.view, self.parent.resource.api_version
         if view.validated:
-            _validate(parent, after, old)
-        new = deepcopy(old)
-        view.put(new, (after.get("spec") or {}).get("replicas", 0))
-        meta = new["metadata"]
-        given = after["metadata"].get("resourceVersion", "")
+            _validate(self.parent, shown, obj)
+        new = deepcopy(obj)
+        view.put(new, (shown.get("spec") or {}).get("replicas", 0))
+        meta, entries = new["metadata"], obj["metadata"].get("managedFields") or []
+        given = shown["metadata"].get("resourceVersion", "")
         if given or view.validated:  # a custom object's may be left out, though its own updates need one
             meta["resourceVersion"] = given
-        owned = to_parent(entries, after["metadata"].get("managedFields") or [], version, view.paths)
+        owned = to_parent(entries, shown["metadata"].get("managedFields") or [], version, view.paths)
         if owned:
             meta["managedFields"] = owned
         else:
             meta.pop("managedFields", None)
         return new
-
-    return through
 
 
 def _validate(parent: Write, scale: JsonObject, old: JsonObject) -> None:

@@ -36,7 +36,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     write = begin(endpoint, request, options)
     attributes, resource, objects = write.attributes, endpoint.resource, endpoint.services.admission.objects
     asked = await read_object(request, endpoint, options.validation)
-    await mutate(write, Operation.CREATE, asked, None)
+    asked = await mutate(write, Operation.CREATE, asked, None) or asked
     _check_place(asked["metadata"], attributes)
     account = await objects.get(core("serviceaccounts"), attributes.namespace, attributes.name)
     if account is None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from gateway.admission.record import Operation
 from gateway.http import status
 from gateway.jsontypes import JsonObject
-from gateway.writing.deletion_plan import Step, plan
-from gateway.writing.options import DeleteOptions
+from gateway.writing.deletion_plan import Step, is_under_way, plan
+from gateway.writing.options import DeleteOptions, delete_options_document
 from gateway.writing.write import Write, Written, encoded, mutate, validate
 from storage.change import KEEP, Changed, Decision, Delete, Finish, Outcome, Put, change, write_once
 from storage.errors import Conflict, StoredObject
@@ -34,11 +34,21 @@ async def delete_object(write: Write, options: DeleteOptions) -> Deleted:
         if deletion.step is not Step.MARK_AND_REMOVE or options.dry_run:
             return deleted
         assert changed.after is not None  # it is marked now; watchers see that before it goes
+        deletion.obj["metadata"]["resourceVersion"] = str(changed.after.revision)
+        await _admit(write, options, deletion.obj)
         try:
             done = await write_once(write.store, key, changed.after, Delete(_released(write, deletion.obj)))
         except Conflict:
             continue  # somebody has changed the marked object: it is looked at anew
         return replace(deleted, written=replace(deleted.written, revision=done.revision)) if deleted.gone else deleted
+
+
+async def _admit(write: Write, options: DeleteOptions, old: JsonObject) -> None:
+    """Both halves of admission, if the deletion is to be admitted at all. Raises StatusError."""
+    if not write.unadmitted:
+        write.make_options = lambda operation: delete_options_document(options)
+        await mutate(write, Operation.DELETE, None, old)
+        await validate(write, None)
 
 
 class _Deletion:
@@ -57,8 +67,9 @@ class _Deletion:
             raise status.not_found(resource.group, resource.resource, write.attributes.name)
         obj = self.obj = write.endpoint.parse((await write.endpoint.as_written(current)).value)
         _check_preconditions(write, obj["metadata"], current.revision, self._options)
-        await mutate(write, Operation.DELETE, None, obj)
-        await validate(write, None)
+        if not is_under_way(write.endpoint.strategy, obj, self._options):
+            obj["metadata"]["resourceVersion"] = str(current.revision)
+            await _admit(write, self._options, obj)
         self.step = self._planned(obj)
         self._shown = Written(current.value, current.revision, unchanged=self.step is Step.NOTHING)
         match self.step:

@@ -35,27 +35,38 @@ class Plan:
     obj: JsonObject
 
 
+def is_under_way(strategy: Strategy, obj: JsonObject, options: DeleteOptions) -> bool:
+    """Whether an object is on its way already, so that a delete leaves it as it is."""
+    meta = obj["metadata"]
+    if not meta.get("deletionTimestamp"):
+        return False
+    if strategy.termination is not None and strategy.termination.finalizers(obj):
+        return True
+    left, asked = meta.get("deletionGracePeriodSeconds"), options.grace_period
+    if strategy.grace_period is None or not left:
+        return False
+    return asked is None or (asked if asked >= 0 else 1) >= left
+
+
 def plan(strategy: Strategy, obj: JsonObject, options: DeleteOptions, *, collected: bool) -> Plan:
     """Decides on the deletion of `obj`, which is changed in place when it is to be marked.
 
     `collected` tells whether a garbage collector is there to take away the finalizers that propagation policies set.
     """
     meta = obj["metadata"]
-    if strategy.termination is not None:
-        if not meta.get("deletionTimestamp"):
-            strategy.termination.begin(obj, time_text(int(time.time())))
-            if collected and strategy.termination.propagates:
-                _set_finalizers(meta, _asked_finalizers(meta, options))
-            return Plan(Step.MARK, obj)
-        if strategy.termination.finalizers(obj):
-            return Plan(Step.NOTHING, obj)
+    if is_under_way(strategy, obj, options):
+        return Plan(Step.NOTHING, obj)
+    if strategy.termination is not None and not meta.get("deletionTimestamp"):
+        strategy.termination.begin(obj, time_text(int(time.time())))
+        if collected and strategy.termination.propagates:
+            _set_finalizers(meta, _asked_finalizers(meta, options))
+        return Plan(Step.MARK, obj)
     grace = options.grace_period if options.grace_period is None or options.grace_period >= 0 else 1
     graceful = False
     if strategy.grace_period is not None:
         if meta.get("deletionTimestamp"):
             if meta.get("deletionGracePeriodSeconds"):
-                if grace is None or grace >= meta["deletionGracePeriodSeconds"]:
-                    return Plan(Step.NOTHING, obj)
+                assert grace is not None
                 grace = _shorten(meta, grace)
                 graceful = True
         else:

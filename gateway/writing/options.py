@@ -6,13 +6,13 @@ They come as query parameters (DeleteOptions also as a body) and are validated b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 
 from gateway.http.parameters import boolean, integer
 from gateway.http.status import invalid
 from gateway.jsontypes import JsonObject
-from gateway.validation import field
+from gateway.validation import field as fields
 from gateway.validation.field import FieldError
 from gateway.validation.objectmeta import validate_field_manager
 
@@ -23,6 +23,7 @@ _LONGEST_AGENT = 64 * 1024  # bytes of a User-Agent that are looked at
 META_GROUP = "meta.k8s.io"
 _FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
 UNSAFE_DELETE = "ignoreStoreReadErrorWithClusterBreakingPotential"
+_TYPE_META = ("kind", "apiVersion")
 _PROPAGATION = ("Foreground", "Background", "Orphan")
 
 
@@ -49,6 +50,7 @@ class DeleteOptions:
     resource_version: str | None = None
     dry_run: bool = False
     unsafe: bool = False  # whether an object that can't be read may be deleted
+    given: JsonObject = field(default_factory=dict)  # the members that the client gave
 
 
 _DEFAULT = WriteOptions()
@@ -66,16 +68,16 @@ def write_options(query: Query, kind: str, *, apply: bool = False) -> WriteOptio
     manager = _first(query, "fieldManager")
     force = _bool(query, "force") if kind == "PatchOptions" else None
     if apply and not manager:
-        errors.append(field.required("fieldManager", "is required for apply patch"))
+        errors.append(fields.required("fieldManager", "is required for apply patch"))
     if force is not None and not apply:
-        errors.append(field.forbidden("force", "may not be specified for non-apply patch"))
+        errors.append(fields.forbidden("force", "may not be specified for non-apply patch"))
     dry_run = query.get("dryRun", ())
     validation = _first(query, "fieldValidation")
     if manager:
         errors += validate_field_manager(manager, "fieldManager")
     errors += _dry_run_errors(dry_run)
     if validation not in _FIELD_VALIDATION:
-        errors.append(field.not_supported("fieldValidation", validation, _FIELD_VALIDATION))
+        errors.append(fields.not_supported("fieldValidation", validation, _FIELD_VALIDATION))
     if errors:
         raise invalid(META_GROUP, kind, "", errors)
     return WriteOptions(manager, validation or "Warn", bool(dry_run), force, len(dry_run), validation)
@@ -94,25 +96,24 @@ def options_document(options: WriteOptions, kind: str) -> JsonObject:
 
 
 def delete_options_document(options: DeleteOptions) -> JsonObject:
-    """DeleteOptions as JSON, with what the client gave."""
-    document: JsonObject = {"kind": "DeleteOptions", "apiVersion": f"{META_GROUP}/v1"}
+    """DeleteOptions as JSON: what the client gave, or who deletes without a request."""
     preconditions = {"uid": options.uid, "resourceVersion": options.resource_version}
-    given: JsonObject = {
+    own: JsonObject = {
         "gracePeriodSeconds": options.grace_period,
         "preconditions": {key: value for key, value in preconditions.items() if value is not None} or None,
         "orphanDependents": options.orphan_dependents,
         "propagationPolicy": options.propagation,
         "dryRun": ["All"] if options.dry_run else None,
-        UNSAFE_DELETE: options.unsafe or None,
     }
-    return document | {key: value for key, value in given.items() if value is not None}
+    head = {"kind": "DeleteOptions", "apiVersion": f"{META_GROUP}/v1"}
+    return {**head, **{key: value for key, value in own.items() if value is not None}, **options.given}
 
 
 def delete_options_of_query(query: Query) -> DeleteOptions:
     """Reads DeleteOptions from a query; raises StatusError 400 for a number that is none, 422 for other values."""
     if not query:
         return DeleteOptions()
-    values: JsonObject = {"dryRun": list(query.get("dryRun", ()))}
+    values: JsonObject = {"dryRun": list(query.get("dryRun", ())) or None}
     if query.get("gracePeriodSeconds"):
         values["gracePeriodSeconds"] = integer(_first(query, "gracePeriodSeconds"))
     if query.get("propagationPolicy"):
@@ -130,9 +131,9 @@ def validated_delete_options(values: JsonObject) -> DeleteOptions:
     errors: list[FieldError] = []
     if orphan is not None and propagation is not None:
         text = "orphanDependents and deletionPropagation cannot be both set"
-        errors.append(field.invalid("propagationPolicy", propagation, text))
+        errors.append(fields.invalid("propagationPolicy", propagation, text))
     if propagation is not None and propagation not in _PROPAGATION:
-        errors.append(field.not_supported("propagationPolicy", propagation, (*_PROPAGATION, "nil")))
+        errors.append(fields.not_supported("propagationPolicy", propagation, (*_PROPAGATION, "nil")))
     errors += _dry_run_errors(dry_run)
     if errors:
         raise invalid(META_GROUP, "DeleteOptions", "", errors)
@@ -145,6 +146,7 @@ def validated_delete_options(values: JsonObject) -> DeleteOptions:
         preconditions.get("resourceVersion"),
         bool(dry_run),
         bool(values.get(UNSAFE_DELETE)),
+        {key: value for key, value in values.items() if value is not None and key not in _TYPE_META},
     )
 
 
@@ -162,7 +164,7 @@ def manager_of(option: str, user_agent: bytes) -> str:
 def _dry_run_errors(values: Sequence[str]) -> list[FieldError]:
     if all(value == "All" for value in values):
         return []
-    return [field.not_supported("dryRun", list(values), ("All",))]
+    return [fields.not_supported("dryRun", list(values), ("All",))]
 
 
 def _first(query: Query, name: str) -> str:

@@ -88,13 +88,25 @@ class _Update:
         if new is None:
             self._shown = Written(current.value, current.revision, unchanged=True)
             return KEEP
-        obj = await mutate(write, Operation.UPDATE, new, old)
-        assert obj is not None
+        obj = await self._mutated(new, old)
         metadata.drop_duplicate_owners(obj["metadata"], write.attributes.warnings, after_admission=True)
         check_version(write, obj["metadata"], current.revision)
         async with Allocating(endpoint.hooks, write.attributes, obj, old) as allocating:
             await prepare_update(write, obj, old)
             return allocating.decided(await self._replace(current, obj, old, allocating.finish))
+
+    async def _mutated(self, new: JsonObject, old: JsonObject) -> JsonObject:
+        """What the mutating half of admission makes of what was asked for: the new object, as it is stored."""
+        write, facet = self._write, self._write.facet
+        if facet is None:
+            obj = await mutate(write, Operation.UPDATE, new, old)
+            assert obj is not None
+            return obj
+        served = write.endpoint.served(old)
+        shown = await mutate(write, Operation.UPDATE, new, facet.before(served))
+        assert shown is not None
+        obj, to_storage = facet.into(served, shown), write.endpoint.to_storage
+        return obj if to_storage is None else to_storage(obj)
 
     async def _settled(self, make: Callable[[], T]) -> T:
         """What `make` returns once a webhook has converted what that asks for, one object after the other."""
@@ -113,7 +125,9 @@ class _Update:
         old = endpoint.parse(current.value)
         old["metadata"]["resourceVersion"] = str(current.revision)
         check_uid(self._write, self._key, self._uid, old["metadata"].get("uid", ""))
-        served = endpoint.served(old)
+        served, facet = endpoint.served(old), self._write.facet
+        if facet is not None:
+            return old, self._make(facet.before(served))
         new = self._make(served)
         if new is served:
             if not endpoint.resource.custom:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 from gateway.admission.record import Admission, Operation
 from gateway.apply.in_versions import ToVersion
@@ -37,6 +38,23 @@ def _unrecorded(key: str, value: str) -> None:
     return None
 
 
+class Facet(Protocol):
+    """A kind of which a subresource shows an object, and by which it is changed, as a Scale."""
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """The subresource."""
+
+    def before(self, obj: JsonObject) -> JsonObject:
+        """What an object (served version) is shown as, before a write. Raises StatusError."""
+
+    def of(self, obj: JsonObject) -> JsonObject:
+        """What an object (served version) is shown as. Raises StatusError."""
+
+    def into(self, obj: JsonObject, shown: JsonObject) -> JsonObject:
+        """An object anew that is shown so, once that is valid; the given one does not change. Raises StatusError."""
+
+
 @dataclass(slots=True)
 class Write:
     """One write on its way."""
@@ -52,6 +70,8 @@ class Write:
     annotate: Callable[[str, str], None] = _unrecorded  # adds an annotation to the request's audit record
     make_options: Callable[[Operation], JsonObject | None] | None = None  # of a deletion: its options as a document
     admission: Admission | None = None  # of the attempt that is being made
+    unadmitted: bool = False  # whether admission has looked at what this follows from, as at an eviction
+    facet: Facet | None = None  # as what the write is asked for and admitted, where that is not the object itself
 
     @property
     def effort(self) -> int:
@@ -147,10 +167,17 @@ async def mutate(
     write: Write, operation: Operation, obj: JsonObject | None, old: JsonObject | None
 ) -> JsonObject | None:
     """The mutating half of admission; the object that comes of it. Raises the first refusal."""
+    endpoint = write.endpoint if write.facet is None else write.facet.endpoint
     admission = write.admission = Admission(
-        write.attributes, operation, obj, old, make_options=partial(_options, write, operation), annotate=write.annotate
+        write.attributes,
+        operation,
+        obj,
+        old,
+        resource=endpoint.resource,
+        make_options=partial(_options, write, operation),
+        annotate=write.annotate,
     )
-    await write.endpoint.chain.mutate(admission)
+    await endpoint.chain.mutate(admission)
     obj, guard = admission.obj, write.endpoint.guard
     if guard is not None and obj is not None:
         await guard.check(write.attributes.request, obj, old)
@@ -162,7 +189,10 @@ async def validate(write: Write, obj: JsonObject | None) -> None:
     admission = write.admission
     assert admission is not None
     admission.obj, admission.name = obj, write.attributes.name
-    await write.endpoint.chain.validate(admission)
+    endpoint, facet = write.endpoint, write.facet
+    if facet is not None and obj is not None:
+        endpoint, admission.obj = facet.endpoint, facet.of(endpoint.served(obj))
+    await endpoint.chain.validate(admission)
 
 
 def _options(write: Write, operation: Operation) -> JsonObject | None:

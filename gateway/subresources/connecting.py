@@ -1,0 +1,80 @@
+"""Admission of connections: exec, attach, portforward and proxying are CONNECT, with their options as the object.
+
+They are asked about before the pod or service is looked for; reading a log is no connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from gateway.admission.record import Operation
+from gateway.endpoints.endpoint import Endpoint
+from gateway.http.exchange import Request
+from gateway.http.status import bad_request
+from gateway.jsontypes import JsonObject
+from gateway.writing.options import WriteOptions
+from gateway.writing.write import begin, mutate, validate
+
+_HIGHEST_PORT = 65535
+_SUBPATH_AT = 3  # of the path's segments: resource, name, subresource, and then what is proxied to
+
+
+async def admit_connection(endpoint: Endpoint, request: Request) -> JsonObject:
+    """The options of a connection (PodExecOptions and the like), once it is admitted. Raises StatusError."""
+    options = connect_options(endpoint.resource.kind, endpoint.resource.api_version, request)
+    write = begin(endpoint, request, WriteOptions())
+    write.make_options = lambda operation: None
+    await mutate(write, Operation.CONNECT, options, None)
+    await validate(write, options)
+    return options
+
+
+def connect_options(kind: str, api_version: str, request: Request) -> JsonObject:
+    """What the query, or the path behind "proxy", says of a connection. Raises StatusError 400 for ports."""
+    options: JsonObject = {"kind": kind, "apiVersion": api_version}
+    if kind.endswith("ProxyOptions"):
+        if path := _subpath(request):
+            options["path"] = path
+        return options
+    for name in _MEMBERS[kind]:
+        found = _PARAMETERS[name](request.query.get(name, ()))
+        if found:
+            options[name] = found
+    return options
+
+
+def _subpath(request: Request) -> str:
+    parts = "/".join(request.info.parts[_SUBPATH_AT:])
+    path = f"/{parts}" if parts and not parts.startswith("/") else parts
+    return f"{path}/" if request.path.endswith("/") and not path.endswith("/") else path
+
+
+def _flag(values: Sequence[str]) -> bool:
+    return bool(values) and values[0].lower() != "false" and values[0] != "0"
+
+
+def _ports(values: Sequence[str]) -> list[int]:
+    found = []
+    for text in (each for value in values for each in value.split(",")):
+        if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= _HIGHEST_PORT):
+            raise bad_request(f'cannot convert to []int32: strconv.ParseUint: parsing "{text}": invalid syntax')
+        found.append(int(text))
+    return found
+
+
+_STREAMS = ("stdin", "stdout", "stderr", "tty", "container")
+_MEMBERS: Mapping[str, Sequence[str]] = {
+    "PodExecOptions": (*_STREAMS, "command"),
+    "PodAttachOptions": _STREAMS,
+    "PodPortForwardOptions": ("ports",),
+}
+_PARAMETERS: Mapping[str, Callable[[Sequence[str]], Any]] = {
+    "stdin": _flag,
+    "stdout": _flag,
+    "stderr": _flag,
+    "tty": _flag,
+    "container": lambda values: values[0] if values else "",
+    "command": list,
+    "ports": _ports,
+}
