@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from gateway.files import create_file
 from gateway.jsontypes import JsonObject
+from gateway.pem import blocks
 from gateway.settings.config import Settings
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 KEY_FILE = "service-account.key"  # in --cert-dir
 
 _CURVES = {256: ("ES256", "P-256"), 384: ("ES384", "P-384"), 521: ("ES512", "P-521")}
-_PEM = re.compile(rb"-----BEGIN ([A-Z ]+)-----.*?-----END \1-----", re.DOTALL)
 _PRIVATE = frozenset({b"PRIVATE KEY", b"RSA PRIVATE KEY", b"EC PRIVATE KEY"})
 
 
@@ -101,8 +100,8 @@ def read_keys(path: Path) -> list[VerificationKey]:
     from cryptography.x509 import load_pem_x509_certificate
 
     found = []
-    for block in _PEM.finditer(path.read_bytes()):
-        text, what = block[0] + b"\n", block[1]
+    for block in blocks(path.read_bytes()):
+        text, what = block.whole + b"\n", block.kind
         if what in _PRIVATE:
             found.append(_verification_key(path, serialization.load_pem_private_key(text, None).public_key()))
         elif what == b"CERTIFICATE":

@@ -23,7 +23,7 @@ from gateway.cel.values import (
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _RFC3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII)
 _UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": NANOS, "m": 60 * NANOS, "h": 3600 * NANOS}
-_DURATION = re.compile(r"(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
+_part = re.compile(r"(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)", re.ASCII).match
 _WORDS = {
     "ns": ("ns", "nano"),
     "us": ("us", "µs", "micro"),
@@ -35,7 +35,8 @@ _WORDS = {
     "w": ("w", "wk", "week"),
 }
 _LONG = {**_UNITS, "d": 24 * 3600 * NANOS, "w": 7 * 24 * 3600 * NANOS}
-_LONG_PARTS = re.compile(r"((\d+)\s*([A-Za-zµ]+))", re.ASCII)
+_LONG_PARTS = re.compile(r"(?<!\d)(\d++)\s*+([A-Za-zµ]+)", re.ASCII)  # looks at each digit once
+_SHOWN = 18  # digits of a fraction of a unit that can make a nanosecond
 
 
 def parse_timestamp(text: str) -> Timestamp | None:
@@ -101,17 +102,25 @@ def parse_duration(text: str) -> Duration | None:
         return None
     total, at = 0, 0
     while at < len(rest):
-        found = _DURATION.match(rest, at)
+        found = _part(rest, at)
         if found is None or not (found[1] or found[2]):
             return None
         unit = _UNITS[found[3]]
-        total += int(found[1] or 0) * unit
-        if found[2]:
-            total += int(found[2]) * unit // 10 ** len(found[2])
+        if (whole := _number(found[1])) is None:
+            return None
+        total += whole * unit
+        if fraction := (found[2] or "")[:_SHOWN]:
+            total += int(fraction) * unit // 10 ** len(fraction)
         at = found.end()
     if total > INT_MAX + negative:
         return None
     return Duration(-total if negative else total)
+
+
+def _number(digits: str) -> int | None:
+    """What digits stand for, 0 for none; None for what no duration has."""
+    digits = digits.lstrip("0")
+    return int(digits or 0) if len(digits) <= len(str(INT_MAX)) else None
 
 
 def parse_long_duration(text: str) -> Duration | None:
@@ -120,10 +129,12 @@ def parse_long_duration(text: str) -> Duration | None:
         return plain
     total, known = 0, False
     for found in _LONG_PARTS.finditer(text):
-        word = found[3].lower()
+        word, count = found[2].lower(), _number(found[1])
         for unit, variants in _WORDS.items():
             if word in variants or word.startswith(variants[-1]):
-                total += int(found[2]) * _LONG[unit]
+                if count is None:
+                    return None
+                total += count * _LONG[unit]
                 known = True
     return Duration(total) if known and total <= INT_MAX else None
 

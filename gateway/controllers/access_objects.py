@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 
 from gateway.controllers.bootstrap_objects import BootstrapObject
 from gateway.jsontypes import JsonObject
+from gateway.pem import blocks
 from gateway.settings.config import Settings
 
 AUTHENTICATION = "extension-apiserver-authentication"
-_CERTIFICATE = re.compile("-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 LEGACY_TOKENS = "kube-apiserver-legacy-service-account-token-tracking"
 
 
@@ -51,7 +50,7 @@ def with_authentication(present: JsonObject, wanted: JsonObject) -> JsonObject |
 def _joined(name: str, told: str, text: str) -> str:
     """What is told already and what it lacks: certificates, or names in a JSON list."""
     if name.endswith("-ca-file"):
-        known, own = _CERTIFICATE.findall(told), _CERTIFICATE.findall(text)
+        known, own = _certificates(told), _certificates(text)
         lacking = [each for each in own if each not in known]
         return told if not lacking else "".join(f"{each}\n" for each in (*known, *lacking))
     try:
@@ -60,6 +59,10 @@ def _joined(name: str, told: str, text: str) -> str:
     except ValueError:
         return text
     return told if told and not lacking else json.dumps([*names, *lacking])
+
+
+def _certificates(text: str) -> list[str]:
+    return [block.whole.decode() for block in blocks(text.encode()) if block.kind == b"CERTIFICATE"]
 
 
 def _map(name: str, data: dict[str, str]) -> BootstrapObject:

@@ -13,11 +13,11 @@ from gateway.memo import memo
 _COMPONENT = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
 _DOMAIN = rf"(?:{_COMPONENT}(?:\.{_COMPONENT})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
 _PATH_PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
-_REFERENCE = re.compile(
+_reference = re.compile(
     rf"(?:{_DOMAIN}/)?(?P<path>{_PATH_PART}(?:/{_PATH_PART})*)"
     r"(?::(?P<tag>[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}))?"
     r"(?:@(?P<digest>[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}))?"
-)
+).fullmatch
 _IDENTIFIER = re.compile(r"[a-f0-9]{64}")
 _DIGEST = re.compile(r"sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{128}")
 _PATH_LIMIT = 255
@@ -35,7 +35,7 @@ def _is_latest(image: str) -> bool:
     domain, remainder = _split_domain(image)
     if remainder.partition(":")[0] != remainder.partition(":")[0].lower():
         return False
-    found = _REFERENCE.fullmatch(f"{domain}/{remainder}")
+    found = _reference(f"{domain}/{remainder}")
     if found is None or len(found["path"]) > _PATH_LIMIT:
         return False
     if found["digest"] and not _DIGEST.fullmatch(found["digest"]):

@@ -382,6 +382,12 @@ def merged(type_: Type, value: Any) -> Any:
     return plain(value) if kind is Kind.ANY else value
 
 
+class _Joined(PairsObject):
+    """The members of all objects that came under one name: made here, so that each next one is added in place."""
+
+    __slots__ = ()
+
+
 _KEPT_BY_NULL = frozenset({Kind.STRUCT, Kind.STRING, Kind.INT32, Kind.INT64, Kind.FLOAT, Kind.BOOL, Kind.ANY})
 
 
@@ -389,8 +395,8 @@ def _over(type_: Type, pointer: bool, old: Any, new: Any) -> Any:
     if new is None:
         return old if not pointer and type_.kind in _KEPT_BY_NULL else None
     if type_.kind in (Kind.STRUCT, Kind.MAP) and isinstance(old, dict) and isinstance(new, dict):
-        both = PairsObject()
-        for key, item in (*_pairs(old), *_pairs(new)):
+        both = old if type(old) is _Joined else _Joined()
+        for key, item in (*(() if both is old else _pairs(old)), *_pairs(new)):
             both.append(key, item)
         return both
     if type_.kind is Kind.LIST and isinstance(old, list) and isinstance(new, list):

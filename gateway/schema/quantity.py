@@ -44,7 +44,7 @@ _BINARY_EXPONENTS = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL_SUFFIXES = {exponent: suffix for suffix, exponent in _DECIMAL_EXPONENTS.items()}
 _BINARY_SUFFIXES = ("", *_BINARY_EXPONENTS)
 
-_split = re.compile(r"([+-]?0*)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII).fullmatch
+_split = re.compile(r"([+-]?0*+)([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[-+]?[0-9]*+)", re.ASCII).fullmatch
 _exponent = re.compile(r"[eE]([+-]?)([0-9]+)", re.ASCII).fullmatch
 
 
@@ -53,8 +53,8 @@ class Quantity:
     """The number unscaled * 10**scale, with the format and, where one is kept, the text that it is written in.
 
     A scale may be anything that fits 32 bits, so numbers are never written out: two that are far apart are compared by
-    their exponents, and their sum is the greater one. `large` ones are those that kube-apiserver keeps in more than 64
-    bits.
+    their exponents, and their sum is the greater one; no sum has more than two times MAX_DIGITS. `large` ones are those
+    that kube-apiserver keeps in more than 64 bits.
     """
 
     __slots__ = ("_text", "format", "large", "scale", "unscaled")
@@ -87,9 +87,10 @@ class Quantity:
     def __add__(self, other: Quantity) -> Quantity:
         """The sum, in the format of the first term that is not zero."""
         format = self.format if self else other.format
-        if abs(_magnitude(self) - _magnitude(other)) > MAX_DIGITS and self and other:
+        if self and other:
             greater = max(self, other, key=_magnitude)
-            return Quantity(greater.unscaled, greater.scale, format, large=greater.large)
+            if _magnitude(greater) - min(self.scale, other.scale) > 2 * MAX_DIGITS:
+                return Quantity(greater.unscaled, greater.scale, format, large=greater.large)
         scale = min(self.scale if self else other.scale, other.scale if other else self.scale)
         unscaled = _at(self, scale) + _at(other, scale)
         return Quantity(unscaled, scale, format, large=abs(unscaled) > _MAX_INT64)
@@ -224,7 +225,8 @@ def _canonical(unscaled: int, scale: int, format: Format) -> str:
             step = 0
             while whole % 1024 == 0:
                 whole, step = whole // 1024, step + 1
-            return f"{sign}{_digits(whole)}{_BINARY_SUFFIXES[step]}"
+            suffix = _BINARY_SUFFIXES[step] if step < len(_BINARY_SUFFIXES) else ""  # as Go, which has no more
+            return f"{sign}{_digits(whole)}{suffix}"
         format = Format.DECIMAL
     size, scale = _reduced(size, scale)
     digits, scale = _digits(size * 10 ** (scale % 3)), scale - scale % 3
@@ -240,7 +242,13 @@ def _digits(size: int) -> str:
 
 def _magnitude(quantity: Quantity) -> int:
     """The exponent of the power of ten above the number."""
-    return len(_digits(abs(quantity.unscaled))) + quantity.scale
+    size = abs(quantity.unscaled)
+    if size < 1 << 64:
+        return len(str(size)) + quantity.scale
+    digits = size.bit_length() * 30_103 // 100_000  # log10(2): never too many by more than one
+    while 10**digits <= size:
+        digits += 1
+    return digits + quantity.scale
 
 
 def _wrapped(value: int) -> int:

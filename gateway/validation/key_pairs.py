@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-import re
-
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
-_BLOCK = re.compile(rb"-----BEGIN ([^\n-]*)-----\r?\n.*?-----END \1-----", re.DOTALL)
+from gateway.pem import blocks
 
 
 def key_pair_problem(certificate: bytes, key: bytes) -> str:
     """The reason why a TLS server could not use the pair; empty if it could."""
-    found = list(_BLOCK.finditer(certificate))
-    chain = [block[0] for block in found if block[1] == b"CERTIFICATE"]
+    found = list(blocks(certificate))
+    chain = [block.whole for block in found if block.kind == b"CERTIFICATE"]
     if not chain:
         if not found:
             return "tls: failed to find any PEM data in certificate input"
-        kinds = " ".join(block[1].decode() for block in found)
-        if len(found) == 1 and found[0][1].endswith(b"PRIVATE KEY"):
+        kinds = " ".join(block.kind.decode("utf-8", "replace") for block in found)
+        if len(found) == 1 and found[0].kind.endswith(b"PRIVATE KEY"):
             return (
                 "tls: failed to find certificate PEM data in certificate input, but did find a private key; "
                 "PEM inputs may have been switched"
             )
         text = 'tls: failed to find "CERTIFICATE" PEM block in certificate input'
         return f"{text} after skipping PEM blocks of the following types: [{kinds}]"
-    blocks = list(_BLOCK.finditer(key))
-    if not any(block[1].endswith(b"PRIVATE KEY") for block in blocks):
-        if not blocks:
+    keys = list(blocks(key))
+    if not any(block.kind.endswith(b"PRIVATE KEY") for block in keys):
+        if not keys:
             return "tls: failed to find any PEM data in key input"
-        if len(blocks) == 1 and blocks[0][1] == b"CERTIFICATE":
+        if len(keys) == 1 and keys[0].kind == b"CERTIFICATE":
             return "tls: found a certificate rather than a key in the PEM for the private key"
-        kinds = " ".join(block[1].decode() for block in blocks)
+        kinds = " ".join(block.kind.decode("utf-8", "replace") for block in keys)
         text = 'tls: failed to find PEM block with type ending in "PRIVATE KEY" in key input'
         return f"{text} after skipping PEM blocks of the following types: [{kinds}]"
     return _mismatch(chain[0], key)

@@ -10,23 +10,23 @@ from collections.abc import Iterator
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 
+from gateway.pem import blocks
 from gateway.validation.field import go_quote
 
-_block = re.compile(rb"-----BEGIN ([^\n]*)-----[ \t]*\r?\n(.*?)-----END \1-----[ \t]*(?:\r?\n|$)", re.DOTALL)
-_header = re.compile(rb"[^\n:]+:[^\n]*\n")
+_header = re.compile(rb"[^\n:]+:[^\n]*\n").match
 
 
 def pem_blocks(data: bytes) -> Iterator[tuple[str, bool, bytes]]:
     """The blocks' types, whether they have headers, and their contents; what is no block is skipped."""
-    for found in _block.finditer(data):
-        body, headers = found[2], False
-        while header := _header.match(body):
-            body, headers = body[header.end() :], True
+    for kind, body, _ in blocks(data):
+        at = 0
+        while header := _header(body, at):
+            at = header.end()
         try:
-            content = base64.b64decode(b"".join(body.split()), validate=True)
+            content = base64.b64decode(b"".join(body[at:].split()), validate=True)
         except binascii.Error:
             continue
-        yield found[1].decode("utf-8", "replace"), headers, content
+        yield kind.decode("utf-8", "replace"), at > 0, content
 
 
 def request_problem(data: bytes) -> str:

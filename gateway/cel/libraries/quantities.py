@@ -45,22 +45,15 @@ def _integer(of: Quantity) -> int:
     return number
 
 
-def _sum(one: Quantity, other: Quantity, sign: int) -> Quantity:
-    if not one.unscaled and sign > 0:
-        return Quantity(other.unscaled, other.scale, other.format)
-    scale = min(one.scale, other.scale)
-    total = one.unscaled * 10 ** (one.scale - scale) + sign * other.unscaled * 10 ** (other.scale - scale)
-    format_ = other.format if not one.unscaled else one.format
-    return Quantity(total, scale, format_)
-
-
 def _whole(number: int) -> Quantity:
     return Quantity(number, 0, Format.EXPONENT)
 
 
 def _approximate(of: Quantity) -> float:
     try:
-        return float(of.unscaled) * 10.0**of.scale if of.scale >= 0 else of.unscaled / 10**-of.scale
+        if of.scale < 0:
+            return of.unscaled / 10**-of.scale
+        return float(of.unscaled) * 10.0**of.scale if of.unscaled else 0.0
     except OverflowError:
         return float("inf") if of.unscaled > 0 else float("-inf")
 
@@ -75,8 +68,8 @@ OVERLOADS: dict[str, Callable[..., Any]] = {
     "quantity_get_float": _approximate,
     "quantity_get_int": _integer,
     "quantity_is_integer": lambda of: _as_integer(of) is not None,
-    "quantity_add": lambda one, other: _sum(one, other, 1),
-    "quantity_add_int": lambda one, number: _sum(one, _whole(number), 1),
-    "quantity_sub": lambda one, other: _sum(one, other, -1),
-    "quantity_sub_int": lambda one, number: _sum(one, _whole(number), -1),
+    "quantity_add": lambda one, other: one + other,
+    "quantity_add_int": lambda one, number: one + _whole(number),
+    "quantity_sub": lambda one, other: one - other,
+    "quantity_sub_int": lambda one, number: one - _whole(number),
 }

@@ -30,7 +30,7 @@ _ENDS = "][.,$@{} \t\r\n"
 _name = re.compile(r"(?:\\.|[^\\\]\[.,$@{} \t\r\n])*+\\?", re.DOTALL).match
 _word = re.compile(r"[^\]\[.,$@{} \t\r\n]+").match
 _number = re.compile(r"[-+]?[\d.]*").match
-_comparison = re.compile(r"([^!<>=]+)([!<>=]+)(.+)").fullmatch
+_comparison = re.compile(r"([^!<>=]++)(?=[^\n]*\Z)([!<>=]+)(.+)").fullmatch
 _slice = re.compile(r"(-?[0-9]*)(:-?[0-9]*)?(:-?[0-9]*)?").fullmatch
 _quoted_key = re.compile(r"'([^']*)'").fullmatch
 _escape = re.compile(

@@ -1,0 +1,55 @@
+"""Blocks of PEM, as Go's encoding/pem finds them."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from gateway.pem import Block, blocks
+from gateway.validation.key_pairs import key_pair_problem
+from gateway.validation.pem import certificates_problem, request_problem
+from tests.limits import at_most
+
+ONE = b"-----BEGIN A-----\nYQ==\n-----END A-----"
+LARGE = 3 << 20
+HOSTILE = {
+    "no end": b"-----BEGIN A-----\n",
+    "no line": b"-----BEGIN A-----",
+    "another end": b"-----BEGIN A-----\n-----END B-----\n",
+    "headers": b"a: b\n",
+    "dashes": b"-",
+    "types": b"-----BEGIN A B C D E F-----\r\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("data", "kinds"),
+    [
+        (ONE, [b"A"]),
+        (b"text\n" + ONE + b" \t\r\nmore " + ONE + b"\n", [b"A", b"A"]),
+        (ONE + b" more", []),
+        (b"-----BEGIN B-----\n" + ONE, [b"A"]),
+        (b"-----BEGIN A-----\nx\n-----END B-----\n" + ONE, [b"A"]),
+        (b"-----BEGIN A\n" + ONE, [b"A"]),
+        (b"-----BEGIN A-----", []),
+        (b"", []),
+    ],
+)
+def test_what_is_found(data: bytes, kinds: list[bytes]) -> None:
+    assert [block.kind for block in blocks(data)] == kinds
+
+
+def test_parts() -> None:
+    assert list(blocks(b"x " + ONE + b"\n")) == [Block(b"A", b"YQ==\n", ONE)]
+
+
+@pytest.mark.parametrize("pump", HOSTILE)
+def test_time_grows_with_the_text(pump: str) -> None:
+    repeated = HOSTILE[pump]
+    text = repeated * (LARGE // len(repeated))
+    for look in (request_problem, certificates_problem, lambda data: key_pair_problem(data, data)):
+        for data in (text, b"-----BEGIN CERTIFICATE-----\n" + text + b"-----END CERTIFICATE-----\n"):
+            began = time.thread_time()
+            assert look(data)
+            at_most(time.thread_time() - began, 1.0)
