@@ -52,7 +52,7 @@ def _whole(number: int) -> Quantity:
 def _approximate(of: Quantity) -> float:
     try:
         if of.scale < 0:
-            return of.unscaled / 10**-of.scale
+            return float(of.unscaled / 10**-of.scale)
         return float(of.unscaled) * 10.0**of.scale if of.unscaled else 0.0
     except OverflowError:
         return float("inf") if of.unscaled > 0 else float("-inf")
