@@ -1,67 +1,153 @@
-"""uvicorn's cycle of a request and its answer, which takes an answer that is whole in one message."""
+"""One request and its answer on a connection, which frames the answer: bytes, a stream, or a tunnel.
+
+uvicorn's cycle receives the request; what is sent is framed here, for an answer in one write costs half of one in two.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, cast
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from gateway.http.coalescing_transport import Corked
 from gateway.http.engine import STATUS_LINE, RequestResponseCycle
 from gateway.http.exchange import Header
-from gateway.http.pouring import Sink
-from gateway.http.websocket import SWITCHING, Incoming
+from gateway.http.framing import LAST, Chunking
+from gateway.http.tunnel import ClientEnd
 
 WHOLE = "http.response.whole"
 """An ASGI extension: a message of this type is an answer's status, headers (with the length) and all of its body."""
 POUR = "http.response.pour"
 """Another, which may come with it: a message of this type has in `take` who is given a sink for the body's chunks."""
+TUNNEL = "http.response.tunnel"
+"""Another, of requests that may be upgraded: after a head with status 101, a message of this type comes back with the
+client's end of the connection in `client`. The last message of a body ends the tunnel."""
 EXTENSIONS: dict[str, dict[str, object]] = {WHOLE: {}, POUR: {}}
+UPGRADABLE: dict[str, dict[str, object]] = {**EXTENSIONS, TUNNEL: {}}
 
+SWITCHING = 101
+_BODILESS = frozenset({204, 304, SWITCHING})
+_WORTH_JOINING = 1 << 16  # bytes of a body: larger ones are not copied behind their head
 _CONTROLS = bytes(code for code in (*range(32), 127) if code != 9)  # none of them may be in a header's value
 _COLON, _END = b": ", b"\r\n"
+_CLOSE: Header = (b"connection", b"close")
 
 
 class Cycle(RequestResponseCycle):
-    """One request and its answer. An answer in two messages costs twice what one costs.
+    """One request and its answer.
 
-    `incoming` takes what the client sends once its connection is a WebSocket.
+    A head waits for the first part of the body, at most until the loop's next turn, so that both leave in one write and
+    one TLS record.
     """
 
-    incoming: Incoming | None = None
+    chunking: Chunking
+    switch: Callable[[], ClientEnd] | None = None  # has the connection be a tunnel
+    _head = b""
+    _bodiless = False
 
     async def send(self, message: Any) -> None:
         """ASGI's send; raises RuntimeError for messages out of turn and for headers that HTTP forbids."""
-        if message["type"] == POUR:
-            message["take"](Sink(self))
-        elif self.incoming is not None or message.get("status") == SWITCHING:
-            await self._send_switched(message)
-        elif message["type"] != WHOLE:
-            await super().send(message)
-        elif not self._answered(message["status"], message["headers"], message["body"]):
-            await super().send(message | {"type": "http.response.start"})
-            await super().send({"type": "http.response.body", "body": message["body"]})
-
-    async def _send_switched(self, message: Any) -> None:
-        """Sends what is no HTTP any more after its head: as it is, until the connection ends."""
-        if self.incoming is None:
-            self.keep_alive, self.chunked_encoding = True, False  # no header is to be added
-            await super().send(message)
-            self.keep_alive = False
-            self.incoming = Incoming(self.transport.write, self.transport.close)
+        kind = message["type"]
+        if kind == WHOLE and self._answered(message["status"], message["headers"], message["body"]):
             return
-        self.expected_content_length = len(message.get("body", b""))
-        await super().send(message)
+        if self.flow.write_paused and not self.disconnected:
+            await self.flow.drain()
+        if self.disconnected:
+            return
+        if self.response_complete or self.response_started == (kind in (WHOLE, "http.response.start")):
+            raise RuntimeError(f"Unexpected ASGI message '{kind}'.")
+        if kind == "http.response.start":
+            self._start(message["status"], message.get("headers", ()))
+        elif kind == "http.response.body":
+            self._say(message.get("body", b""), message.get("more_body", False))
+        elif kind == POUR:
+            message["take"](self)
+        elif kind == TUNNEL:
+            self._flush()
+            assert self.switch is not None
+            message["client"] = self.switch()
+        else:
+            self._start(message["status"], message["headers"])
+            self._say(message["body"], more=False)
 
-    def pour(self, data: bytes) -> bool:
-        """Writes a part of the body, framed; False when it has to wait, or is of no use any more."""
+    def pour(self, chunk: bytes) -> bool:
+        """Writes a part of the body that is not empty; False when it has to wait, or is of no use any more."""
         if self.flow.write_paused or self.disconnected or self.response_complete or not self.chunked_encoding:
             return False
-        self.transport.write(data)
+        self._write(self.chunking.frame(chunk))
         return True
+
+    def _start(self, status: int, headers: Sequence[Header]) -> None:
+        """Frames the head, which leaves with what follows it."""
+        self.response_started = True
+        self.waiting_for_100_continue = False
+        switching = status == SWITCHING
+        self._bodiless = status in _BODILESS or self.scope["method"] == "HEAD"
+        head, said_close = [STATUS_LINE[status]], False
+        for name, value in (*self.default_headers, *headers):
+            if name == b"content-length" and self.chunked_encoding is None:
+                self.expected_content_length, self.chunked_encoding = int(value), False
+            elif name == b"connection" and not switching:
+                said_close = said_close or b"close" in value.lower()
+            head += (name, _COLON, value, _END)
+        self.keep_alive = self.keep_alive and not said_close and not switching
+        if not self.keep_alive and not said_close and not switching:
+            head += (b"connection", _COLON, b"close", _END)
+        lines = len(head) // 4
+        if self.chunked_encoding is None:
+            self.chunked_encoding = not self._bodiless
+            if self.chunked_encoding:
+                head.append(b"transfer-encoding: chunked\r\n")
+                lines += 1
+        head.append(_END)
+        said = b"".join(head)
+        if len(said) - len(said.translate(None, _CONTROLS)) != 2 * (lines + 2):
+            self.response_started = False
+            raise RuntimeError("Invalid HTTP header value.")
+        self._head = said
+        asyncio.get_running_loop().call_soon(self._flush)
+
+    def _say(self, body: bytes, more: bool) -> None:
+        """Sends a part of the body, or the last."""
+        if self._bodiless:
+            self.expected_content_length = 0
+        elif self.chunked_encoding:
+            framed = self.chunking.frame(body) if body else b""
+            self._write(framed if more else framed + LAST)
+        else:
+            self.expected_content_length -= len(body)
+            if self.expected_content_length < 0:
+                raise RuntimeError("Response content longer than Content-Length")
+            self._write(body)
+        if not more:
+            if self.expected_content_length:
+                raise RuntimeError("Response content shorter than Content-Length")
+            self._finish()
+
+    def _finish(self) -> None:
+        self._flush()
+        self.response_complete = True
+        self.message_event.set()
+        if not self.keep_alive:
+            self.transport.close()
+        self.on_response()
+
+    def _write(self, data: bytes) -> None:
+        if self._head:
+            head, self._head = self._head, b""
+            if len(data) > _WORTH_JOINING:
+                self.transport.write(head)
+            else:
+                data = head + data
+        if data:
+            self.transport.write(data)
+
+    def _flush(self) -> None:
+        if self._head:
+            self._write(b"")
 
     def _answered(self, status: int, headers: Sequence[Header], body: bytes) -> bool:
         """Says all at once; False for what has to be looked at more closely."""
-        if self.response_started or self.flow.write_paused or self.disconnected or self.access_log:
+        if self.response_started or self.flow.write_paused or self.disconnected:
             return False
         head = [STATUS_LINE[status]]
         for name, value in self.default_headers:
@@ -77,7 +163,11 @@ class Cycle(RequestResponseCycle):
             return False
         self.response_started = self.response_complete = True
         self.waiting_for_100_continue = False
-        cast(Corked, self.transport).write_answer(said, body)
+        if len(body) > _WORTH_JOINING:
+            self.transport.write(said)
+            self.transport.write(body)
+        else:
+            self.transport.write(said + body)
         self.message_event.set()
         if not self.keep_alive:
             self.transport.close()

@@ -12,6 +12,7 @@ from gateway.http.escapes import unescaped, valid_escapes
 from gateway.http.negotiation import JSON, STANDARD, Negotiator, Representation
 from gateway.http.request_info import RequestInfo
 from gateway.http.status import StatusError, request_too_large
+from gateway.http.tunnel import Tunnel
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 
@@ -24,6 +25,7 @@ MAX_BODY = 3 * 1024 * 1024
 MAX_PARAMETERS = 10_000  # of a query; Go's net/url reads none of more
 
 _NO_QUERY: dict[str, list[str]] = {}
+_NO_SCOPE: Mapping[str, Any] = {}
 
 
 class ClientDisconnected(Exception):
@@ -70,6 +72,7 @@ class Request:
         "receive",
         "received",
         "representation",
+        "scope",
         "user",
         "warnings",
     )
@@ -95,6 +98,7 @@ class Request:
         self.audit_id = b""  # where it is known before the answer is
         self.received = ""  # when, where that is to be recorded
         self.began = 0.0  # the same, by the monotonic clock
+        self.scope: Mapping[str, Any] = _NO_SCOPE  # what the connection says of it: all headers, the client, extensions
         self._query: dict[str, list[str]] | None = None if query_string else _NO_QUERY
         self._body: bytes | None = None
 
@@ -190,8 +194,8 @@ def _unquote(text: str) -> str:
 @dataclass(slots=True)
 class Response:
     """An answer. `body` is bytes, chunks sent one after the other with a content-length, or an async iterator
-    streamed for as long as it gives chunks (a watch). Headers that every answer carries are added on sending. An answer
-    without a body (304) has the content type b"", and no such header.
+    streamed for as long as it gives chunks (a watch). With status 101 it is the head of a `tunnel`. Headers that every
+    answer carries are added on sending. An answer without a body (304) has the content type b"", and no such header.
 
     JSON that is not `encoded` yet, an object of the endpoint's kind or a Status, is brought into the representation
     that the client asked for.
@@ -203,4 +207,5 @@ class Response:
     headers: list[Header] = field(default_factory=list)
     cache_control: bytes = b"no-cache, private"
     encoded: bool = False
+    tunnel: Tunnel | None = None
     finite: bool = False  # of a stream: it ends by itself, as what is made while it is sent

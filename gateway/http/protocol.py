@@ -1,42 +1,34 @@
 """uvicorn's HTTP/1.1 protocol, for clients that cannot be trusted.
 
-What differs: methods that its parser does not know get an answer like all others, and so do bodies of requests that ask
-for an upgrade; heads and bodies have to come in time, and heads have a limit; what is refused is refused after the
-answers that are due before it; a client that does not read, or does not say goodbye, does not hold up the end.
+What differs: methods that its parser does not know get an answer like all others; a request that asks for an upgrade is
+one like others until its answer makes the connection a tunnel; heads and bodies have to come in time, and heads have a
+limit; what is refused is refused after the answers that are due before it; a client that does not read, or does not say
+goodbye, does not hold up the end.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from enum import IntEnum
 from http import HTTPStatus
 from typing import Any, cast
 
 import httptools
 
-from gateway.http.coalescing_transport import Corked
-from gateway.http.cycle import EXTENSIONS, Cycle
+from gateway.http.cycle import EXTENSIONS, UPGRADABLE, Cycle
 from gateway.http.engine import Config, HttpToolsProtocol, ServerState
 from gateway.http.escapes import unescaped, valid_escapes
+from gateway.http.framing import Chunking
 from gateway.http.limits import Heads, Limits
 from gateway.http.pipelining import end_of_messages
-from gateway.http.wire import path_of, words_of
+from gateway.http.stage import Stage
+from gateway.http.upgrading import Upgrading
+from gateway.http.wire import path_of, size_of_head, words_of
 
 _STAND_IN = b"TRACE"  # a method that the parser takes and nothing serves
 _FAREWELL = 0.5  # seconds that a client has to say goodbye, and to read why it is refused
 _FRAMING = (b"content-length", b"transfer-encoding")
-
-
-class _Stage(IntEnum):
-    """Which part of a request the parser waits for."""
-
-    IDLE = 0
-    HEAD = 1
-    BODY = 2
-
-
-_IDLE, _HEAD, _BODY = _Stage  # what is looked up for each request is faster as a global
+_IDLE, _HEAD, _BODY = Stage  # what is looked up for each request is faster as a global
 
 
 class _Refused(Exception):
@@ -57,9 +49,12 @@ class Protocol(HttpToolsProtocol):
         limits: Limits | None = None,
         lost: Callable[[], None] | None = None,
         heads: Heads | None = None,
+        chunking: Chunking | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._limits, self._lost, self._heads = limits or Limits(), lost, heads or Heads()
+        self._chunking = chunking or Chunking()
+        self._upgrading: Upgrading | None = None  # from a request that asks for it until that is answered
         self._held = 0  # bytes of a large head
         self._stalled: asyncio.TimerHandle | None = None
         self._stage = _IDLE
@@ -74,7 +69,7 @@ class Protocol(HttpToolsProtocol):
         self._last_words: bytes | None = None  # to be said after the answers that are due
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        super().connection_made(cast(asyncio.Transport, Corked(transport, self.loop)))
+        super().connection_made(transport)
         tls = transport.get_extra_info("ssl_object")
         self._certificate: bytes = (tls.getpeercert(binary_form=True) or b"") if tls is not None else b""
         self._timer = self.loop.call_later(self._limits.head_seconds, self._head_is_late)
@@ -82,6 +77,8 @@ class Protocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._unset_timer()
         self._release_head()
+        if self._upgrading is not None:
+            self._upgrading.end()
         if self._stalled is not None:
             self._stalled.cancel()
         super().connection_lost(exc)
@@ -94,8 +91,8 @@ class Protocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self._parting:
             return
-        if self._unanswered and self.cycle.incoming is not None:
-            self.cycle.incoming.take(data)
+        if self._upgrading is not None:
+            self._upgrading.take(data)
             return
         self._unset_keepalive_if_required()
         stage, complete = self._stage, self._complete
@@ -118,7 +115,7 @@ class Protocol(HttpToolsProtocol):
                 return
         self._await_rest(len(data), stage if self._complete == complete else _IDLE)
 
-    def _await_rest(self, size: int, before: _Stage) -> None:
+    def _await_rest(self, size: int, before: Stage) -> None:
         """Sees to it that what is missing comes in time and is not too much, after `size` bytes have come.
 
         `before` is where the parser was in the same request when they came.
@@ -158,19 +155,23 @@ class Protocol(HttpToolsProtocol):
         self._held = 0
 
     def _without_upgrade(self, data: bytes, offset: int) -> bytes:
-        """Goes on as if the request had not asked for an upgrade, which nothing here serves; what is left to feed.
+        """Goes on with the request as with all others; what is left to feed.
 
-        The parser takes such a request for complete, so its head is shown to a new one, without the wish.
+        The parser takes one that asks for an upgrade for complete, so its head is shown to a new one, without the wish.
         """
-        head = [b"POST / HTTP/1.1"]
-        head += [b"%b: %b" % header for header in self.headers if header[0] in _FRAMING]
+        head = [b"POST / HTTP/1.1", *(b"%b: %b" % header for header in self.headers if header[0] in _FRAMING)]
         self._use_new_parser()
         self._replaying = True
         try:
             self.parser.feed_data(b"\r\n".join(head) + b"\r\n\r\n")
         finally:
             self._replaying = False
-        return data[offset:]
+        if self._stage is not _IDLE or not any(name == b"upgrade" for name, _ in self.headers):
+            return data[offset:]
+        self._upgrading = Upgrading(self.transport, self.flow)
+        self._upgrading.take(data[offset:])
+        self.cycle.switch, self.cycle.scope["extensions"] = self._upgrading.switch, UPGRADABLE  # type: ignore[typeddict-item]
+        return b""
 
     def _in_disguise(self, data: bytes, complete: int) -> bytes:
         """What is left to feed of data whose request number `complete` has a method that the parser does not know."""
@@ -213,7 +214,7 @@ class Protocol(HttpToolsProtocol):
         if len(self.pipeline) >= self._limits.pipelined:
             self._last_words = b""
             raise _Refused
-        if self._fed and self._size_of_head() > self._limits.head_bytes:
+        if self._fed and size_of_head(self.url, self.headers) > self._limits.head_bytes:
             self._last_words = words_of(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
             raise _Refused
         if self._held:
@@ -222,9 +223,6 @@ class Protocol(HttpToolsProtocol):
         self._fed = self._body = 0
         self._describe()
         self._begin_cycle()
-
-    def _size_of_head(self) -> int:
-        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
 
     def _describe(self) -> None:
         """Completes the scope of the request whose head has been read."""
@@ -236,14 +234,10 @@ class Protocol(HttpToolsProtocol):
         version = self.parser.get_http_version()
         if version != "1.1":
             scope["http_version"] = version
-        path, _, query = self.url.partition(b"?")
-        if not path.startswith(b"/"):
-            path = path_of(path)
-        scope["raw_path"], scope["query_string"] = path, query
-        if b"%" in path and valid_escapes(path):
-            scope["path"] = unescaped(path)
-        else:
-            scope["path"] = path.decode("utf-8", "replace")
+        path, _, scope["query_string"] = self.url.partition(b"?")
+        scope["raw_path"] = path = path if path.startswith(b"/") else path_of(path)
+        escaped = b"%" in path and valid_escapes(path)
+        scope["path"] = unescaped(path) if escaped else path.decode("utf-8", "replace")
         scope["extensions"] = EXTENSIONS
 
     def _begin_cycle(self) -> None:
@@ -262,6 +256,7 @@ class Protocol(HttpToolsProtocol):
             keep_alive=self.scope["http_version"] != "1.0" and self.parser.should_keep_alive(),
             on_response=self.on_response_complete,
         )
+        self.cycle.chunking = self._chunking
         if idle:
             self._start_asgi_task(self.cycle, self.app)
         else:
@@ -336,6 +331,10 @@ class Protocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         self._unanswered -= 1
         super().on_response_complete()
+        if self._upgrading is not None and not self._unanswered:
+            kept, self._upgrading = self._upgrading.kept(), None
+            if kept:
+                self.data_received(kept)
         if self.pipeline:
             self.flow.pause_reading()  # each answer would let more requests in
         if self._last_words is not None and not self._unanswered:
@@ -387,6 +386,8 @@ class Protocol(HttpToolsProtocol):
     def shutdown(self) -> None:
         """Closes the connection once it is idle, whether or not its client answers the end of TLS."""
         super().shutdown()
+        if self._upgrading is not None:
+            self._upgrading.end()
         self._end_soon()
 
     def timeout_keep_alive_handler(self) -> None:

@@ -7,10 +7,11 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
-from gateway.http.cycle import POUR, WHOLE
+from gateway.http.cycle import POUR, SWITCHING, TUNNEL, WHOLE
 from gateway.http.exchange import Header, Request, Response
 from gateway.http.pouring import Pourable
 from gateway.http.time_slices import next_turn
+from gateway.http.tunnel import Tunnel
 from gateway.http.warnings import warning_headers
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -45,7 +46,9 @@ async def send_response(request: Request, response: Response, send: Send, whole:
         headers += response.headers
     if request.warnings:
         headers += warning_headers(request.warnings)
-    if isinstance(body, bytes):
+    if response.tunnel is not None:
+        await _tunnel(response.tunnel, headers, send)
+    elif isinstance(body, bytes):
         headers.append((b"content-length", b"%d" % len(body)))
         if whole:
             await send({"type": WHOLE, "status": response.status, "headers": headers, "body": body})
@@ -110,6 +113,19 @@ async def _stream(chunks: AsyncIterator[bytes], request: Request, send: Send) ->
         close = getattr(chunks, "aclose", None)
         if close is not None:
             await close()
+
+
+async def _tunnel(tunnel: Tunnel, headers: list[Header], send: Send) -> None:
+    """Makes the connection a tunnel, and ends it when that is over."""
+    asked: dict[str, Any] = {"type": TUNNEL, "more_body": True}
+    try:
+        await send({"type": "http.response.start", "status": SWITCHING, "headers": headers})
+        await send(asked)
+        if "client" in asked:
+            await tunnel.run(asked["client"])
+    finally:
+        await tunnel.aclose()
+    await send({"type": "http.response.body", "body": b""})
 
 
 def with_standard_headers(request: Request, send: Send) -> Send:

@@ -5,14 +5,16 @@ Such a client says nothing but that it lives (ping) and that it goes (close).
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import struct
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 
+from gateway.http.cycle import SWITCHING
 from gateway.http.exchange import TEXT_TYPE, Header, Request, Response
+from gateway.http.tunnel import End
 
-SWITCHING = 101
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # of the RFC
 _NORMAL = struct.pack(">H", 1000)
@@ -43,10 +45,47 @@ def switched(request: Request, response: Response) -> Response:
     accepted = base64.b64encode(hashlib.sha1(key + _GUID, usedforsecurity=False).digest())
     said: list[Header] = [(b"upgrade", b"websocket"), (b"connection", b"Upgrade"), (b"sec-websocket-accept", accepted)]
     said += [(b"sec-websocket-protocol", each) for each in protocols]
-    return Response(SWITCHING, _messages(body, response.content_type), b"", said)
+    return Response(SWITCHING, b"", b"", said, tunnel=Events(body, response.content_type))
 
 
-async def _messages(chunks: AsyncIterator[bytes], content_type: bytes) -> AsyncIterator[bytes]:
+class Events:
+    """A tunnel that tells events, a message each, until they end or the client goes."""
+
+    def __init__(self, chunks: AsyncIterator[bytes], content_type: bytes) -> None:
+        self._messages = _messages(chunks, content_type)
+        self._chunks = chunks
+
+    async def run(self, client: End) -> None:
+        """Sends the events, and hears the client."""
+        over = asyncio.Event()
+
+        async def told() -> None:
+            async for message in self._messages:
+                client.write(message)
+                await client.drain()
+
+        async def heard() -> None:
+            incoming = Incoming(client.write, over.set)
+            while not over.is_set() and (data := await client.read()):
+                incoming.take(data)
+
+        tasks = [asyncio.ensure_future(told()), asyncio.ensure_future(heard())]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def aclose(self) -> None:
+        """Ends the events."""
+        await self._messages.aclose()
+        close = getattr(self._chunks, "aclose", None)
+        if close is not None:
+            await close()
+
+
+async def _messages(chunks: AsyncIterator[bytes], content_type: bytes) -> AsyncGenerator[bytes, None]:
     """The events of a stream, a frame each, and the frame that ends them."""
     rest = b""
     try:

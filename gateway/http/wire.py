@@ -17,3 +17,8 @@ def path_of(target: bytes) -> bytes:
     if not scheme:
         return target
     return b"/" + rest.partition(b"/")[2]
+
+
+def size_of_head(target: bytes, headers: list[tuple[bytes, bytes]]) -> int:
+    """About as many bytes as a request's head had."""
+    return len(target) + sum(len(name) + len(value) + 4 for name, value in headers)

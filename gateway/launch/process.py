@@ -20,6 +20,7 @@ from gateway.access.following import Followed
 from gateway.credentials.certificates import authorities_of, server_context
 from gateway.http import engine
 from gateway.http.accepting import Acceptor, Quota
+from gateway.http.framing import Chunking
 from gateway.http.limits import Heads, Limits, limits_of
 from gateway.http.protocol import Protocol
 from gateway.launch.app import App, CannotServe
@@ -47,7 +48,8 @@ class Server(engine.Server):
         self, app: App, config: engine.Config, ready: Callable[[], None], guard: StopGuard | None = None
     ) -> None:
         super().__init__(config)
-        self._app, self._ready, self._guard, self._heads = app, ready, guard, Heads()
+        self._app, self._ready, self._guard = app, ready, guard
+        self._heads, self._chunking = Heads(), Chunking()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._told = asyncio.Event()
 
@@ -91,7 +93,7 @@ class Server(engine.Server):
 
     def _protocol(self, limits: Limits, lost: Callable[[], None]) -> Protocol:
         state = self.server_state, self.lifespan.state
-        return Protocol(self.config, *state, limits=limits, lost=lost, heads=self._heads)
+        return Protocol(self.config, *state, limits=limits, lost=lost, heads=self._heads, chunking=self._chunking)
 
     async def main_loop(self) -> None:
         """As uvicorn's, which looks each tenth of a second whether it is to end; this one is told."""

@@ -104,6 +104,7 @@ class Handler:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = dict(reversed(scope["headers"]))
         request = Request(scope["method"], scope["path"], scope["query_string"], headers, receive)
+        request.scope = scope
         held = _Held()
         whole = self._audit is None and WHOLE in scope.get("extensions", ())
         if self._audit is not None:

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from uvicorn.protocols.http.flow_control import FlowControl
 
-from gateway.http.coalescing_transport import Corked
-from gateway.http.cycle import WHOLE, Cycle
+from gateway.http.cycle import POUR, TUNNEL, WHOLE, Cycle
+from gateway.http.framing import Chunking
+from gateway.http.upgrading import Upgrading
 
 _LOG = logging.getLogger(__name__)
 Headers = list[tuple[bytes, bytes]]
@@ -22,13 +23,17 @@ class Wire:
     """A transport that keeps what is written."""
 
     def __init__(self) -> None:
-        self.written, self.closed = b"", False
+        self.writes, self.closed = list[bytes](), False
 
     def write(self, data: bytes) -> None:
-        self.written += data
+        self.writes.append(data)
 
     def close(self) -> None:
         self.closed = True
+
+    @property
+    def written(self) -> bytes:
+        return b"".join(self.writes)
 
     def nothing(self, *_: object) -> None: ...
 
@@ -40,11 +45,11 @@ class Said:
 
     def __init__(self, method: str, keep_alive: bool) -> None:
         self.wire, self.completed = Wire(), 0
-        transport = Corked(cast(asyncio.Transport, self.wire), asyncio.get_running_loop())
+        transport = cast(asyncio.Transport, self.wire)
         self.cycle = Cycle(
             scope=cast(Any, {"type": "http", "method": method}),
-            transport=cast(asyncio.Transport, transport),
-            flow=FlowControl(cast(asyncio.Transport, transport)),
+            transport=transport,
+            flow=FlowControl(transport),
             logger=_LOG,
             access_logger=_LOG,
             access_log=False,
@@ -54,6 +59,7 @@ class Said:
             keep_alive=keep_alive,
             on_response=self._complete,
         )
+        self.cycle.chunking = Chunking()
 
     def _complete(self) -> None:
         self.completed += 1
@@ -113,3 +119,94 @@ async def test_what_a_client_left_behind_is_not_answered() -> None:
     said.cycle.disconnected = True
     await whole(said, 200, [(b"content-length", b"2")], b"{}")
     assert said.result() == (b"", False, 0, False)
+
+
+HEAD = {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"4")]}
+
+
+def part(body: bytes, more: bool = True) -> dict[str, Any]:
+    return {"type": "http.response.body", "body": body, "more_body": more}
+
+
+async def what_is_scheduled() -> None:
+    """Until all has run that was scheduled before."""
+    done = asyncio.Event()
+    asyncio.get_running_loop().call_soon(done.set)
+    await done.wait()
+
+
+async def test_a_head_waits_for_its_body() -> None:
+    said = Said("GET", keep_alive=True)
+    await said.cycle.send(HEAD)
+    assert said.wire.writes == []
+    await said.cycle.send(part(b"bo"))
+    await said.cycle.send(part(b"dy", more=False))
+    await what_is_scheduled()
+    assert [each[-2:] for each in said.wire.writes] == [b"bo", b"dy"] and said.wire.writes[0].startswith(
+        b"HTTP/1.1 200"
+    )
+
+
+async def test_a_head_without_a_body_leaves_in_the_same_turn() -> None:
+    """As that of a watch, whose first event may be far away."""
+    said = Said("GET", keep_alive=True)
+    await said.cycle.send(HEAD)
+    await what_is_scheduled()
+    assert len(said.wire.writes) == 1
+
+
+async def test_a_large_body_is_not_copied() -> None:
+    said, body = Said("GET", keep_alive=True), bytes(1 << 20)
+    await said.cycle.send({**HEAD, "headers": [(b"content-length", b"%d" % len(body))]})
+    await said.cycle.send(part(body, more=False))
+    assert said.wire.writes[1] is body
+
+
+async def test_what_is_poured_is_framed_like_what_is_sent() -> None:
+    sent, poured = Said("GET", keep_alive=True), Said("GET", keep_alive=True)
+    sinks: list[Any] = []
+    for said in (sent, poured):
+        await said.cycle.send({**HEAD, "headers": []})
+    await poured.cycle.send({"type": POUR, "take": sinks.append})
+    for chunk in (b"one", b"two", b"two"):
+        await sent.cycle.send(part(chunk))
+        assert sinks[0].pour(chunk)
+    for said in (sent, poured):
+        await said.cycle.send(part(b"", more=False))
+    assert sent.wire.written == poured.wire.written
+    assert sent.wire.written.endswith(b"3\r\none\r\n3\r\ntwo\r\n3\r\ntwo\r\n0\r\n\r\n")
+    assert not sinks[0].pour(b"late")
+
+
+@pytest.mark.parametrize(("status", "method"), [(204, "GET"), (304, "GET"), (200, "HEAD")])
+async def test_answers_without_a_body_are_not_framed(status: int, method: str) -> None:
+    said = Said(method, keep_alive=True)
+    await said.cycle.send({**HEAD, "status": status})
+    await said.cycle.send(part(b"", more=False))
+    assert said.completed == 1 and said.wire.written.endswith(b"\r\ncontent-length: 4\r\n\r\n")
+
+
+@pytest.mark.parametrize("sent", [[part(b"x")], [HEAD, HEAD], [HEAD, part(b"toolong")], [HEAD, part(b"x", more=False)]])
+async def test_messages_out_of_turn_are_refused(sent: list[dict[str, Any]]) -> None:
+    said = Said("GET", keep_alive=True)
+    with pytest.raises(RuntimeError):
+        for message in sent:
+            await said.cycle.send(message)
+
+
+async def test_a_tunnel_carries_what_came_before_and_after_the_switch() -> None:
+    said = Said("GET", keep_alive=True)
+    upgrading = Upgrading(cast(asyncio.Transport, said.wire), said.cycle.flow)
+    said.cycle.switch = upgrading.switch
+    upgrading.take(b"early ")
+    asked: dict[str, Any] = {"type": TUNNEL}
+    await said.cycle.send({"type": "http.response.start", "status": 101, "headers": [(b"connection", b"Upgrade")]})
+    await said.cycle.send(asked)
+    upgrading.take(b"late")
+    assert await asked["client"].read() == b"early late"
+    asked["client"].write(b"HTTP/1.1 nothing")
+    upgrading.end()
+    assert await asked["client"].read() == b""
+    await said.cycle.send(part(b"", more=False))
+    assert said.wire.written.endswith(b"\r\nconnection: Upgrade\r\n\r\nHTTP/1.1 nothing") and said.wire.closed
+    assert b"chunked" not in said.wire.written and b"close" not in said.wire.written

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import struct
 from collections.abc import AsyncIterator
 from itertools import pairwise
@@ -87,12 +88,30 @@ async def events(*chunks: bytes) -> AsyncIterator[bytes]:
         yield chunk
 
 
+class Reader:
+    """A client's end that says nothing."""
+
+    def __init__(self) -> None:
+        self.said: list[bytes] = []
+
+    async def read(self) -> bytes:
+        await asyncio.get_running_loop().create_future()
+        return b""
+
+    def write(self, data: bytes) -> None:
+        self.said.append(data)
+
+    async def drain(self) -> None: ...
+
+
 async def answer(content_type: bytes, *chunks: bytes, **headers: bytes) -> tuple[Response, list[bytes]]:
     given = {**ASKED, **{name.replace("_", "-").encode(): value for name, value in headers.items()}}
     request = Request("GET", "/", b"", given, None)  # type: ignore[arg-type]  # nothing is received
     response = switched(request, Response(200, events(*chunks), content_type))
-    said = [each async for each in response.body] if isinstance(response.body, AsyncIterator) else []
-    return response, said
+    client = Reader()
+    if response.tunnel is not None:
+        await response.tunnel.run(client)
+    return response, client.said
 
 
 async def test_each_event_is_a_message() -> None:

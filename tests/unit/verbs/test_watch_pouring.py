@@ -9,7 +9,6 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.http.pouring import Sink
 from gateway.reading.list_options import ListOptions
 from gateway.reading.view import View
 from gateway.reading.watch_stream import WatchBody, WatchStream
@@ -38,7 +37,7 @@ class Client:
     async def _read(self) -> None:
         self._reads.set()
         async for chunk in self.body:
-            self._take(b"%x\r\n%b\r\n" % (len(chunk), chunk))
+            self._take(chunk)
 
     def pour(self, data: bytes) -> bool:
         if self.ready:
@@ -62,12 +61,7 @@ class Client:
 
     def seen(self) -> str:
         """The events alone."""
-        text, events = bytes(self.got), b""
-        while text:
-            size, _, rest = text.partition(b"\r\n")
-            events += rest[: int(size, 16)]
-            text = rest[int(size, 16) + 2 :]
-        return events.decode()
+        return self.got.decode()
 
 
 def expected(revisions: int) -> str:
@@ -81,7 +75,7 @@ def test_whether_or_not_a_sink_takes_them_all_come_once_and_in_order(steps: list
     async def run() -> None:
         cache = pods()
         client = Client(cache)
-        client.body.pour_into(Sink(client))
+        client.body.pour_into(client)
         await client.reads()
         for revision, (client.ready, pause) in enumerate(steps, 1):
             cache.put(key("n", "a"), canonical("a"), revision)
@@ -110,7 +104,7 @@ async def test_without_a_sink_the_task_gives_them() -> None:
 async def test_a_stream_ends_with_the_server_and_when_its_past_is_gone() -> None:
     ended, overrun = Client(pods()), Client(pods())
     for client in (ended, overrun):
-        client.body.pour_into(Sink(client))
+        client.body.pour_into(client)
         await client.reads()
     ended.endpoint.services.stopping.set()
     overrun.cache.start_over()

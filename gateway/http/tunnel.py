@@ -1,0 +1,134 @@
+"""A connection that is no HTTP any more: bytes in both directions until one side ends.
+
+A Response with status 101 has a Tunnel for its body. What runs it reads and writes the client's end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Protocol
+
+_MUCH = 256 << 10  # bytes that wait to be read: nothing more is taken from the client
+
+
+class Flow(Protocol):
+    """What says how a connection's two directions are doing."""
+
+    write_paused: bool
+
+    def pause_reading(self) -> None: ...
+    def resume_reading(self) -> None: ...
+    async def drain(self) -> None: ...
+
+
+class End(Protocol):
+    """One end of a tunnel."""
+
+    async def read(self) -> bytes:
+        """What has come since; b"" once the other side says no more."""
+        ...
+
+    def write(self, data: bytes) -> None:
+        """Sends bytes, or keeps them until they can go."""
+        ...
+
+    async def drain(self) -> None:
+        """Waits until most of what was written has gone."""
+        ...
+
+
+class Tunnel(Protocol):
+    """What goes on after the head of an answer with status 101."""
+
+    async def run(self, client: End) -> None:
+        """Reads and writes until it is over; the connection ends then."""
+        ...
+
+    async def aclose(self) -> None:
+        """Lets go of what it has where `run` is never called."""
+        ...
+
+
+class ClientEnd:
+    """The client's end of a connection of ours."""
+
+    __slots__ = ("_chunks", "_ended", "_flow", "_paused", "_size", "_waiter", "_write")
+
+    def __init__(self, transport: asyncio.WriteTransport, flow: Flow) -> None:
+        self._write, self._flow = transport.write, flow
+        self._chunks: deque[bytes] = deque()
+        self._size = 0
+        self._paused = self._ended = False
+        self._waiter: asyncio.Future[None] | None = None
+
+    def take(self, data: bytes) -> None:
+        """Is given what the client sent."""
+        self._chunks.append(data)
+        self._size += len(data)
+        if self._size > _MUCH and not self._paused:
+            self._paused = True
+            self._flow.pause_reading()
+        self._wake()
+
+    def end(self) -> None:
+        """Is told that the client is gone, or that the server stops."""
+        self._ended = True
+        self._wake()
+
+    async def read(self) -> bytes:
+        while not self._chunks:
+            if self._ended:
+                return b""
+            self._waiter = asyncio.get_running_loop().create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+        data = self._chunks.popleft() if len(self._chunks) == 1 else b"".join(self._chunks)
+        self._chunks.clear()
+        self._size = 0
+        if self._paused:
+            self._paused = False
+            self._flow.resume_reading()
+        return data
+
+    def write(self, data: bytes) -> None:
+        if not self._ended:
+            self._write(data)
+
+    async def drain(self) -> None:
+        if self._flow.write_paused and not self._ended:
+            await self._flow.drain()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+
+async def join(one: End, other: End, idle: float) -> None:
+    """Carries bytes between two ends until either says no more, or nothing came from either for `idle` seconds.
+
+    What one end wrote before it ended is passed on; each is read only as fast as the other takes it.
+    """
+    moved = asyncio.get_running_loop().time()
+
+    async def carry(source: End, target: End) -> None:
+        nonlocal moved
+        while data := await source.read():
+            moved = asyncio.get_running_loop().time()
+            target.write(data)
+            await target.drain()
+
+    carrying = [asyncio.ensure_future(carry(one, other)), asyncio.ensure_future(carry(other, one))]
+    try:
+        left = idle
+        while left > 0:
+            done, _ = await asyncio.wait(carrying, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            if done:
+                return
+            left = moved + idle - asyncio.get_running_loop().time()
+    finally:
+        for each in carrying:
+            each.cancel()
+        await asyncio.gather(*carrying, return_exceptions=True)
