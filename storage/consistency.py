@@ -11,9 +11,9 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 
+from instruments.timing import timed_until_done
 from storage.cache import WatchCache
 from storage.errors import StorageError, Unavailable
-from storage.timing import counted_until_done
 
 PROBES = 2  # while etcd answers one, those who came meanwhile need not wait for it
 EVENTS_WAIT = 0.1  # seconds for events to bring the feed to the probed revision before progress is asked for
@@ -58,7 +58,7 @@ class ConsistentReads:
             self._running += 1
             self._gathering = True
             self._start(self._run())
-        return counted_until_done(future)
+        return timed_until_done("etcd", future)
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
+from instruments.timing import timed
 from storage.cache import WatchCache
 from storage.entry import Entry
 from storage.errors import Conflict, KeyExists, StoredObject
@@ -17,7 +18,6 @@ from storage.etcd.kv import Guard
 from storage.etcd.results import SwapResult
 from storage.fence import Fence
 from storage.reads import Reads
-from storage.timing import counted
 
 ANSWER = 60.0  # seconds for etcd's answer to a write; kube-apiserver's --request-timeout
 
@@ -56,7 +56,7 @@ class EtcdStore:
         resource = self.cache.of_key(prefix + b"x")
         return [] if resource is None else resource.slice(*resource.bounds(prefix))
 
-    @counted
+    @timed("etcd")
     async def get(self, key: bytes) -> StoredObject | None:
         found = await self.client.range(key)
         return self._readable(found.kvs[0]) if found.kvs else None
@@ -104,7 +104,7 @@ class EtcdStore:
         self._acknowledged(*events)
         return revision
 
-    @counted
+    @timed("etcd")
     async def _swap(self, attempt: Callable[[Guard | None], Awaitable[SwapResult]]) -> SwapResult:
         """Makes a write, behind the fence where there is one. Raises Fenced."""
         if self._fence is None:

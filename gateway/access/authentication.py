@@ -88,6 +88,11 @@ class Authenticator:
         """Says whether requests without credentials are let in, and on which paths alone."""
         self._anonymous, self._anonymous_paths = ANONYMOUS_USER if anonymous else None, paths
 
+    def known(self, headers: Mapping[bytes, bytes], certificate: bytes) -> User | None:
+        """The user of a request whose Authorization header alone names one that is known; None says nothing."""
+        header = headers.get(b"authorization")
+        return None if header is None or certificate else self._known.get(sha256(header).digest())
+
     async def authenticate(
         self, headers: Mapping[bytes, bytes], all_headers: Headers = (), certificate: bytes = b"", path: str = ""
     ) -> User | None:
@@ -96,11 +101,10 @@ class Authenticator:
         `headers` has the first of each name, in lower case; `certificate` is the client's, DER, once TLS has verified
         it, b"" where there is none.
         """
+        user = self.known(headers, certificate)
+        if user is not None:
+            return user
         header = headers.get(b"authorization")
-        if header is not None and not certificate:
-            user = self._known.get(sha256(header).digest())
-            if user is not None:
-                return user
         refused = False
         if certificate:
             for each in self._certificates:

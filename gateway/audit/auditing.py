@@ -11,13 +11,13 @@ from collections.abc import AsyncIterator, MutableMapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gateway.access.authorization import Authorizer, Decision, Undecided, require_verdict
+from gateway.access.authorization import Decision, Undecided, Verdict
 from gateway.audit import event as events
 from gateway.audit.batching import Batching
 from gateway.audit.counts import Counts
 from gateway.audit.event import LARGEST_OBJECT, TRUNCATED, Body, Event
 from gateway.audit.fitting import Bounds
-from gateway.audit.latency import Latency
+from gateway.audit.latency import latencies
 from gateway.audit.policy import Level, Policy, Rule, Stage
 from gateway.audit.sink import LogSink, Mode, Sink
 from gateway.flowcontrol.limiting import is_long_running
@@ -27,7 +27,7 @@ from gateway.http.sending import Send, audit_id
 from gateway.http.status import StatusError
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject, dumps, loads
-from gateway.kinds.attributes import Attributes
+from instruments.timing import Times
 from storage.errors import StorageError
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 _DECISION, _REASON = "authorization.k8s.io/decision", "authorization.k8s.io/reason"
 _STATUS = b'{"kind":"Status",'
-_QUEUED = 0.001  # seconds; to find a seat takes less
 _STATUS_FIELDS = ("status", "message", "reason", "details", "code")
 _AS_THEY_CAME = frozenset({"patch", "delete", "deletecollection"})
 _NAMED = ("namespace", "name", "uid", "resourceVersion")
@@ -53,15 +52,17 @@ class Audit:
     def __init__(self, policy: Policy, sinks: Sequence[Sink], counts: Counts) -> None:
         self._policy, self._sinks, self.counts = policy, tuple(sinks), counts
 
-    def record(self, request: Request, user: User | None, scope: MutableMapping[str, Any]) -> Record | None:
+    def record(
+        self, request: Request, user: User | None, scope: MutableMapping[str, Any], times: Times
+    ) -> Record | None:
         """The record of a request that `user` makes; None where there is to be none."""
         rule = self._policy.rule_for(user, request.info)
         self.counts.levels[(Level.NONE if rule is None else rule.level).text] += 1
-        return None if rule is None else Record(self, rule, request, user, scope)
+        return None if rule is None else Record(self, rule, request, user, scope, times)
 
     def listening(self, request: Request, held: Recording, send: Send) -> Send:
         """Notes when the request came, and wraps `send`, so that its record knows of the answer."""
-        request.received, request.began = events.now(), time.monotonic()
+        request.received = events.now()
         request.audit_id = audit_id(request.headers)
 
         async def wrapped(message: MutableMapping[str, Any]) -> None:
@@ -72,7 +73,7 @@ class Audit:
             await record.passes(message)
             began = time.monotonic()
             await send(message)
-            record.latency.took("response-write", time.monotonic() - began)
+            record.times.took("response-write", began, time.monotonic())
 
         return wrapped
 
@@ -94,7 +95,13 @@ class Record:
     """What is known of one request."""
 
     def __init__(
-        self, audit: Audit, rule: Rule, request: Request, user: User | None, scope: MutableMapping[str, Any]
+        self,
+        audit: Audit,
+        rule: Rule,
+        request: Request,
+        user: User | None,
+        scope: MutableMapping[str, Any],
+        times: Times,
     ) -> None:
         self._audit, self._rule, self._request, self._user = audit, rule, request, user
         self._client = (scope.get("client") or ("",))[0]
@@ -106,9 +113,8 @@ class Record:
         self._sent: Body | None = None
         self._answer: Body | None = None
         self._status: JsonObject | None = None
-        self._panic = self._over = self._answered = False
-        self.latency = Latency(request.began)
-        self.latency.passed("authentication")
+        self._panic = self._over = False
+        self.times = times
         self._long = request.info.verb == "watch" or is_long_running(request.info)
 
     # what happens to the request, in order
@@ -121,25 +127,19 @@ class Record:
         if self._user is not None and not await self._emit(Stage.REQUEST_RECEIVED):
             self._audit.counts.rejected += 1
             raise Undecided("failed to store audit event")
-        self.latency.passed("")
 
     def impersonated(self, user: User, constraint: str) -> None:
         """The request is carried out as another user; `constraint` is the verb of the mode that allowed it."""
         self._impersonated, self._constraint = user, constraint
-        self.latency.passed("impersonation")
 
-    async def authorize(self, authorizer: Authorizer, attributes: Attributes) -> None:
-        """As `require_of_request`, and remembers the decision; before it the request has waited for its turn."""
-        self.latency.passed("apf-queue-wait", at_least=_QUEUED)
-        verdict = authorizer.known(attributes) or await authorizer.authorize(attributes)
-        self.latency.passed("authorization")
+    def decided(self, verdict: Verdict) -> None:
+        """Whether the request may go on."""
         if verdict.decision is Decision.ALLOW:
             self._annotations |= {_DECISION: "allow", _REASON: verdict.reason}
         elif verdict.error:
             self._annotations[_REASON] = "internal error"
         else:
             self._annotations |= {_DECISION: "forbid", _REASON: verdict.reason}
-        require_verdict(verdict, attributes)
 
     def annotate(self, key: str, value: str) -> None:
         """Adds an annotation; the first value of a key stays."""
@@ -154,8 +154,6 @@ class Record:
 
     def answered(self, response: Response) -> None:
         """The answer; a streamed one is listened to while it is sent, but for a watch."""
-        self._answered = True
-        self.latency.passed("")
         body, media = response.body, response.content_type.decode("latin-1")
         whole = self._rule.level is Level.REQUEST_RESPONSE and not self._long
         if isinstance(body, AsyncIterator):
@@ -184,7 +182,6 @@ class Record:
     async def passes(self, message: MutableMapping[str, Any]) -> None:
         """A part of the answer is about to be sent: its head, some of its body, or the end of it."""
         if message["type"] == "http.response.start":
-            self.latency.passed("serialize-response-object" if self._answered else "")
             self._status = {**(self._status or {"metadata": {}}), "code": message["status"]}
             if self._long or self._user is None:
                 await self._emit(Stage.RESPONSE_STARTED)
@@ -207,7 +204,7 @@ class Record:
             await self._emit(Stage.PANIC)
             return
         if not self._long:
-            self._annotations |= self.latency.annotations()
+            self._annotations |= latencies(self.times)
         await self._emit(Stage.RESPONSE_COMPLETE)
 
     # how events are made of it

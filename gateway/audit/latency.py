@@ -8,39 +8,30 @@ from __future__ import annotations
 
 import time
 
-from storage.timing import Waited
+from instruments.timing import Times
 
 _PREFIX = "apiserver.latency.k8s.io/"
 _SLOW = 0.5  # seconds from which on it is told
 _UNITS = ((1_000, 1, "ns"), (1_000_000, 1_000, "µs"), (1_000_000_000, 1_000_000, "ms"))
+_OF_STAGES = {
+    "authentication": "authentication",
+    "impersonation": "impersonation",
+    "priority-and-fairness": "apf-queue-wait",
+    "authorization": "authorization",
+    "representation": "serialize-response-object",
+}
+_AT_LEAST = {"apf-queue-wait": 0.001, "impersonation": 0.0001}  # seconds; to look whether there is need takes less
+_WITHIN = ("etcd", "mutating-webhook", "validating-webhook", "response-write")
 
 
-class Latency:
-    """The stages of a request that began at a moment of the monotonic clock, and how long each took."""
-
-    def __init__(self, began: float) -> None:
-        self._began = self._last = began
-        self._seconds: dict[str, float] = {}
-        self._etcd = Waited.begin()
-
-    def passed(self, stage: str, at_least: float = 0.0) -> None:
-        """What has been going on since the last call was of that stage; "" for one that nobody asks about."""
-        now = time.monotonic()
-        if stage and now - self._last >= at_least:
-            self.took(stage, now - self._last)
-        self._last = now
-
-    def took(self, stage: str, seconds: float) -> None:
-        """Adds to the time of a stage."""
-        self._seconds[stage] = self._seconds.get(stage, 0.0) + seconds
-
-    def annotations(self) -> dict[str, str]:
-        """What there is to tell of the request now that it is over: nothing where it was not slow."""
-        total = time.monotonic() - self._began
-        if total <= _SLOW:
-            return {}
-        found = {**self._seconds, "etcd": self._etcd.seconds, "total": total}
-        return {_PREFIX + stage: duration(seconds) for stage, seconds in found.items() if seconds}
+def latencies(times: Times) -> dict[str, str]:
+    """What there is to tell of a request now that it is over: nothing where it was not slow."""
+    total = time.monotonic() - times.began
+    if total <= _SLOW:
+        return {}
+    found = {told: times.seconds(stage) for stage, told in _OF_STAGES.items()}
+    found |= {name: times.seconds(name) for name in _WITHIN} | {"total": total}
+    return {_PREFIX + name: duration(took) for name, took in found.items() if took > _AT_LEAST.get(name, 0.0)}
 
 
 def duration(seconds: float) -> str:

@@ -158,7 +158,7 @@ class Endpoint:
         """The rules of the kind, or of the subresource."""
         return self.resource.strategy
 
-    @property
+    @cached_property
     def object_strategy(self) -> Strategy:
         """The rules of the kind, also where this is a subresource."""
         return self.resource.object_strategy

@@ -143,11 +143,21 @@ class Level:
 
     async def take(self, schema: str, seats: int, hand: Sequence[int], patience: float) -> Seats:
         """Seats for a request, when it is its turn. Raises Refused, after `patience` seconds at the latest."""
+        return self.take_at_once(schema, seats, hand) or await self.wait(schema, seats, hand, patience)
+
+    def take_at_once(self, schema: str, seats: int, hand: Sequence[int]) -> Seats | None:
+        """Seats for a request where nobody waits and there are as many; None says that it has to `wait`."""
+        now = self._advance()
+        if self.waiting or not self._fits(seats):
+            return None
+        queue = self._choose(hand)
+        self._add(queue, seats, now)
+        return self._start(schema, queue, seats, now)
+
+    async def wait(self, schema: str, seats: int, hand: Sequence[int], patience: float) -> Seats:
+        """Seats for a request that can't have them at once. Raises Refused, after `patience` seconds at the latest."""
         queue = self._choose(hand)
         now = self._advance()
-        if not self.waiting and self._fits(seats):
-            self._add(queue, seats, now)
-            return self._start(schema, queue, seats, now)
         if not self.queuing.queues:
             raise self._refusal(schema, Cause.CONCURRENCY_LIMIT)
         if len(queue.waiting) >= self.queuing.length:

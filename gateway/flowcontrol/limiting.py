@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from gateway.flowcontrol.configuration import Configuration
-from gateway.flowcontrol.level import Cause, Refused
+from gateway.flowcontrol.level import Cause, Refused, Seats
 from gateway.flowcontrol.sharing import Claim, divided
 from gateway.flowcontrol.work import Sizes, after_write, seats_of
 from gateway.http.exchange import TEXT_TYPE, Request, Response
@@ -28,12 +28,20 @@ class Held(Protocol):
     def give_back(self) -> None: ...
 
 
+class Holder(Protocol):
+    """A request that is told what it has to give back when it is over."""
+
+    seats: Held | None
+
+
 class Limiter(Protocol):
     """Lets requests in. Writes of their own do not ask it."""
 
-    async def enter(self, request: Request, timeout: float | None) -> Held | None:
-        """Waits for the turn of a request whose user and info are known; what it gives back when it is over, if there
-        is anything. `timeout` is its deadline in seconds, None without one. Raises Refused.
+    def enter(self, request: Request, timeout: float | None, holder: Holder) -> Awaitable[None] | None:
+        """Has a request, whose user and info are known, come in: at once, or when what is returned has been awaited.
+
+        Sets what `holder` gives back when the request is over, if there is anything. `timeout` is its deadline in
+        seconds, None without one. Raises Refused, here or there.
         """
         ...
 
@@ -45,7 +53,7 @@ class FlowControl:
         """`interested` says how many watches a write may be told to."""
         self.configuration, self._sizes, self._interested = configuration, sizes, interested
 
-    async def enter(self, request: Request, timeout: float | None) -> Held | None:
+    def enter(self, request: Request, timeout: float | None, holder: Holder) -> Awaitable[None] | None:
         info = request.info
         if is_long_running(info):
             return None
@@ -56,15 +64,17 @@ class FlowControl:
             level.dispatched[flow.schema] += 1
             return None
         patience = PATIENCE if timeout is None else min(timeout / 4, MOST_PATIENCE)
-        if not info.is_resource:
-            return await level.take(flow.schema, 1, flow.hand, patience)
-        if info.verb in _READING_VERBS:
-            seats = seats_of(request, self._sizes, level.widest())
-            return await level.take(flow.schema, seats, flow.hand, patience)
-        seats, kept = after_write(info, self._interested(info), level.widest())
-        held = await level.take(flow.schema, seats, flow.hand, patience)
-        held.kept = kept
-        return held
+        seats, kept = 1, 0.0
+        if info.is_resource:
+            if info.verb in _READING_VERBS:
+                seats = seats_of(request, self._sizes, level.widest())
+            else:
+                seats, kept = after_write(info, self._interested(info), level.widest())
+        held = level.take_at_once(flow.schema, seats, flow.hand)
+        if held is None:
+            return _wait(level.wait(flow.schema, seats, flow.hand, patience), kept, holder)
+        held.kept, holder.seats = kept, held
+        return None
 
     async def run(self) -> None:
         """Has levels lend each other the seats that they do not need; until cancelled."""
@@ -86,6 +96,11 @@ class FlowControl:
         for level, seats in zip(levels, divided(self.configuration.seats, claims), strict=True):
             level.limit = round(seats)
             level.dispatch()
+
+
+async def _wait(turn: Awaitable[Seats], kept: float, holder: Holder) -> None:
+    held = await turn
+    held.kept, holder.seats = kept, held
 
 
 class _Place:
@@ -112,7 +127,7 @@ class InFlight:
         self._most = (reads, writes)
         self.under_way = [0, 0]
 
-    async def enter(self, request: Request, timeout: float | None) -> Held | None:
+    def enter(self, request: Request, timeout: float | None, holder: Holder) -> Awaitable[None] | None:
         info = request.info
         if is_long_running(info) or info.verb == "watch":
             return None
@@ -124,7 +139,8 @@ class InFlight:
             if MASTERS_GROUP in request.user.groups:
                 return None
             raise Refused(Cause.CONCURRENCY_LIMIT, retry_after=1)
-        return _Place(self.under_way, writes)
+        holder.seats = _Place(self.under_way, writes)
+        return None
 
 
 def is_long_running(info: RequestInfo) -> bool:

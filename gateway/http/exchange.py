@@ -60,7 +60,6 @@ class Request:
         "_query",
         "audit",
         "audit_id",
-        "began",
         "flow_headers",
         "headers",
         "human",
@@ -97,7 +96,6 @@ class Request:
         self.audit: Audited | None = None
         self.audit_id = b""  # where it is known before the answer is
         self.received = ""  # when, where that is to be recorded
-        self.began = 0.0  # the same, by the monotonic clock
         self.scope: Mapping[str, Any] = _NO_SCOPE  # what the connection says of it: all headers, the client, extensions
         self._query: dict[str, list[str]] | None = None if query_string else _NO_QUERY
         self._body: bytes | None = None

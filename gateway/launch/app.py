@@ -21,7 +21,8 @@ from gateway.jsontypes import JsonObject
 from gateway.launch.patient import PATIENCE, said
 from gateway.memory import keep_trimmed
 from gateway.operations.application import Operational
-from gateway.requests.handler import Handler, Receive, Scope
+from gateway.requests.context import Receive, Scope
+from gateway.requests.handler import Handler
 from gateway.requests.parts import Gateway, build_gateway
 from gateway.settings.config import Settings
 from storage.backups.marker import RestoreUnfinished, check_restored

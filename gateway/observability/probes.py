@@ -9,8 +9,8 @@ from typing import Any
 from gateway.http.exchange import TEXT_TYPE, Response, parse_query
 from gateway.http.sending import Send
 from gateway.observability import health
-from gateway.requests.handler import NO_SNIFF, PAGE_NOT_FOUND
 from gateway.requests.parts import Gateway
+from gateway.requests.plain_answers import NO_SNIFF, PAGE_NOT_FOUND
 
 logger = logging.getLogger(__name__)
 

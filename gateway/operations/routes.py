@@ -15,8 +15,8 @@ from gateway.http.negotiation import STANDARD, literally_acceptable, unacceptabl
 from gateway.observability import flowcontrol, metrics
 from gateway.observability.probes import METHODS
 from gateway.operations.framework import APIRouter, FastAPI, Request, Response
-from gateway.requests.handler import NO_SNIFF, PAGE_NOT_FOUND
 from gateway.requests.parts import Gateway
+from gateway.requests.plain_answers import NO_SNIFF, PAGE_NOT_FOUND
 from gateway.version import version_info
 
 _JSON = "application/json"

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gateway.endpoints.services import Services
 from gateway.endpoints.table import Endpoints
+from gateway.http.exchange import Request, Response
 from gateway.http.negotiation import STANDARD, WITH_CBOR
 from gateway.kinds.registry import Registry
 from gateway.settings.config import Settings
 from storage.etcd import EtcdClient
 from storage.feed import Feed
 from storage.store import EtcdStore
+
+Delegate = Callable[[Request], Response | Awaitable[Response | None] | None]
+"""Answers an authorized request where another server has to; None where none has."""
 
 if TYPE_CHECKING:
     from gateway.access.nodes.graph import NodeGraph
@@ -29,6 +34,7 @@ class Gateway:
     registry: Registry
     services: Services
     endpoints: Endpoints
+    delegate: Delegate | None = None  # finds what other servers serve
     controllers: Controllers | None = None  # from start-up on
     furnished: asyncio.Event = field(default_factory=asyncio.Event)  # set once all is there that every cluster has
 

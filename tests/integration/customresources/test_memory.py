@@ -42,7 +42,7 @@ LASTING = ("gateway.", "builtins.function", "builtins.cell")
 # remembered by request or path, up to a bound of their own
 BOUNDED = (
     "gateway.flowcontrol.configuration.Flow",
-    "gateway.requests.handler.Route",
+    "gateway.requests.routes.Route",
     "gateway.http.request_info.RequestInfo",
 )
 APPLY = {"Content-Type": "application/apply-patch+yaml"}

@@ -17,7 +17,7 @@ from gateway.audit.batching import Batching, Throttle
 from gateway.audit.counts import Counts
 from gateway.audit.event import TRUNCATED, Body, Event, readable, source_ips
 from gateway.audit.fitting import Bounds, TooLarge, batches, fitting
-from gateway.audit.latency import Latency, duration
+from gateway.audit.latency import duration, latencies
 from gateway.audit.rotation import Keeping, RotatedFile
 from gateway.audit.sink import LogSink, Mode
 from gateway.audit.webhook import WebhookSink
@@ -25,6 +25,7 @@ from gateway.outbound.client import Answer
 from gateway.outbound.errors import CallError
 from gateway.outbound.request import OutboundRequest
 from gateway.outbound.target import Target
+from instruments.timing import Times
 
 META: dict[str, Any] = {
     "level": "Metadata",
@@ -256,13 +257,15 @@ def test_times_are_written_as_go_writes_durations(seconds: float, written: str) 
 
 
 def test_only_of_a_slow_request_it_is_told_where_the_time_went() -> None:
-    slow, quick = Latency(time.monotonic() - 60), Latency(time.monotonic())
+    now = time.monotonic()
+    slow, quick = Times(now - 60), Times(now)
     for each in (slow, quick):
-        each.passed("authentication")
-        each.passed("")
-        each.took("response-write", 0.002)
-    assert quick.annotations() == {}
-    told = slow.annotations()
+        each.took("authentication", 1.0, 1.25)
+        each.took("priority-and-fairness", 1.0, 1.0002)
+        each.took("response-write", 1.0, 1.002)
+    assert latencies(quick) == {}
+    told = latencies(slow)
     prefix = "apiserver.latency.k8s.io/"
     assert told.keys() == {prefix + "authentication", prefix + "response-write", prefix + "total"}
+    assert told[prefix + "authentication"] == "250ms"
     assert told[prefix + "response-write"] == "2ms" and told[prefix + "total"].startswith("1m0.")

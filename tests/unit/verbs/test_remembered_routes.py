@@ -10,7 +10,7 @@ import pytest
 from gateway.http.exchange import Request
 from gateway.http.negotiation import STANDARD
 from gateway.http.request_info import request_info
-from gateway.requests.handler import Handler
+from gateway.requests.routes import Routes
 from tests.unit.verbs.conftest import Api
 
 PODS = "/api/v1/namespaces/n/pods"
@@ -26,13 +26,11 @@ def request(method: str, path: str, query: bytes = b"") -> Request:
     return made
 
 
-def handler() -> tuple[Handler, Api]:
+def routes() -> tuple[Routes, Api]:
     api = Api()
-    services = SimpleNamespace(media=STANDARD, authorizer=None, renderings=None, audit=None)
+    services = SimpleNamespace(media=STANDARD)
     gateway: Any = SimpleNamespace(services=services, registry=api.endpoints.registry, endpoints=api.endpoints)
-    fallback: Any = None
-    discovery: Any = None
-    return Handler(gateway, discovery, fallback), api
+    return Routes(gateway), api
 
 
 @pytest.mark.parametrize(
@@ -50,22 +48,22 @@ def handler() -> tuple[Handler, Api]:
     ],
 )
 def test_paths_that_come_again_are_remembered(method: str, path: str, query: bytes, remembered: bool) -> None:
-    of, _ = handler()
-    first = of._route(request(method, path, query), None)
-    found = {**of._routes, **of._creates}
+    of, _ = routes()
+    first = of.route(request(method, path, query), None)
+    found = {**of.gets, **of.creates}
     assert found == ({(path, query): first} if remembered else {})
 
 
 def test_a_get_and_a_create_of_one_path_are_told_apart() -> None:
-    of, _ = handler()
-    verbs = [of._route(request(method, PODS), None).info.verb for method in ("GET", "POST")]
-    assert verbs == [of._routes[PODS, b""].info.verb, of._creates[PODS, b""].info.verb] == ["list", "create"]
+    of, _ = routes()
+    verbs = [of.route(request(method, PODS), None).info.verb for method in ("GET", "POST")]
+    assert verbs == [of.gets[PODS, b""].info.verb, of.creates[PODS, b""].info.verb] == ["list", "create"]
 
 
 def test_nothing_is_remembered_once_something_else_is_served() -> None:
-    of, api = handler()
-    of._route(request("GET", PODS), None)
-    of._route(request("POST", PODS), None)
+    of, api = routes()
+    of.route(request("GET", PODS), None)
+    of.route(request("POST", PODS), None)
     for listener in api.endpoints._listeners:
         listener()
-    assert not of._routes and not of._creates
+    assert not of.gets and not of.creates

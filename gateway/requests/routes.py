@@ -1,0 +1,134 @@
+"""The stages that read what a request is about: RequestInfo, and what serves it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gateway.endpoints.endpoint import Endpoint
+from gateway.endpoints.routing import UnknownPath, served_resource
+from gateway.flowcontrol.limiting import is_long_running
+from gateway.http.deadline import request_timeout
+from gateway.http.escapes import valid_escapes
+from gateway.http.exchange import TEXT_TYPE, Request, Response
+from gateway.http.negotiation import Negotiator, is_human, pretty_parameter
+from gateway.http.request_info import MalformedPath, RequestInfo, request_info
+from gateway.http.status import not_found
+from gateway.kinds.registry import builtin_groups
+from gateway.requests.context import Outcome, RequestContext
+from gateway.requests.parts import Gateway
+from gateway.requests.plain_answers import PAGE_NOT_FOUND, internal_error
+from gateway.verbs import Verb, verb_for
+
+_ROUTES_LIMIT = 8192
+_MEMORABLE_PATH = 512  # characters: those of the longest names
+_MEMORABLE_QUERY = 48  # bytes; longer queries hardly come again
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """What is known of a request from its path and query alone."""
+
+    info: RequestInfo
+    endpoint: Endpoint
+    verb: Verb
+    media: Negotiator
+    query: dict[str, list[str]]
+    timeout: float | None
+
+
+class Routes:
+    """Finds what serves a request, and remembers it for GETs and for POSTs to collections."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._registry, self._endpoints = gateway.registry, gateway.endpoints
+        self._media = gateway.services.media
+        self._builtin = builtin_groups(gateway.registry)
+        self.gets: dict[tuple[str, bytes], Route] = {}  # by path and query
+        self.creates: dict[tuple[str, bytes], Route] = {}
+        gateway.endpoints.on_change(self.gets.clear)
+        gateway.endpoints.on_change(self.creates.clear)
+
+    def read_info(self, context: RequestContext) -> Outcome:
+        """Sets the request's info and timeout, and the route where it is remembered.
+
+        The answer for a path that cannot be read. Raises StatusError 400 for a timeout that is none.
+        """
+        request = context.request
+        method = request.method
+        known = self.gets if method == "GET" else self.creates if method == "POST" else None
+        route = None if known is None else known.get((request.path, request.query_string))
+        request.human = is_human(request.headers.get(b"user-agent", b""))
+        if route is None:
+            refused = _read_info(request, context.scope["raw_path"])
+            if refused is not None:
+                return refused
+            context.timeout = _timeout(request)
+        else:
+            context.route, context.timeout, request.info = route, route.timeout, route.info
+            request.adopt_query(route.query)
+        if request.query_string:
+            request.human = pretty_parameter(request.query, request.human)
+        return None
+
+    def find(self, context: RequestContext) -> Outcome:
+        """Sets the route; the answer for a path that is nobody's. Raises StatusError 404 or 405."""
+        if context.route is not None:
+            return None
+        info = context.request.info
+        if not self._serves(info):
+            return PAGE_NOT_FOUND
+        try:
+            context.route = self.route(context.request, context.timeout)
+        except UnknownPath:
+            if info.group in self._builtin:
+                raise
+            if info.subresource and info.name:  # of a custom object
+                raise not_found(info.group, info.resource, info.name) from None
+            return PAGE_NOT_FOUND
+        return None
+
+    def route(self, request: Request, timeout: float | None) -> Route:
+        """Finds what serves a resource request, and remembers it. Raises StatusError 404 or 405."""
+        info = request.info
+        resource = served_resource(self._registry.resources, request.method, info)
+        endpoint = self._endpoints.of_resource(resource)
+        media = self._media.of_custom if resource.defined else self._media
+        route = Route(info, endpoint, verb_for(info.verb, resource), media, request.query, timeout)
+        if _is_memorable(request):
+            known = self.gets if request.method == "GET" else self.creates
+            if len(known) >= _ROUTES_LIMIT:
+                known.clear()
+            known[request.path, request.query_string] = route
+        return route
+
+    def _serves(self, info: RequestInfo) -> bool:
+        """Whether a path is under a group of built-in kinds, or under a served version of a custom one."""
+        if info.group in self._builtin:
+            return True
+        return (info.group, info.version, info.resource, "") in self._registry.resources
+
+
+def _is_memorable(request: Request) -> bool:
+    """Whether it may well come again: a GET, or a POST to a collection, and not too long."""
+    if request.method != "GET" and (request.method != "POST" or request.info.name):
+        return False
+    return len(request.query_string) <= _MEMORABLE_QUERY and len(request.path) <= _MEMORABLE_PATH
+
+
+def _read_info(request: Request, raw_path: bytes) -> Response | None:
+    if not valid_escapes(raw_path):
+        return Response(400, b"400 Bad Request", TEXT_TYPE)
+    try:
+        request.info = request_info(request.method, request.path, request.query)
+    except MalformedPath as error:
+        return internal_error(request.path, f"failed to create RequestInfo: {error}")
+    return None
+
+
+def _timeout(request: Request) -> float | None:
+    """The deadline that the client set, in seconds; None where there is none or none applies."""
+    text = request.parameter("timeout")
+    info = request.info
+    if not text or info.verb == "watch" or is_long_running(info):
+        return None
+    return request_timeout(text)

@@ -1,0 +1,119 @@
+"""The stages of an endpoint: what the client accepts, the verb, and the answer as the client wants it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from gateway.encodings.rendering_process import Apart
+from gateway.encodings.representation import represented
+from gateway.flowcontrol.watches import OpenWatches
+from gateway.http.deadline import timed_out
+from gateway.http.exchange import Request
+from gateway.http.negotiation import JSON, STANDARD
+from gateway.http.status import StatusError
+from gateway.http.websocket import switched
+from gateway.kinds.resource import Resource
+from gateway.requests.context import Outcome, RequestContext, Run
+from gateway.requests.transforms import check_read, transformed
+from storage.errors import StorageError
+from storage.reads import Reads
+
+_WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+
+
+def negotiate(context: RequestContext) -> Outcome:
+    """Sets the representation of the answer. Raises StatusError 400, 406 and, for a patch, 415."""
+    request, route = context.request, context.route
+    assert route is not None
+    request.media, verb = route.media, route.info.verb
+    if verb == "patch":
+        _check_patch_type(request, route.endpoint.resource)
+    request.representation = request.media.negotiate(request.headers.get(b"accept", b""), verb)
+    if request.human:
+        request.representation = request.representation.prettied()
+    if request.representation.transform is not None:
+        request.representation = transformed(request, route.endpoint.resource, verb)
+    return None
+
+
+def _check_patch_type(request: Request, resource: Resource) -> None:
+    """Raises StatusError 415 before anything else of a patch of a built-in kind is looked at, and not in CBOR."""
+    from gateway.writing.patching import patch_type
+
+    if not resource.defined:
+        try:
+            patch_type(request, resource)
+        except StatusError:
+            request.media = STANDARD
+            raise
+
+
+def verb(watches: OpenWatches) -> Run:
+    """Sets the response: what the route's verb answers. Raises whatever that does, StatusError 504 after the timeout.
+
+    A watch gives its seats back once it has begun.
+    """
+
+    async def carry_out(context: RequestContext) -> None:
+        request, route = context.request, context.route
+        assert route is not None
+        endpoint = route.endpoint
+        if endpoint.deprecation:
+            request.warnings.append(endpoint.deprecation)
+            if request.audit is not None:
+                request.audit.annotate("k8s.io/deprecated", "true")
+        if route.info.verb == "watch":
+            context.watch = watches.open(request)
+            context.response = await route.verb(endpoint, request)
+            if context.seats is not None:
+                context.seats.give_back()
+        elif context.timeout is None:
+            context.response = await route.verb(endpoint, request)
+        else:
+            try:
+                async with asyncio.timeout(context.timeout):
+                    context.response = await route.verb(endpoint, request)
+            except TimeoutError:
+                raise timed_out() from None
+
+    return carry_out
+
+
+def visibility(reads: Reads) -> Run:
+    """Lets a write be seen before it is answered: by watchers, whose caches its client may look at next, and where it
+    grants rights, by the policy here.
+    """
+
+    def look(context: RequestContext) -> Outcome:
+        route = context.route
+        assert route is not None
+        return wait(route.endpoint.object_strategy.grants_rights) if route.info.verb in _WRITES else None
+
+    async def wait(grants_rights: bool) -> None:
+        await asyncio.sleep(0)
+        if grants_rights:
+            with contextlib.suppress(StorageError):  # it is written; who is told otherwise would write it again
+                await reads.fresh()
+
+    return look
+
+
+def representation(apart: Apart) -> Run:
+    """Answers the verb's response as it was negotiated. Raises StatusError 406."""
+
+    def look(context: RequestContext) -> Outcome:
+        request, route, response = context.request, context.route, context.response
+        assert route is not None
+        wanted = request.representation
+        if wanted.transform is not None and response.status < 300:
+            check_read(wanted, route.endpoint.resource, route.info.verb)
+        if request.audit is not None:
+            request.audit.answered(response)
+        if not (response.encoded or wanted is JSON):
+            return represented(request, response, lambda: route.endpoint.encoder(wanted), apart)
+        if route.info.verb == "watch" and b"upgrade" in request.headers:
+            return switched(request, response)
+        return response
+
+    return look

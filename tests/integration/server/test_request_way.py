@@ -1,0 +1,72 @@
+"""A request whose route is remembered goes by fewer stages, and is answered as the first one of its path was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apiserver_gateway.testing import ApiServer
+from tests.integration.server.client import ask
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+
+
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [
+        (f"{MAPS}/way", {}),
+        (f"{MAPS}/way?resourceVersion=0", {}),
+        (f"{MAPS}/way?pretty=true", {}),
+        (f"{MAPS}/way", {"User-Agent": "curl/8"}),
+        (f"{MAPS}/way", {"Accept": TABLE}),
+        (f"{MAPS}/way", {"Accept": PROTOBUF}),
+        (f"{MAPS}/way", {"Accept": "application/yaml"}),
+        (f"{MAPS}/way", {"Accept": "text/html"}),
+        (f"{MAPS}/way", {"Accept-Encoding": "gzip"}),
+        (f"{MAPS}/way", {"Authorization": "Bearer wrong"}),
+        (f"{MAPS}/way", {"Impersonate-User": "nobody"}),
+        (f"{MAPS}/way", {"Impersonate-Group": "without-a-user"}),
+        (f"{MAPS}/absent", {}),
+        (f"{MAPS}/way?resourceVersion=wrong", {}),
+        (f"{MAPS}?fieldSelector=metadata.name%3Dway", {}),
+        (f"{MAPS}?limit=wrong", {}),
+        ("/apis/policy/v1/poddisruptionbudgets?timeout=1s", {}),
+    ],
+)
+def test_the_second_request_of_a_path_is_answered_as_the_first(
+    server: ApiServer, path: str, headers: dict[str, str]
+) -> None:
+    ask(server, "POST", MAPS, {"metadata": {"name": "way"}, "data": {"key": "value"}})
+    # what asks for a route first is what lists definitions: their change has all routes forgotten
+    forget(server)
+    first, second, third = (ask(server, "GET", path, headers=headers) for _ in range(3))
+    assert seen(first) == seen(second) == seen(third)
+
+
+def seen(answer: Any) -> tuple[int, dict[str, str], bytes]:
+    """What does not differ between two requests."""
+    headers = {key.lower(): value for key, value in answer.headers.items()}
+    return answer.status, {key: headers[key] for key in headers if key not in ("audit-id", "date")}, answer.body
+
+
+def forget(server: ApiServer) -> None:
+    """Has something else be served, and no more: routes are remembered until then."""
+    definition = {
+        "metadata": {"name": "ways.example.com"},
+        "spec": {
+            "group": "example.com",
+            "names": {"plural": "ways", "singular": "way", "kind": "Way", "listKind": "WayList"},
+            "scope": "Cluster",
+            "versions": [
+                {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+            ],
+        },
+    }
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    assert ask(server, "POST", definitions, definition).status == 201
+    assert ask(server, "DELETE", f"{definitions}/ways.example.com").status == 200
+    while ask(server, "GET", f"{definitions}/ways.example.com").status != 404:
+        pass

@@ -1,0 +1,52 @@
+"""What is waited for on a request's behalf is told to that request, and to no other."""
+
+from __future__ import annotations
+
+import asyncio
+
+from instruments.timing import Times, current, timed, timed_until_done
+
+PAUSE = 0.01
+
+
+@timed("etcd")
+async def wait(answer: str) -> str:
+    await asyncio.sleep(PAUSE)
+    return answer
+
+
+def begin() -> Times:
+    times = Times(100.0)
+    current.set(times)
+    return times
+
+
+async def test_waits_of_a_task_and_of_those_it_starts_are_counted() -> None:
+    async def one() -> Times:
+        times = begin()
+        assert await wait("a") == "a"
+        await asyncio.create_task(wait("b"))
+        return times
+
+    async def other() -> Times:
+        return begin()
+
+    first, second = await asyncio.gather(asyncio.create_task(one()), asyncio.create_task(other()))
+    assert first.seconds("etcd") >= 2 * PAUSE * 0.9
+    assert first.seconds("webhook") == second.seconds("etcd") == 0
+    assert await wait("nobody asks") == "nobody asks"
+
+
+async def test_waits_for_a_future_are_counted_once_it_is_done() -> None:
+    times = begin()
+    future = timed_until_done("etcd", asyncio.get_running_loop().create_future())
+    asyncio.get_running_loop().call_later(PAUSE, future.set_result, "done")
+    assert await future == "done"
+    assert times.seconds("etcd") >= PAUSE * 0.9
+
+
+def test_what_comes_several_times_is_added_up() -> None:
+    times = begin()
+    times.took("verb", 100.0, 100.25)
+    times.took("verb", 101.0, 101.5)
+    assert times.seconds("verb") == 0.75
