@@ -9,7 +9,7 @@ import asyncio
 import base64
 import hashlib
 import struct
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 
 from gateway.http.cycle import SWITCHING
 from gateway.http.exchange import TEXT_TYPE, Header, Request, Response
@@ -19,6 +19,7 @@ TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # of the RFC
 _NORMAL = struct.pack(">H", 1000)
 _LARGEST_CONTROL = 125  # bytes
+_FRAMES_A_TURN = 500  # of a client, in one turn of the event loop: about a millisecond
 _VERSION: Header = (b"sec-websocket-version", b"13")
 
 
@@ -57,7 +58,6 @@ class Events:
 
     async def run(self, client: End) -> None:
         """Sends the events, and hears the client."""
-        over = asyncio.Event()
 
         async def told() -> None:
             async for message in self._messages:
@@ -65,9 +65,13 @@ class Events:
                 await client.drain()
 
         async def heard() -> None:
-            incoming = Incoming(client.write, over.set)
-            while not over.is_set() and (data := await client.read()):
-                incoming.take(data)
+            incoming = Incoming()
+            while not incoming.ended and (data := await client.read()):
+                for answer in incoming.take(data):
+                    if answer:
+                        client.write(answer)
+                        await client.drain()  # nothing is read from a client that does not read
+                    await asyncio.sleep(0)
 
         tasks = [asyncio.ensure_future(told()), asyncio.ensure_future(heard())]
         try:
@@ -127,44 +131,59 @@ def frame(opcode: int, payload: bytes) -> bytes:
 
 
 class Incoming:
-    """What a client sends over a WebSocket. `answer` sends a frame, `end` ends the connection."""
+    """What a client sends over a WebSocket: pings are answered, a close too, and what is no frame of a client ends it.
 
-    def __init__(self, answer: Callable[[bytes], None], end: Callable[[], None]) -> None:
-        self._answer, self._end = answer, end
-        self._held = b""  # of a frame that has not come whole
+    Of pings that come together the last one is answered (RFC 6455, 5.5.3).
+    """
+
+    def __init__(self) -> None:
+        self.ended = False
+        self._held = b""  # what was not looked at, or is no whole frame
         self._ignored = 0  # bytes of a message that are to come yet
+        self._answer = b""
 
-    def take(self, data: bytes) -> None:
-        """Takes what has come; pings are answered, a close too, and what is no frame of a client ends all."""
-        data, at = self._held + data, 0
-        self._held = b""
-        while True:
+    def take(self, data: bytes) -> Iterator[bytes]:
+        """Looks at what has come, few frames at a time, after which others have their turn; gives what to answer."""
+        self._held += data
+        at, left = 0, _FRAMES_A_TURN
+        while not self.ended and (after := self._frame(at)) is not None:
+            at, left = after, left - 1
+            if not left:
+                self._held, at, left = self._held[at:], 0, _FRAMES_A_TURN
+                yield self._answered()
+        self._held = b"" if self.ended else self._held[at:]
+        yield self._answered()
+
+    def _answered(self) -> bytes:
+        answer, self._answer = self._answer, b""
+        return answer
+
+    def _frame(self, at: int) -> int | None:
+        """Passes over a frame, or what has come of a message; where the next starts, None where more has to come."""
+        data = self._held
+        if self._ignored:
             skipped = min(self._ignored, len(data) - at)
             self._ignored -= skipped
-            at += skipped
-            head = _head(data, at)
-            if head is None:
-                self._held = data[at:]
-                return
-            opcode, start, size = head
-            if opcode < CLOSE:
-                at, self._ignored = start, size
-                continue
-            if start < 0 or size > _LARGEST_CONTROL:
-                self._end()
-                return
-            if len(data) < start + size:
-                self._held = data[at:]
-                return
+            return at + skipped if skipped else None
+        head = _head(data, at)
+        if head is None:
+            return None
+        opcode, start, size = head
+        if opcode < CLOSE:
+            self._ignored = size
+            return start
+        self.ended = start < 0 or size > _LARGEST_CONTROL
+        if self.ended or len(data) < start + size:
+            return None
+        if opcode != PONG:
             mask, payload = data[start - 4 : start], data[start : start + size]
-            at = start + size
             payload = bytes(byte ^ mask[index % 4] for index, byte in enumerate(payload))
             if opcode == PING:
-                self._answer(frame(PONG, payload))
-            elif opcode != PONG:
-                self._answer(frame(CLOSE, payload[:2]))
-                self._end()
-                return
+                self._answer = frame(PONG, payload)
+            else:
+                self._answer += frame(CLOSE, payload[:2])
+                self.ended = True
+        return start + size
 
 
 def _head(data: bytes, at: int) -> tuple[int, int, int] | None:

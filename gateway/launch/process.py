@@ -36,6 +36,9 @@ KEEP_ALIVE = 90  # seconds that an idle connection stays open, as with kube-apis
 TICK = 0.1  # seconds between uvicorn's ticks, ten of which make a new Date header
 LOOK = 0.002  # seconds between looks at what is under way when the server stops
 GRACE = 10  # seconds for requests under way when the server stops
+SWITCH = (
+    0.0005  # seconds that a thread computes before the event loop, which needs some ten turns for a request, has its
+)
 RECURSION = 3000  # enough to walk what is `gateway.jsontypes.MAX_DEPTH` deep; 8 MB of stack bear several times as much
 
 
@@ -167,6 +170,7 @@ def serve(
     """
     settle_malloc()
     sys.setrecursionlimit(RECURSION)
+    sys.setswitchinterval(SWITCH)
     app = App(settings)
     server = Server(app, configuration(app, context), ready, guard)
     with suppress(SystemExit):  # uvicorn's way to say that the application did not start

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from gateway.testing import ApiServer
 
+from apiserver_gateway.testing import ApiServer
 from tests.hostile.probe import held_at_most
 from tests.hostile.test_bodies import DEFINITIONS, MAPS, send
 from tests.integration.customresources.definitions import definition, establish, version

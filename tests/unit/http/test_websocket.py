@@ -24,16 +24,6 @@ ASKED = {
 }
 
 
-class Heard:
-    def __init__(self) -> None:
-        self.answers: list[bytes] = []
-        self.ended = False
-        self.incoming = Incoming(self.answers.append, self.end)
-
-    def end(self) -> None:
-        self.ended = True
-
-
 def masked(opcode: int, payload: bytes, mask: bytes = b"\1\2\3\4") -> bytes:
     head = frame(opcode, payload)[: -len(payload) or None]
     return bytes((head[0], head[1] | 128)) + head[2:] + mask + bytes(b ^ mask[i % 4] for i, b in enumerate(payload))
@@ -46,19 +36,32 @@ def masked(opcode: int, payload: bytes, mask: bytes = b"\1\2\3\4") -> bytes:
 def test_pings_are_answered_and_the_rest_is_passed_over(sent: list[tuple[int, bytes]], cuts: list[int]) -> None:
     sent = [(opcode, payload[:125] if opcode >= CLOSE else payload) for opcode, payload in sent]
     data = b"".join(masked(opcode, payload) for opcode, payload in sent) + masked(CLOSE, struct.pack(">H", 1001) + b"x")
-    heard = Heard()
+    incoming, answers = Incoming(), []
     places = [0, *sorted({min(cut, len(data)) for cut in cuts}), len(data)]
     for start, end in pairwise(places):
-        heard.incoming.take(data[start:end])
+        answers += [each for each in incoming.take(data[start:end]) if each]
     pongs = [frame(PONG, payload) for opcode, payload in sent if opcode == PING]
-    assert heard.answers == [*pongs, frame(CLOSE, struct.pack(">H", 1001))] and heard.ended
+    assert incoming.ended and b"".join(answers).endswith(
+        (pongs[-1] if pongs else b"") + frame(CLOSE, struct.pack(">H", 1001))
+    )
+    later = iter(pongs)
+    assert all(each in later for each in answers[:-1]), "each answer is that of a later ping"
+
+
+def test_of_pings_that_come_together_the_last_is_answered() -> None:
+    data = b"".join(masked(PING, b"%d" % number) for number in range(100))
+    assert list(Incoming().take(data)) == [frame(PONG, b"99")]
+
+
+def test_few_frames_are_looked_at_in_a_turn() -> None:
+    answers = list(Incoming().take(masked(PING, b"") * 10_000 + masked(PING, b"last")))
+    assert 10 <= len(answers) < 30 and answers[-1] == frame(PONG, b"last")
 
 
 @pytest.mark.parametrize("data", [frame(PING, b"not masked"), masked(PING, b"x" * 126)])
 def test_what_is_no_frame_of_a_client_ends_the_connection(data: bytes) -> None:
-    heard = Heard()
-    heard.incoming.take(data)
-    assert heard.ended and not heard.answers
+    incoming = Incoming()
+    assert not any(incoming.take(data)) and incoming.ended
 
 
 @given(st.binary(max_size=70_000))
