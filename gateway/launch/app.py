@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS, bootstrap, bootstrap_roles, keep_bootstrapped
-from gateway.customresources.definitions import Definitions
+from gateway.controllers.definitions import Definitions
 from gateway.discovery.serving import Discovery
 from gateway.http.sending import Send
 from gateway.jsontypes import JsonObject

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from gateway.controllers.queue import WorkQueue, work
 from gateway.endpoints.table import Endpoints
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, loads
@@ -27,7 +28,8 @@ if TYPE_CHECKING:  # what it takes to serve a definition is imported with the fi
 
 log = logging.getLogger(__name__)
 
-RETRY = 0.5  # seconds until what failed is tried again
+MAX_DELAY = 5.0  # seconds at most until what failed is tried again
+WORKERS = 1  # a name that becomes free is given to the next definition once the one before has been looked at
 
 
 def _parsed(entry: Entry) -> JsonObject:
@@ -54,8 +56,9 @@ class Definitions:
         self._all: dict[str, JsonObject] = {}  # by name
         self._served: dict[str, _Served] = {}
         self._builtin = builtin_groups(endpoints.registry)
-        self._cleaning: dict[str, asyncio.Task[None]] = {}
-        self._retries: set[str] = set()
+        self._cleaning: dict[str, asyncio.Task[None]] = {}  # by name
+        self._stored: set[str] | None = None  # those that there were at the start and that are not served yet
+        self.queue: WorkQueue[str] = WorkQueue("definitions", max_delay=MAX_DELAY)  # of names
         self.ready = asyncio.Event()  # set once what was stored at the start is served
 
     def defines_group(self, group: str) -> bool:
@@ -66,10 +69,10 @@ class Definitions:
         """Follows the definitions until it is cancelled."""
         cache = self._endpoints.of("apiextensions.k8s.io", "v1", "customresourcedefinitions").cache
         try:
-            async for batch in tap(self._endpoints.services.store.cache, [cache]):
-                names = self._take(batch)
-                await self._follow(names)
-                self.ready.set()
+            async with asyncio.TaskGroup() as group:
+                group.create_task(work(self.queue, self._look_at, WORKERS))
+                async for batch in tap(self._endpoints.services.store.cache, [cache]):
+                    self._follow(self._take(batch))
         finally:
             for task in self._cleaning.values():
                 task.cancel()
@@ -94,35 +97,36 @@ class Definitions:
                 self._all[name] = _parsed(told.change.entry)
         return list(names)
 
-    async def _follow(self, names: list[str]) -> None:
-        """Serves what is to be served, then says so; names that become free are given to those who want them."""
+    def _follow(self, names: list[str]) -> None:
+        """Has definitions looked at that have changed, and then those that may get a name which has become free."""
         groups = {name.partition(".")[2] for name in names}
         for name in names:
-            await self._attempt(name)
-        for name, definition in list(self._all.items()):
+            self.queue.add(name)
+        for name, definition in self._all.items():
             waits = definition["spec"].get("names") != (definition.get("status") or {}).get("acceptedNames")
             if waits and name not in names and name.partition(".")[2] in groups:
-                await self._attempt(name)
+                self.queue.add(name)
+        if self._stored is None:
+            self._stored = set(names)
+            self._looked_at("")
 
-    async def _attempt(self, name: str) -> None:
+    async def _look_at(self, name: str) -> None:
+        """Brings what is served of a definition in step with it. Raises StorageError, StatusError: it comes back."""
         try:
             await self._settle(name)
         except (StorageError, StatusError) as error:
             log.warning("a definition could not be followed", extra={"definition": name, "error": str(error)})
-            self._retry(name)
+            raise
         except Exception:  # no definition may keep the others from being served
             log.exception("a definition can't be served", extra={"definition": name})
+        finally:
+            self._looked_at(name)
 
-    def _retry(self, name: str) -> None:
-        if name not in self._retries:
-            self._retries.add(name)
-            asyncio.get_running_loop().call_later(RETRY, self._again, name)
-
-    def _again(self, name: str) -> None:
-        self._retries.discard(name)
-        task = asyncio.ensure_future(self._attempt(name))
-        self._cleaning[f"retry of {name}"] = task
-        task.add_done_callback(lambda done: self._cleaning.pop(f"retry of {name}", None))
+    def _looked_at(self, name: str) -> None:
+        if self._stored is not None and not self.ready.is_set():
+            self._stored.discard(name)
+            if not self._stored:
+                self.ready.set()
 
     async def _settle(self, name: str) -> None:
         from gateway.customresources.cleanup import clean_up
