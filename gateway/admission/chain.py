@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from gateway.access.authorization import Authorizer
+from gateway.admission.policies.policies import Policies
 from gateway.admission.record import Admission, Operation
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersionResource
@@ -60,6 +61,7 @@ class Parts:
     configured: Mapping[str, object] = field(default_factory=dict)  # what `Plugin.configure` made, by plug-in
     by_kind: ByKind = nothing_served
     create: Create = nothing_created
+    policies: Policies = field(default_factory=Policies)
 
 
 @dataclass(frozen=True, slots=True)

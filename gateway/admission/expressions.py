@@ -57,6 +57,18 @@ class OutOfBudget(Exception):
         super().__init__("validation failed due to running out of cost budget, no further validation rules will be run")
 
 
+class _Missing:
+    """The value of a variable that an expression may name but has no value where it is evaluated."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> None:
+        raise EvaluationError(f"no such attribute(s): {self._name}")
+
+
 @dataclass(frozen=True, slots=True)
 class Activation:
     """What expressions see of one write. `resource` is what `authorizer.requestResource` asks about, without a verb."""
@@ -69,6 +81,7 @@ class Activation:
     resource: Question
     namespace: JsonObject | None = None  # the object's namespace, as `namespace_value` has it
     params: JsonObject | None = None
+    authorized: bool = True  # whether the authorizer may be asked
 
     def values(self) -> dict[str, Any]:
         """The values of the variables by their names."""
@@ -79,8 +92,8 @@ class Activation:
             REQUEST: self.request,
             NAMESPACE: self.namespace,
             PARAMS: self.params,
-            AUTHORIZER: Authorizer(decide, self.user),
-            REQUEST_RESOURCE: ResourceCheck(decide, self.resource),
+            AUTHORIZER: Authorizer(decide, self.user) if self.authorized else _Missing(AUTHORIZER),
+            REQUEST_RESOURCE: ResourceCheck(decide, self.resource) if self.authorized else _Missing(REQUEST_RESOURCE),
         }
 
 

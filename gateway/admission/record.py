@@ -56,7 +56,7 @@ class Admission:
     `as_version` has them in the version requested (`kind`) or in another one. A mutating plug-in changes `obj` in
     place or assigns another object; nobody changes `old`. In the validating half `obj` is as it will be stored.
 
-    `name` is empty where it is yet to be generated, and for the objects of a collection before they are known;
+    `name` is empty where it is yet to be generated, and for the objects of a collection that is deleted;
     `namespace` is the request's (for a Namespace its own name where the request is for that one).
     """
 

@@ -22,6 +22,7 @@ Delegate = Callable[[Request], Response | Awaitable[Response | None] | None]
 
 if TYPE_CHECKING:
     from gateway.access.nodes.graph import NodeGraph
+    from gateway.admission.policies.policies import Policies
     from gateway.controllers.running import Controllers
 
 PROBE_TIMEOUT = 4.0  # seconds; a read may wait for the end of one probe and then for its own, and no read hangs over 10
@@ -79,6 +80,7 @@ def build_gateway(settings: Settings) -> Gateway:
     from gateway.access.tokens import authenticator_of
     from gateway.admission.chain import Parts
     from gateway.admission.plugins import configure
+    from gateway.admission.policies.policies import Policies
     from gateway.flowcontrol.limiting import FlowControl
     from gateway.flowcontrol.modes import limiter_of
     from gateway.flowcontrol.objects import GROUP as FLOW_CONTROL
@@ -105,6 +107,7 @@ def build_gateway(settings: Settings) -> Gateway:
     consistent = ConsistentReads(cache, lambda: feed.probe(PROBE_TIMEOUT), feed.request_progress)
     store = EtcdStore(client, cache, Reads(client, cache, consistent), feed.acknowledged)
     registry = builtin_registry()
+    policies = Policies(registry)
     policy, following, objects = Policy(), Following(), Objects(registry, store, settings.etcd_prefix)
     authorization, uses = Authorization(settings, policy), LegacyUses()
     outbound, services_of = Client(), ServiceObjects(objects)
@@ -127,6 +130,7 @@ def build_gateway(settings: Settings) -> Gateway:
             ),
             registry.by_kind,
             lambda gvr, namespace, obj: OwnObjects(endpoints).create(gvr, namespace, obj),
+            policies,
         ),
         checker=Checker(client, cache, feed.load_anew),
         limiter=limiter_of(settings, lambda info: endpoints.size(info.group, info.version, info.resource), watches),
@@ -144,11 +148,21 @@ def build_gateway(settings: Settings) -> Gateway:
         services.limiter.configuration.follow(cache, schemas, levels)
     services.hooks = lambda resource: hooks_for(endpoints, resource)
     policy.follow(cache, {kind: endpoints.of(GROUP, "v1", kind.value).cache for kind in Kind})
+    _follow_policies(policies, endpoints)
     if authorization.graph is not None:
         _follow_nodes(authorization.graph, endpoints)
     for each in authorization.followed():
         following.add(each)
     return Gateway(registry, services, endpoints)
+
+
+def _follow_policies(policies: Policies, endpoints: Endpoints) -> None:
+    from gateway.admission.policies.configuration import GROUP
+
+    cache = endpoints.services.store.cache
+    for sort, followed in policies.sorts():
+        bound, bindings = (endpoints.of(GROUP, "v1", f"{sort}admissionpolic{end}") for end in ("ies", "ybindings"))
+        followed.follow(cache, bound.cache, bindings.cache)
 
 
 def _follow_nodes(graph: NodeGraph, endpoints: Endpoints) -> None:

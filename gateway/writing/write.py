@@ -177,6 +177,7 @@ async def mutate(
         make_options=partial(_options, write, operation),
         annotate=write.annotate,
     )
+    admission.name = _admitted_name(write)
     await endpoint.chain.mutate(admission)
     obj, guard = admission.obj, write.endpoint.guard
     if guard is not None and obj is not None:
@@ -188,11 +189,16 @@ async def validate(write: Write, obj: JsonObject | None) -> None:
     """The validating half of admission, of what the mutating half was about. Raises the first refusal."""
     admission = write.admission
     assert admission is not None
-    admission.obj, admission.name = obj, write.attributes.name
+    admission.obj, admission.name = obj, _admitted_name(write)
     endpoint, facet = write.endpoint, write.facet
     if facet is not None and obj is not None:
         endpoint, admission.obj = facet.endpoint, facet.of(endpoint.served(obj))
     await endpoint.chain.validate(admission)
+
+
+def _admitted_name(write: Write) -> str:
+    """The name that admission is told: a request for a collection names none."""
+    return "" if write.attributes.request.info.verb == "deletecollection" else write.attributes.name
 
 
 def _options(write: Write, operation: Operation) -> JsonObject | None:

@@ -44,6 +44,7 @@ from gateway.admission.plugins import (
     service_account,
     storage_protection,
     trust_bundle_attest,
+    validating_policies,
     volume_resize,
     workloads,
 )
@@ -85,6 +86,7 @@ PLUGINS: tuple[Plugin, ...] = (
     declared_features.PLUGIN,
     workloads.JOB_VALIDATION,
     pod_resize.PLUGIN,
+    validating_policies.PLUGIN,
     always_deny.PLUGIN,
 )
 

@@ -1,0 +1,23 @@
+"""Lets others have the event loop between the policies that one write is asked about."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+_LONG = 0.005  # seconds that one write may keep the loop to itself
+
+
+class Turns:
+    """Counts how long a write has had the loop."""
+
+    __slots__ = ("_since",)
+
+    def __init__(self) -> None:
+        self._since = time.monotonic()
+
+    async def take(self) -> None:
+        """To be called before each piece of work."""
+        if time.monotonic() - self._since > _LONG:
+            await asyncio.sleep(0)
+            self._since = time.monotonic()

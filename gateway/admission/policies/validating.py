@@ -1,0 +1,145 @@
+"""ValidatingAdmissionPolicy: asks the policies that a write concerns, and does what their bindings say.
+
+Source: page "Validating Admission Policy"; what is said when, is as kube-apiserver has it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from gateway.admission.chain import Parts
+from gateway.admission.decisions import Decisions
+from gateway.admission.expressions import activation_of
+from gateway.admission.matching import NAMESPACES, Candidate, Target, selects
+from gateway.admission.policies.configuration import Binding, Bound, Policy
+from gateway.admission.policies.params import ConfigurationError
+from gateway.admission.policies.turns import Turns
+from gateway.admission.policies.validation import DEFAULT_REASON, Denial, Judgement, ValidatingPolicy
+from gateway.admission.record import Admission
+from gateway.admission.refusal import refused
+from gateway.admission.request_value import request_value
+from gateway.http.status import StatusError, not_found
+from gateway.jsontypes import JsonObject
+from gateway.kinds.resource import Resource
+
+_CODES = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413}
+_FAILURE = "validation.policy.admission.k8s.io/validation_failure"
+_HTML = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+
+
+async def review(parts: Parts, admission: Admission, candidates: Sequence[Candidate[Bound[ValidatingPolicy]]]) -> None:
+    """Asks the policies that may concern a write. Raises StatusError for the first that refuses it."""
+    reviewed = _Review(parts, admission, Decisions(parts.authorizer))
+    for candidate in candidates:
+        target = candidate.target(admission.name)
+        if target is not None and await selects(candidate.constraints, admission, parts.objects):
+            await reviewed.ask(candidate, target)
+    if reviewed.denied:
+        raise _refusal(admission, *reviewed.denied[0])
+
+
+def _refusal(admission: Admission, message: str, reason: str) -> StatusError:
+    error = refused(admission, admission.obj, message)
+    error.reason, error.code = reason, _CODES.get(reason, 422)
+    error.details = {**(error.details or {}), "causes": [{"message": message}]}
+    return error
+
+
+@dataclass(slots=True)
+class _Review:
+    """One write, and what it was refused for so far: messages and reasons, of which the first is told."""
+
+    parts: Parts
+    admission: Admission
+    decisions: Decisions
+    denied: list[tuple[str, str]] = field(default_factory=list)
+    turns: Turns = field(default_factory=Turns)
+
+    def _deny(self, policy: str, binding: Binding | None, message: str, reason: str = DEFAULT_REASON) -> None:
+        by = f"ValidatingAdmissionPolicy '{policy}'" + (f" with binding '{binding.name}'" if binding else "")
+        self.denied.append((f"{by} denied request: {message}", reason))
+
+    async def ask(self, candidate: Candidate[Bound[ValidatingPolicy]], target: Target) -> None:
+        """Asks a policy by each of its bindings that concerns the write."""
+        policy, admission = candidate.hook.policy, self.admission
+        try:
+            params = None if policy.param_kind is None else policy.param_kind.resource(self.parts.by_kind)
+        except ConfigurationError as error:
+            if policy.fails:
+                self._deny(policy.name, None, f"failed to configure policy: {error}")
+            return
+        annotations = dict[str, dict[str, None]]()
+        for each in candidate.hook.bindings.of(admission.resource, admission.operation):
+            if each.target(admission.name) is None:
+                continue
+            if not await selects(each.constraints, admission, self.parts.objects):
+                continue
+            for judgement in await self._judge(policy, each.hook, params, target):
+                self._act(policy, each.hook, judgement)
+                for key, value in judgement.annotations:
+                    annotations.setdefault(key, {})[value] = None
+        for key, values in annotations.items():
+            admission.annotate(f"{policy.name}/{key}", ", ".join(values))
+
+    async def _judge(
+        self, policy: Policy[ValidatingPolicy], binding: Binding, params: Resource | None, target: Target
+    ) -> list[Judgement]:
+        """What the policy says with each parameter of a binding."""
+        admission, objects = self.admission, self.parts.objects
+        found: list[JsonObject | None] = [None]
+        if params is not None and binding.param_ref is not None:
+            try:
+                found = [*await binding.param_ref.collect(params, objects, admission.namespace)]
+            except ConfigurationError as error:
+                if policy.fails:
+                    self._deny(policy.name, binding, f"failed to configure binding: {error}")
+                return []
+        if not found:
+            return []
+        versioned = await admission.as_version(target.kind.group_version)
+        namespace, program = await self.namespace(), await policy.program()
+        request = request_value(admission, target.kind, target.resource)
+        judgements = list[Judgement]()
+        for each in found:
+            await self.turns.take()
+            activation = activation_of(
+                admission, versioned, target.kind, self.decisions, namespace=namespace, params=each
+            )
+            judgements.append(await program.judge(activation, request))
+        return judgements
+
+    async def namespace(self) -> JsonObject | None:
+        """The namespace that the object is in. Raises StatusError 404 where there is none of that name."""
+        admission = self.admission
+        if not admission.namespace or not admission.resource.namespaced:
+            return None
+        found = await self.parts.objects.get(NAMESPACES, "", admission.namespace)
+        if found is None:
+            raise not_found("", "namespaces", admission.namespace)
+        return found
+
+    def _act(self, policy: Policy[ValidatingPolicy], binding: Binding, judgement: Judgement) -> None:
+        for denial in judgement.denials:
+            for action in binding.actions:
+                if action == "Deny":
+                    self._deny(policy.name, binding, denial.message, denial.reason)
+                elif action == "Audit":
+                    self.admission.annotate(_FAILURE, _failure(policy.name, binding, denial))
+                elif action == "Warn":
+                    where = f"ValidatingAdmissionPolicy '{policy.name}' with binding '{binding.name}'"
+                    self.admission.warn(f"Validation failed for {where}: {denial.message}")
+        for error in judgement.errors:
+            self._deny(policy.name, binding, error)
+
+
+def _failure(policy: str, binding: Binding, denial: Denial) -> str:
+    failure = {
+        "message": denial.message,
+        "policy": policy,
+        "binding": binding.name,
+        "expressionIndex": denial.index,
+        "validationActions": list(binding.actions),
+    }
+    return json.dumps([failure], separators=(",", ":"), ensure_ascii=False).translate(_HTML)
