@@ -11,6 +11,8 @@ import orjson
 
 JsonObject = dict[str, Any]
 
+# what encoding/json escapes, so that JSON may stand in HTML: for str.translate
+GO_ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 MAX_DEPTH = 500
 """How deep the objects are that are kept: what walks them recurses, and Python's stack is not Go's."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterable
 
 from storage.cache import ResourceCache, ResourceSpec, WatchCache
@@ -11,10 +10,11 @@ from storage.entry import Entry
 from storage.errors import Compacted, Unavailable
 from storage.etcd import EtcdClient
 from storage.history import Overrun
+from storage.keys import prefix_end
+from storage.time_slice import TimeSlice
 from storage.unowned import Taking, Value, Values
 
 PAGE = 500  # keys asked of etcd at once
-SLICE = 0.005  # seconds that values are worked on before others get their turn
 ATTEMPTS = 20
 RETRY = 0.1  # seconds
 
@@ -91,12 +91,11 @@ async def _reread(
     entries: dict[bytes, Entry] = {}
     if not len(old):
         return entries
-    pause = time.monotonic() + SLICE
+    piece = TimeSlice()
     for key, (value, revision) in (await _loaded(client, resource.spec.prefix, cache.reached)).items():
         entries[key] = resource.entry(key, _raw(value), revision)
-        if time.monotonic() > pause:
-            await asyncio.sleep(0)
-            pause = time.monotonic() + SLICE
+        if piece.over():
+            await piece.next()
     return entries
 
 
@@ -113,7 +112,7 @@ async def _read_again(
 
 async def _loaded(client: EtcdClient, prefix: bytes, revision: int) -> Values:
     values: Values = {}
-    key, end = prefix, prefix[:-1] + bytes([prefix[-1] + 1])
+    key, end = prefix, prefix_end(prefix)
     while True:
         answer = await client.range(key, end, limit=PAGE, revision=revision)
         values.update((kv.key, (kv.value, kv.mod_revision)) for kv in answer.kvs)
@@ -126,12 +125,11 @@ async def _adopt(cache: WatchCache, spec: ResourceSpec, taking: Taking, values: 
     """Registers a cache of some values and of what has changed since; None when all is void meanwhile."""
     resource = ResourceCache(spec)
     entries: dict[bytes, Entry] = {}
-    pause = time.monotonic() + SLICE
+    piece = TimeSlice()
     for key, (value, revision) in values.items():
         entries[key] = resource.entry(key, _raw(value), revision)
-        if time.monotonic() > pause:
-            await asyncio.sleep(0)
-            pause = time.monotonic() + SLICE
+        if piece.over():
+            await piece.next()
     if taking.void:
         return None
     for key, change in taking.changes.items():

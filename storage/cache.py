@@ -18,6 +18,7 @@ from storage.concerning import Concerning
 from storage.entry import MARK, METADATA, AttributesOf, Change, ChangeType, CorruptEntry, Entry, entry_of, reread_entry
 from storage.history import History
 from storage.index import FEW, Indexes
+from storage.keys import prefix_end
 from storage.undoing import Undoings
 from storage.unowned import Unowned
 from storage.waking import By, Interest, Told, Waiter, Waiters
@@ -114,7 +115,7 @@ class ResourceCache:
         """The range of indices, in key order, of the keys under a prefix."""
         if prefix == self.spec.prefix:
             return 0, len(self._keys)
-        return bisect_left(self._keys, prefix), bisect_left(self._keys, prefix[:-1] + bytes([prefix[-1] + 1]))
+        return bisect_left(self._keys, prefix), bisect_left(self._keys, prefix_end(prefix))
 
     def index_of(self, key: bytes) -> int:
         """The index of the first key that is not before `key`."""

@@ -20,6 +20,7 @@ from storage.entry import Change, Entry
 from storage.errors import Compacted, Unavailable
 from storage.etcd import EtcdClient, Event, KeyValue, Watch, WatchBatch
 from storage.history import History, Overrun
+from storage.keys import prefix_end
 from storage.seeding import change_of
 from storage.waking import Interest, Waiters
 
@@ -128,7 +129,7 @@ class Past:
 
     async def _stream(self) -> None:
         prefix = self.resource.spec.prefix
-        end = prefix[:-1] + bytes([prefix[-1] + 1])
+        end = prefix_end(prefix)
         watch = self._client.watch(prefix, end, start_revision=self.revision + 1, prev_kv=True, own_stream=True)
         self.streams += 1
         try:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -16,11 +15,12 @@ from hashlib import blake2b
 from storage.cache import ResourceCache, WatchCache
 from storage.errors import Compacted, StorageError
 from storage.etcd import EtcdClient
+from storage.keys import prefix_end
+from storage.time_slice import TimeSlice
 
 log = logging.getLogger(__name__)
 
 PAGE = 2000  # keys asked of etcd at once
-SLICE = 0.005  # seconds that a digest is worked on before others get their turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Checker:
         return Finding(prefix, "failure", revision, cached.text, stored.text)
 
     async def _stored(self, prefix: bytes, revision: int) -> _Digest:
-        digest, key, end = _Digest(), prefix, prefix[:-1] + bytes([prefix[-1] + 1])
+        digest, key, end = _Digest(), prefix, prefix_end(prefix)
         while True:
             answer = await self._client.range(key, end, limit=PAGE, revision=revision, keys_only=True)
             await _digest(digest, ((kv.key, kv.mod_revision) for kv in answer.kvs))
@@ -105,10 +105,9 @@ class _Digest:
 
 
 async def _digest(digest: _Digest, items: Iterable[tuple[bytes, int]]) -> _Digest:
-    pause = time.monotonic() + SLICE
+    piece = TimeSlice()
     for index, (key, revision) in enumerate(items):
         digest.add(key, revision)
-        if not index & 63 and time.monotonic() > pause:
-            await asyncio.sleep(0)
-            pause = time.monotonic() + SLICE
+        if not index & 63 and piece.over():
+            await piece.next()
     return digest

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 from storage.entry import AttributesOf
 from storage.history import History
+from storage.time_slice import TimeSlice
 from storage.waking import Aspect, Interest, values_of
 
 FEW = 64  # changes that are as quickly gone through
 STEP = 64  # changes looked at before the clock is
-SLICE = 0.005  # seconds of looking before others get their turn
 KEPT = 30.0  # seconds without a question
 MOST = 8  # aspects
 
@@ -66,7 +66,7 @@ class Concerning:
 
     async def _look(self, found: _Positions, aspect: Aspect) -> None:
         """Looks at what has come since this was done last."""
-        history, pause = self._history, time.monotonic() + SLICE
+        history, piece = self._history, TimeSlice()
         while found.upto < history.end:
             if found.count > 4 * (history.end - history.first) + 1000:  # most of it is of changes that are gone
                 found.values, found.count, found.upto = {}, 0, 0
@@ -76,9 +76,8 @@ class Concerning:
                     found.values.setdefault(value, []).append(found.upto)
                     found.count += 1
                 found.upto += 1
-            if time.monotonic() > pause:
-                await asyncio.sleep(0)
-                pause = time.monotonic() + SLICE
+            if piece.over():
+                await piece.next()
 
     def _forget(self, aspect: Aspect) -> None:
         found = self._found.get(aspect)

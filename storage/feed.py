@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from storage.cache import ResourceCache, WatchCache
 from storage.errors import Compacted, StorageError, Unavailable
 from storage.etcd import DELETE, EtcdClient, Event, Watch, WatchBatch
+from storage.keys import prefix_end
 from storage.lineage import Lineage, Rewound, check_resumed
 from storage.loading import apply_difference, load, newest, take_over
 from storage.own_writes import OwnWrites
@@ -163,7 +164,7 @@ class Feed:
         With the change that was applied `last` the watch has to tell that first. Raises Rewound, StorageError.
         """
         root, cache = self._cache.root, self._cache
-        end = root[:-1] + bytes([root[-1] + 1])
+        end = prefix_end(root)
         start = cache.reached + 1 if last is None else last.kv.mod_revision
         watch = self._client.watch(root, end, start_revision=start, own_stream=True)
         self._watch, self._following = watch, last is None

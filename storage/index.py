@@ -8,11 +8,11 @@ up to date from then on. A few an resource: what is asked for now takes the plac
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
 from storage.entry import AttributesOf, CorruptEntry, Entry
+from storage.time_slice import TimeSlice
 from storage.waking import Aspect, By, Interest
 
 FEW = 256  # objects that are as quickly gone through
@@ -20,7 +20,6 @@ MANY = 1000  # objects of one value; with more an index saves little
 OFTEN = 8  # times that an aspect is asked for before it gets an index
 MOST = 4  # indexes of a resource, and
 ASKED = 64  # aspects that are counted
-SLICE = 0.005  # seconds of making one before others get their turn
 
 
 class Index:
@@ -126,12 +125,11 @@ class Indexes:
 
 
 async def _make(index: Index, keys: list[bytes], get: Callable[[bytes], Entry | None]) -> None:
-    pause = time.monotonic() + SLICE
+    piece = TimeSlice()
     for number, key in enumerate(keys):
         entry = get(key)
         if entry is not None:
             index.put(key, entry)
-        if not number & 63 and time.monotonic() > pause:
-            await asyncio.sleep(0)
-            pause = time.monotonic() + SLICE
+        if not number & 63 and piece.over():
+            await piece.next()
     index.ready = True

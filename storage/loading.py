@@ -7,6 +7,7 @@ from operator import itemgetter
 
 from storage.cache import ResourceCache, WatchCache
 from storage.etcd import PUT, EtcdClient, Event, KeyValue
+from storage.keys import prefix_end
 from storage.lineage import Rewound
 from storage.unowned import Values
 
@@ -28,7 +29,7 @@ async def load(client: EtcdClient, root: bytes) -> tuple[Loaded, int]:
 
 async def _pages(client: EtcdClient, root: bytes) -> AsyncIterator[tuple[int, list[KeyValue]]]:
     key, revision = root, 0
-    end = key[:-1] + bytes([key[-1] + 1])
+    end = prefix_end(key)
     while True:
         answer = await client.range(key, end, limit=LOAD_PAGE, revision=revision)
         revision = revision or answer.revision

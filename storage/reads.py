@@ -6,8 +6,6 @@ it promises.
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
@@ -16,6 +14,8 @@ from storage.consistency import EVENTS_WAIT, ConsistentReads
 from storage.entry import Attributes, Entry
 from storage.etcd import EtcdClient
 from storage.history import Overrun
+from storage.keys import prefix_end
+from storage.time_slice import TimeSlice
 from storage.waking import Interest
 
 Match = Callable[[Attributes], bool]
@@ -23,7 +23,6 @@ Match = Callable[[Attributes], bool]
 PAGE = 500  # keys asked of etcd at once
 MAX_PAGE = 10_000
 FUTURE_WAIT = 3.0  # seconds that a read waits for a resourceVersion that is not there yet
-SLICE = 0.005  # seconds that a selection works before others get their turn
 
 
 class TooLargeRevision(Exception):
@@ -145,7 +144,7 @@ class Reads:
     ) -> Page:
         """A page asked of etcd, at a revision or (0) the present one, looking further until it is full."""
         found: list[Entry] = []
-        key, size, end = max(start, prefix), min(limit or PAGE, MAX_PAGE), _prefix_end(prefix)
+        key, size, end = max(start, prefix), min(limit or PAGE, MAX_PAGE), prefix_end(prefix)
         while True:
             answer = await self._client.range(key, end, limit=size, revision=revision)
             revision = revision or answer.revision
@@ -183,17 +182,12 @@ async def _select(
 ) -> Page:
     """Cuts what matches to the limit. Others get their turn meanwhile: objects may have to be parsed."""
     attributes_of, kept = resource.spec.attributes_of, list[Entry]()
-    pause = time.monotonic() + SLICE
+    piece = TimeSlice()
     for index, entry in enumerate(entries):
         if match is None or match(entry.attributes(attributes_of)):
             kept.append(entry)
             if limit and len(kept) >= limit:
                 return _cut(kept, revision, total - index - 1, present=present)
-        if not index & 63 and time.monotonic() > pause:
-            await asyncio.sleep(0)
-            pause = time.monotonic() + SLICE
+        if not index & 63 and piece.over():
+            await piece.next()
     return Page(kept, revision, present=present)
-
-
-def _prefix_end(prefix: bytes) -> bytes:
-    return prefix[:-1] + bytes([prefix[-1] + 1])

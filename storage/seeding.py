@@ -15,13 +15,14 @@ from storage.entry import Change, ChangeType, CorruptEntry, Entry
 from storage.errors import Compacted, StorageError
 from storage.etcd import DELETE, EtcdClient, Event, KeyValue
 from storage.etcd.watch import Watch
+from storage.keys import prefix_end
+from storage.time_slice import TimeSlice
 
 REVISIONS = 10_000
 BYTES = 64 << 20  # of the events that are kept until they are made into changes
 WAIT = 2.0  # seconds that etcd may take to tell
 ASK_AGAIN = 0.02  # seconds
 WORK = 1.0  # seconds that making changes may take
-SLICE = 0.005  # seconds of it before others get their turn
 
 EntryOf = Callable[[KeyValue], Entry]
 
@@ -72,7 +73,7 @@ async def _events(client: EtcdClient, root: bytes, revision: int) -> tuple[int, 
 async def _told(client: EtcdClient, root: bytes, start: int, revision: int) -> tuple[int, deque[Event]]:
     events: deque[Event] = deque()
     size = 0
-    end = root[:-1] + bytes([root[-1] + 1])
+    end = prefix_end(root)
     asking: asyncio.Task[None] | None = None
     watch = client.watch(root, end, start_revision=start + 1, prev_kv=True, own_stream=True)
     try:
@@ -113,15 +114,14 @@ async def _changes(
     """Changes by resource, newest first, and the revision after which these are all: time is bounded."""
     found: dict[ResourceCache, list[Change]] = {}
     made: dict[tuple[bytes, int], Entry] = {}
-    pause, deadline = time.monotonic() + SLICE, time.monotonic() + WORK
+    piece, deadline = TimeSlice(), time.monotonic() + WORK
     for event in reversed(events):
         resource = cache.of_key(event.kv.key)
         if resource is None:
             continue
-        if time.monotonic() > pause:
-            await asyncio.sleep(0)
-            pause = time.monotonic() + SLICE
-            if pause > deadline:
+        if piece.over():
+            await piece.next()
+            if time.monotonic() > deadline:
                 return event.kv.mod_revision, found
         try:
             change = change_of(event, _remembering(resource, made))

@@ -17,6 +17,7 @@ from storage.etcd import DELETE, PUT, EtcdClient, Event, KeyValue
 from storage.etcd.kv import Guard
 from storage.etcd.results import SwapResult
 from storage.fence import Fence
+from storage.keys import prefix_end
 from storage.reads import Reads
 
 ANSWER = 60.0  # seconds for etcd's answer to a write; kube-apiserver's --request-timeout
@@ -120,7 +121,7 @@ class EtcdStore:
         resource = self.cache.of_key(prefix + b"x")
         if resource is not None and await self.reads.fresh():
             return [entry.stored() for entry in self.cached_entries(prefix)]
-        found = await self.client.range(prefix, prefix[:-1] + bytes([prefix[-1] + 1]))
+        found = await self.client.range(prefix, prefix_end(prefix))
         return [self._readable(kv) for kv in found.kvs]
 
     def _written(self, change: int, key: bytes, value: bytes, revision: int) -> int:

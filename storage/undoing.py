@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from storage.entry import Entry
 from storage.history import Overrun
+from storage.keys import prefix_end
 
 if TYPE_CHECKING:
     from storage.cache import ResourceCache
@@ -65,7 +66,7 @@ class Undone:
 
     def range(self, prefix: bytes, start: bytes) -> Range | None:
         """The entries under a prefix from a key on as they were; None when nothing has changed there since."""
-        end = prefix[:-1] + bytes([prefix[-1] + 1])
+        end = prefix_end(prefix)
         first, last = bisect_left(self.keys, max(prefix, start)), bisect_left(self.keys, end)
         if first == last:
             return None

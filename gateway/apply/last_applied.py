@@ -13,14 +13,13 @@ from gateway.apply.comparison import compare
 from gateway.apply.field_set import FieldSet, difference
 from gateway.apply.nonconformity import nonconformity
 from gateway.apply.walks import applied_paths
-from gateway.jsontypes import JsonObject, loads
+from gateway.jsontypes import GO_ESCAPES, JsonObject, loads
 from gateway.schema.types import Type
 
 MANAGER = "kubectl"
 ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 
 _MAX_ANNOTATIONS = 256 * 1024
-_HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
 def unchanged_fields(live: JsonObject, type_: Type, api_version: str) -> FieldSet | None:
@@ -63,4 +62,4 @@ def _as_annotation(config: JsonObject) -> str:
     if ANNOTATION in (metadata.get("annotations") or {}):
         metadata["annotations"] = {key: v for key, v in metadata["annotations"].items() if key != ANNOTATION}
     encoded = orjson.dumps({**config, "metadata": metadata}, option=orjson.OPT_SORT_KEYS).decode()
-    return encoded.translate(_HTML) + "\n"
+    return encoded.translate(GO_ESCAPES) + "\n"

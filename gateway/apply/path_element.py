@@ -8,26 +8,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.jsontypes import dumps, loads
+from gateway.jsontypes import GO_ESCAPES, dumps, loads
 from gateway.memo import memo
 from gateway.schema.integers import int64
 from gateway.validation.field import go_quote
 
-_HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 _RANKS = {"f": 0, "k": 1, "v": 2, "i": 3}
 
 
 @memo()
 def quoted(value: str) -> str:
     """A string as JSON, with the characters escaped that Go escapes for HTML."""
-    return dumps(value).decode().translate(_HTML)
+    return dumps(value).decode().translate(GO_ESCAPES)
 
 
 def scalar(value: Any) -> str:
     """A value of a key or a set as JSON."""
     if isinstance(value, str):
         return quoted(value)
-    return str(value) if type(value) is int else dumps(value).decode().translate(_HTML)
+    return str(value) if type(value) is int else dumps(value).decode().translate(GO_ESCAPES)
 
 
 def key_element(members: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from gateway.cel.compiled_rules import CompiledRule, compile_rules
 from gateway.cel.names import escape
 from gateway.cel.schema_types import Declared, declare
 from gateway.cel.sizes import LARGEST
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import GO_ESCAPES, JsonObject
 from gateway.validation.field import FieldError, Verbatim, forbidden, internal, invalid
 
 MOST_PER_EXPRESSION = 10_000_000
@@ -20,7 +20,6 @@ _ADVICE = (
     "try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are "
     "declared"
 )
-_HTML = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 
 @dataclass(slots=True)
@@ -173,7 +172,7 @@ def _shown(rule: JsonObject) -> Verbatim:
         "FieldPath": rule.get("fieldPath", ""),
         "OptionalOldSelf": rule.get("optionalOldSelf"),
     }
-    return Verbatim(json.dumps(fields, separators=(",", ":"), ensure_ascii=False).translate(_HTML))
+    return Verbatim(json.dumps(fields, separators=(",", ":"), ensure_ascii=False).translate(GO_ESCAPES))
 
 
 def _exceeds(what: str, cost: int, limit: int) -> str:

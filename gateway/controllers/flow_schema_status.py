@@ -9,7 +9,7 @@ from gateway.controllers.actor import Actor
 from gateway.endpoints.table import Endpoints
 from gateway.flowcontrol.objects import GROUP, LEVELS, SCHEMAS
 from gateway.http.status import StatusError
-from gateway.http.user import MASTERS_GROUP, User
+from gateway.http.user import ITSELF
 from gateway.jsontypes import JsonObject
 from gateway.kinds.metadata import now_text
 from gateway.validation.field import go_quote
@@ -26,7 +26,7 @@ class FlowSchemaStatus:
     """Every process looks, as every kube-apiserver does: what is said already is not written again."""
 
     def __init__(self, endpoints: Endpoints) -> None:
-        self._actor = Actor(endpoints, User("system:apiserver", (MASTERS_GROUP,)))
+        self._actor = Actor(endpoints, ITSELF)
         self._cache = endpoints.services.store.cache
         self._schemas, self._levels = (endpoints.of(GROUP, "v1", name).cache for name in (SCHEMAS, LEVELS))
 

@@ -22,6 +22,7 @@ from gateway.jsontypes import JsonObject
 from gateway.writing.deletion_plan import FOREGROUND, ORPHAN
 from gateway.writing.options import DeleteOptions
 from storage.entry import Change, ChangeType, Entry
+from storage.keys import namespace_and_name
 
 # Events come in crowds, own nothing and have no owners (kube-controller-manager ignores them too).
 _IGNORED = (b"events/",)
@@ -262,5 +263,5 @@ class GarbageCollector:
 
     def _place(self, node: Node) -> tuple[str, str]:
         """Namespace and name of an object."""
-        namespace, _, name = node.key[len(node.prefix) :].decode().rpartition("/")
+        namespace, name = namespace_and_name(node.key, node.prefix)
         return namespace, name

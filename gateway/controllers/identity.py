@@ -20,7 +20,7 @@ from gateway.controllers.actor import Actor
 from gateway.controllers.bootstrap import advertised
 from gateway.endpoints.table import Endpoints
 from gateway.http.status import StatusError
-from gateway.http.user import MASTERS_GROUP, User
+from gateway.http.user import ITSELF
 from gateway.jsontypes import JsonObject
 from gateway.writing.options import DeleteOptions
 from storage.errors import StorageError
@@ -55,7 +55,7 @@ class Identity:
 
     def __init__(self, endpoints: Endpoints) -> None:
         settings = endpoints.services.settings
-        self._actor = Actor(endpoints, User("system:apiserver", (MASTERS_GROUP,)), manager=COMPONENT)
+        self._actor = Actor(endpoints, ITSELF, manager=COMPONENT)
         self._leases = self._actor.of("coordination.k8s.io", "v1", "leases")
         self._host = socket.gethostname()
         self.name = lease_name(self._host)

@@ -10,6 +10,7 @@ from gateway.endpoints.endpoint import Endpoint
 from gateway.jsontypes import JsonObject, loads
 from gateway.writing.options import DeleteOptions
 from storage.entry import Change, ChangeType, Entry
+from storage.keys import namespace_and_name
 
 
 class Keyed:
@@ -62,7 +63,7 @@ class Keyed:
 
     def place(self, resource: str, key: bytes) -> tuple[str, str]:
         """Namespace and name of an object."""
-        namespace, _, name = key[len(self._prefix_of[resource]) :].decode().rpartition("/")
+        namespace, name = namespace_and_name(key, self._prefix_of[resource])
         return namespace, name
 
     def key(self, resource: str, namespace: str, name: str = "") -> bytes:

@@ -8,17 +8,15 @@ from gateway.access.legacy_uses import labelled
 from gateway.controllers.actor import Actor
 from gateway.endpoints.table import Endpoints
 from gateway.http.status import StatusError
-from gateway.http.user import MASTERS_GROUP, User
+from gateway.http.user import ITSELF
 from storage.errors import StorageError
 
 logger = logging.getLogger(__name__)
 
-_SERVER = User("system:apiserver", (MASTERS_GROUP,))
-
 
 async def label_used_tokens(endpoints: Endpoints) -> None:
     """Labels until cancelled; a label that cannot be written is tried again with the next use."""
-    actor = Actor(endpoints, _SERVER, manager="kube-apiserver")
+    actor = Actor(endpoints, ITSELF, manager="kube-apiserver")
     while True:
         namespace, name = await endpoints.services.legacy_uses.next()
         try:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -17,6 +16,7 @@ from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.table import Endpoints
 from storage.cache import ResourceCache
 from storage.entry import Change, Entry
+from storage.time_slice import TimeSlice
 
 logger = logging.getLogger(__name__)
 
@@ -104,7 +104,7 @@ class Observer:
         self._arrived.set()
 
     async def _drain(self) -> None:
-        pause = time.monotonic() + SLICE
+        piece = TimeSlice(SLICE)
         while self._told:
             cache, change = self._told[0]
             if change is None:
@@ -112,9 +112,8 @@ class Observer:
             else:
                 self._tell_change(cache.spec.prefix, change)
             self._told.popleft()
-            if time.monotonic() > pause:
-                await asyncio.sleep(0)
-                pause = time.monotonic() + SLICE
+            if piece.over():
+                await piece.next()
 
     def _who_follows(self, prefix: bytes) -> tuple[Follower, ...]:
         found = self._following.get(prefix)
@@ -141,12 +140,11 @@ class Observer:
         keys = {entry.key for entry in entries}
         for follower in following:
             follower.begin(prefix, keys)
-        pause = time.monotonic() + SLICE
+        piece = TimeSlice(SLICE)
         for entry in entries:
             readable = entry.readable
             if readable is not None:
                 for follower in following:
                     follower.state(prefix, readable)
-            if time.monotonic() > pause:
-                await asyncio.sleep(0)
-                pause = time.monotonic() + SLICE
+            if piece.over():
+                await piece.next()

@@ -8,10 +8,11 @@ from collections.abc import Callable
 
 from gateway.customresources.conditions import set_condition
 from gateway.customresources.definition import ESTABLISHED, FINALIZER, TERMINATING, is_true
-from gateway.customresources.status import USER, write_status
+from gateway.customresources.status import write_status
 from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.table import Endpoints
 from gateway.http.status import StatusError
+from gateway.http.user import ITSELF
 from gateway.jsontypes import JsonObject
 from gateway.kinds.metadata import now_text
 from gateway.kinds.resource import Resource
@@ -82,7 +83,7 @@ async def _delete_instances(endpoints: Endpoints, served: Served) -> None:
 
 async def _delete(endpoint: Endpoint, key: bytes) -> None:
     namespace, _, name = key[len(endpoint.cache.spec.prefix) :].decode().rpartition("/")
-    write = begin_as(endpoint, USER, "delete", namespace, name)
+    write = begin_as(endpoint, ITSELF, "delete", namespace, name)
     try:
         await delete_object(write, DeleteOptions())
     except StatusError as error:

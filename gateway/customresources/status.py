@@ -6,13 +6,12 @@ from collections.abc import Callable
 
 from gateway.endpoints.table import Endpoints
 from gateway.http.status import StatusError
-from gateway.http.user import MASTERS_GROUP, User
+from gateway.http.user import ITSELF
 from gateway.jsontypes import JsonObject
 from gateway.writing.tracking import track_fields
 from gateway.writing.updating import update_object
 from gateway.writing.write import begin_as
 
-USER = User("system:apiserver", (MASTERS_GROUP,))
 MANAGER = "kube-apiserver"
 
 
@@ -22,7 +21,7 @@ async def write_status(endpoints: Endpoints, name: str, make: Callable[[JsonObje
     Raises StatusError, StorageError.
     """
     endpoint = endpoints.of("apiextensions.k8s.io", "v1", "customresourcedefinitions", "status")
-    write = begin_as(endpoint, USER, "update", "", name, MANAGER)
+    write = begin_as(endpoint, ITSELF, "update", "", name, MANAGER)
 
     def made(present: JsonObject | None) -> JsonObject:
         assert present is not None  # else it is not found

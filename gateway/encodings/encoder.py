@@ -1,7 +1,7 @@
 """What an encoder does: the bytes of objects, lists and watch events of one endpoint in one representation.
 
 API Concepts, "Alternate representations of resources". Reads go through entries of the watch cache, so that whatever
-is costly to encode can be remembered on the entry (`Entry.memo`) and is made once for all who ask; answers to writes
+is costly to encode is remembered on the entry (`Entry.recall`) and made once for all who ask; answers to writes
 go through `document`.
 """
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Sequence
 
@@ -12,8 +11,8 @@ from gateway.kinds.model import ConversionFailed, Model
 from gateway.kinds.stored_head import head_of
 from gateway.schema.encode import encode_answer
 from storage.entry import CorruptEntry, Entry
+from storage.time_slice import TimeSlice
 
-SLICE = 0.005  # seconds that objects are converted before others get their turn
 FIRST_PAUSE, LONGEST_PAUSE = 0.8, 30.0  # seconds between attempts of those who wait for a webhook that fails
 
 
@@ -59,12 +58,11 @@ class Versions:
         if self._model.convert_all is not None:
             return await self._by_webhook(entries)
         converted = []
-        pause = time.monotonic() + SLICE
+        piece = TimeSlice()
         for entry in entries:
             converted.append(self.of(entry))
-            if time.monotonic() > pause:
-                await asyncio.sleep(0)
-                pause = time.monotonic() + SLICE
+            if piece.over():
+                await piece.next()
         return converted
 
     async def all_in_time(self, entries: Sequence[Entry]) -> None:

@@ -5,20 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.http.status import StatusError, invalid
-from gateway.jsontypes import JsonObject, dumps
+from gateway.jsontypes import GO_ESCAPES, JsonObject, dumps
 from gateway.patches import strategic_merge_patch
 from gateway.patches.go_text import go_print
 from gateway.patches.unstructured import mismatch
 from gateway.schema.types import Kind, Type
 from gateway.validation import field as errors
 
-_HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
-
 
 def undecodable(document: JsonObject, result: Any, type_: Type, message: str) -> StatusError:
     """For JSON and merge patches: `result`, which patching `document` gave, was refused with `message`."""
     shown = _sorted(result) if type_.structural else _as_patched(result, document, type_)
-    text = dumps(shown).decode().translate(_HTML)
+    text = dumps(shown).decode().translate(GO_ESCAPES)
     return _refused(text, message)
 
 

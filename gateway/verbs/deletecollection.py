@@ -17,6 +17,7 @@ from gateway.writing.options import DeleteOptions, WriteOptions
 from gateway.writing.options_body import read_delete_options
 from gateway.writing.write import Write, begin
 from storage.entry import Entry
+from storage.keys import namespace_and_name
 
 
 async def deletecollection(endpoint: Endpoint, request: Request) -> Response:
@@ -37,7 +38,7 @@ async def deletecollection(endpoint: Endpoint, request: Request) -> Response:
 
 
 async def _delete_one(write: Write, entry: Entry, options: DeleteOptions) -> None:
-    namespace, _, name = entry.key[len(write.endpoint.cache.spec.prefix) :].decode().rpartition("/")
+    namespace, name = namespace_and_name(entry.key, write.endpoint.cache.spec.prefix)
     attributes = write.attributes.of_object(namespace or name, name)
     try:
         await delete_object(replace(write, attributes=attributes), replace(options))

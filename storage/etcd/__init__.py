@@ -13,7 +13,7 @@ os.environ.setdefault("GRPC_EXPERIMENTS", "-event_engine_client")
 
 from storage.errors import LeaseNotFound
 from storage.etcd.client import EtcdClient
-from storage.etcd.kv import KV, prefix_end
+from storage.etcd.kv import KV
 from storage.etcd.lease import Leases
 from storage.etcd.results import (
     DELETE,
@@ -32,6 +32,7 @@ from storage.etcd.results import (
 )
 from storage.etcd.settings import EtcdSettings
 from storage.etcd.watch import Watch
+from storage.keys import prefix_end
 from storage.versions import progress_notifications_correct
 
 __all__ = [

@@ -9,6 +9,7 @@ from operator import attrgetter
 from storage.etcd.endpoints import Endpoints, Method
 from storage.etcd.generated import kv_pb2, rpc_pb2
 from storage.etcd.results import DeleteResult, Head, KeyValue, PutResult, RangeResult, SwapResult, TxnResult
+from storage.keys import prefix_end
 
 _EQUAL, _MOD = rpc_pb2.Compare.EQUAL, rpc_pb2.Compare.MOD
 
@@ -25,12 +26,6 @@ class Guard:
 
     key: bytes
     revision: int
-
-
-def prefix_end(prefix: bytes) -> bytes:
-    """The range end of all keys that start with `prefix`."""
-    stripped = prefix.rstrip(b"\xff")
-    return stripped[:-1] + bytes((stripped[-1] + 1,)) if stripped else b"\0"
 
 
 class KV:

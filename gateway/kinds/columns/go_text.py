@@ -7,7 +7,8 @@ from typing import Any
 
 import orjson
 
-_HTML = {ord("&"): "\\u0026", ord("<"): "\\u003c", ord(">"): "\\u003e", 0x2028: "\\u2028", 0x2029: "\\u2029"}
+from gateway.jsontypes import GO_ESCAPES
+
 MAX_DEPTH = 200
 _SMALL, _LARGE = 1e-6, 1e21
 _EXPONENTS = range(-4, 6)  # for which fmt writes no exponent
@@ -33,7 +34,7 @@ def encoded(value: Any) -> str:
     Raises ValueError for what is nested more deeply than MAX_DEPTH.
     """
     text: str = orjson.dumps(_with_go_floats(value), option=orjson.OPT_SORT_KEYS).decode()
-    return text.translate(_HTML)
+    return text.translate(GO_ESCAPES)
 
 
 def _with_go_floats(value: Any, depth: int = 0) -> Any:

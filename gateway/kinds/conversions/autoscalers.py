@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.jsontypes import GO_ESCAPES, JsonObject, dumps, loads
 from gateway.schema.quantity import parse_quantity
 
 _PREFIX = "autoscaling.alpha.kubernetes.io/"
@@ -108,8 +108,7 @@ def _with_annotations(meta: JsonObject, carried: JsonObject) -> JsonObject:
 
 def _text(value: Any) -> str:
     """JSON as Go writes it."""
-    text = dumps(value).decode()
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+    return dumps(value).decode().translate(GO_ESCAPES)
 
 
 def _ordered(value: JsonObject, keys: tuple[str, ...]) -> JsonObject:
