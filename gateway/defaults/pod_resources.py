@@ -29,13 +29,13 @@ def default_pod_resources(spec: JsonObject) -> None:
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     if not limits and not requests:
         return
-    for name, quantity in _total(spec, "limits").items():
+    for name, quantity in containers_total(spec, "limits").items():
         if name.startswith(_HUGE_PAGES) and name not in requests and name not in limits:
             limits[name] = str(quantity)
     if not limits:
         return
     resources["limits"] = limits
-    for name, quantity in _total(spec, "requests").items():
+    for name, quantity in containers_total(spec, "requests").items():
         if name in ("cpu", "memory") and name not in requests:
             requests[name] = str(quantity)
     for name, text in limits.items():
@@ -45,7 +45,7 @@ def default_pod_resources(spec: JsonObject) -> None:
         resources["requests"] = requests
 
 
-def _total(spec: JsonObject, field: str) -> ResourceList:
+def containers_total(spec: JsonObject, field: str) -> ResourceList:
     """What the containers together need of each resource by `field`: "requests" or "limits"."""
     total: ResourceList = {}
     for container in spec.get("containers") or ():

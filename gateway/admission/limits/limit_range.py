@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from gateway.admission.limits.constraints import OF_CLAIMS, OF_PODS, Usage, quantities, violations
 from gateway.admission.limits.pod_usage import pod_usage
+from gateway.defaults.pod_resources import default_pod_resources
 from gateway.jsontypes import JsonObject
 
 ANNOTATION = "kubernetes.io/limit-ranger"
@@ -29,6 +30,7 @@ def set_defaults(limit_range: JsonObject, pod: JsonObject) -> None:
         if (added := _completed(container, member, defaults))
     ]
     if notes:
+        default_pod_resources(pod["spec"])  # which follow from those of the containers
         annotations = pod["metadata"].setdefault("annotations", {})
         annotations[ANNOTATION] = f"LimitRanger plugin set: {'; '.join(notes)}"
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gateway.admission.limits.constraints import Quantities, quantities
+from gateway.admission.limits.constraints import quantities
+from gateway.defaults.pod_resources import containers_total
 from gateway.jsontypes import JsonObject
 from gateway.schema.quantity import Quantity
 
@@ -10,49 +11,17 @@ _POD_LEVEL = ("cpu", "memory")
 
 
 def pod_usage(spec: JsonObject, member: str) -> dict[str, Quantity]:
-    """The sum of `member` ("requests", "limits") of a pod's containers, sidecars among them.
+    """What the containers need together by `member` ("requests", "limits"), without the pod's overhead.
 
-    It is at least what each init container needs beside the sidecars that were started before it. What the pod itself
-    says of CPU and memory goes before that. Overhead does not count.
+    What the pod itself says of CPU and memory goes before that.
     """
-    total: dict[str, Quantity] = {}
-    for container in spec.get("containers") or ():
-        _add(total, _of(container, member))
-    sidecars: dict[str, Quantity] = {}
-    starting: dict[str, Quantity] = {}
-    for container in spec.get("initContainers") or ():
-        wanted = _of(container, member)
-        if container.get("restartPolicy") == "Always":
-            _add(total, wanted)
-            _add(sidecars, wanted)
-            _raise(starting, sidecars)
-        else:
-            beside = dict(wanted)
-            _add(beside, sidecars)
-            _raise(starting, beside)
-    _raise(total, starting)
+    total = containers_total(spec, member)
     own = quantities((spec.get("resources") or {}).get(member))
     total.update((name, own[name]) for name in _POD_LEVEL if name in own)
     return total
 
 
-def with_overhead(usage: Quantities, spec: JsonObject) -> dict[str, Quantity]:
+def with_overhead(usage: dict[str, Quantity], spec: JsonObject) -> dict[str, Quantity]:
     """The same with what the pod's runtime needs besides."""
-    total = dict(usage)
-    _add(total, quantities(spec.get("overhead")))
-    return total
-
-
-def _of(container: JsonObject, member: str) -> dict[str, Quantity]:
-    return quantities((container.get("resources") or {}).get(member))
-
-
-def _add(total: dict[str, Quantity], more: Quantities) -> None:
-    for name, quantity in more.items():
-        total[name] = total[name] + quantity if name in total else quantity
-
-
-def _raise(total: dict[str, Quantity], least: Quantities) -> None:
-    for name, quantity in least.items():
-        if name not in total or quantity > total[name]:
-            total[name] = quantity
+    more = quantities(spec.get("overhead"))
+    return usage | {name: usage[name] + quantity if name in usage else quantity for name, quantity in more.items()}
