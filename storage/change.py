@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Protocol
 
 from storage.errors import REFUSALS, Conflict, CorruptObject, KeyExists, LeaseNotFound, StorageError, StoredObject
-from storage.protocol import Store
+from storage.protocol import Store, Swap
 
 Finish = Callable[[bool], Awaitable[None]]  # told whether the write was made
+
+
+Swapping = Callable[[Sequence[Swap]], Awaitable["Changed"]]
+
+
+class Charge(Protocol):
+    """What a write changes besides its object: in the same transaction, or not at all."""
+
+    async def carried(self, write: Swapping) -> Changed:
+        """Makes the write with what is to be swapped beside it, again where that has changed meanwhile.
+
+        `write` raises BesideChanged then. Raises what it likes before the write to refuse it, and what `write` raises.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Put:
     """Stores a value, under a lease if one is given. `finish` is awaited once it is known whether that was done.
 
-    `another_lease` gives one to take instead of a lease that etcd does not have any more.
+    `another_lease` gives one to take instead of a lease that etcd does not have any more. `charge` has the last word.
     """
 
     value: bytes
     lease: int = 0
     finish: Finish | None = None
     another_lease: Callable[[int], Awaitable[int]] | None = None
+    charge: Charge | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +132,8 @@ async def write_once(store: Store, key: bytes, current: StoredObject | None, dec
     """
     try:
         done = await _write(store, key, current, decision)
-    except REFUSALS:
-        if decision.finish is not None:
+    except Exception as error:  # of no storage: that of a charge, before anything was written
+        if decision.finish is not None and (isinstance(error, REFUSALS) or not isinstance(error, StorageError)):
             await decision.finish(False)
         raise
     if decision.finish is not None:
@@ -127,13 +143,11 @@ async def write_once(store: Store, key: bytes, current: StoredObject | None, dec
 
 async def _write(store: Store, key: bytes, current: StoredObject | None, decision: Put | Delete) -> Changed:
     match decision:
-        case Put(value, lease, _, another):
-            try:
-                return await _put(store, key, current, value, lease)
-            except LeaseNotFound:
-                if another is None:
-                    raise
-            return await _put(store, key, current, value, await another(lease))
+        case Put(charge=None):
+            return await _put(store, key, current, decision)
+        case Put(charge=charge):
+            assert charge is not None
+            return await charge.carried(lambda beside: _put(store, key, current, decision, beside))
         case Delete():
             if current is None:
                 return Changed(Outcome.UNCHANGED, None, None, 0)
@@ -141,11 +155,24 @@ async def _write(store: Store, key: bytes, current: StoredObject | None, decisio
             return Changed(Outcome.DELETED, current, None, revision)
 
 
-async def _put(store: Store, key: bytes, current: StoredObject | None, value: bytes, lease: int) -> Changed:
+async def _put(
+    store: Store, key: bytes, current: StoredObject | None, put: Put, beside: Sequence[Swap] = ()
+) -> Changed:
+    try:
+        return await _put_under(store, key, current, put.value, put.lease, beside)
+    except LeaseNotFound:
+        if put.another_lease is None:
+            raise
+    return await _put_under(store, key, current, put.value, await put.another_lease(put.lease), beside)
+
+
+async def _put_under(
+    store: Store, key: bytes, current: StoredObject | None, value: bytes, lease: int, beside: Sequence[Swap]
+) -> Changed:
     if current is None:
-        outcome, revision = Outcome.CREATED, await store.create(key, value, lease)
+        outcome, revision = Outcome.CREATED, await store.create(key, value, lease, beside)
     else:
-        outcome, revision = Outcome.UPDATED, await store.update(key, value, current.revision, lease)
+        outcome, revision = Outcome.UPDATED, await store.update(key, value, current.revision, lease, beside)
     return Changed(outcome, current, StoredObject(key, value, revision), revision)
 
 

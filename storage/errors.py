@@ -105,9 +105,27 @@ class Conflict(StorageError):
         self.current = current
 
 
+class BesideChanged(StorageError):
+    """Of what was to be written beside an object something has changed: `found` is all of it as it is, in order."""
+
+    def __init__(self, found: list[StoredObject | None]) -> None:
+        super().__init__("revision mismatch beside the object")
+        self.found = found
+
+
 class Fenced(StorageError):
     """The writer had the right to write from a lease that it no longer holds."""
 
 
 # A write that was answered with one of these was certainly not made.
-REFUSALS = (KeyExists, Conflict, Fenced, TooLarge, NoSpace, LeaseNotFound, PermissionDenied, Unauthenticated)
+REFUSALS = (
+    KeyExists,
+    Conflict,
+    BesideChanged,
+    Fenced,
+    TooLarge,
+    NoSpace,
+    LeaseNotFound,
+    PermissionDenied,
+    Unauthenticated,
+)

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 from storage.entry import Entry
 from storage.errors import StoredObject
+
+
+class Swap(NamedTuple):
+    """Another object that is written with one, in the same transaction: `expected` is its present revision."""
+
+    key: bytes
+    value: bytes
+    expected: int
 
 
 class Store(Protocol):
@@ -44,17 +53,19 @@ class Store(Protocol):
         """All objects under a prefix that ends in "/", most recent, in key order."""
         ...
 
-    async def create(self, key: bytes, value: bytes, lease: int = 0) -> int:
+    async def create(self, key: bytes, value: bytes, lease: int = 0, beside: Sequence[Swap] = ()) -> int:
         """Puts a key that is not there; its revision.
 
-        The object lives as long as the lease, if one is given. Raises KeyExists with what is there, TooLarge, NoSpace.
+        The object lives as long as the lease, if one is given. What is `beside` it is written with it or nothing is.
+        Raises KeyExists with what is there, BesideChanged, TooLarge, NoSpace.
         """
         ...
 
-    async def update(self, key: bytes, value: bytes, expected: int, lease: int = 0) -> int:
+    async def update(self, key: bytes, value: bytes, expected: int, lease: int = 0, beside: Sequence[Swap] = ()) -> int:
         """Replaces the version of the revision `expected`, under the lease or (0) none; the new revision.
 
-        Raises Conflict with what is there instead, TooLarge, NoSpace.
+        What is `beside` it is written with it or nothing is. Raises Conflict with what is there instead, BesideChanged,
+        TooLarge, NoSpace.
         """
         ...
 

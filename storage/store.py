@@ -12,12 +12,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from instruments.timing import timed
 from storage.cache import WatchCache
 from storage.entry import Entry
-from storage.errors import Conflict, KeyExists, StoredObject
+from storage.errors import BesideChanged, Conflict, KeyExists, StoredObject
 from storage.etcd import DELETE, PUT, EtcdClient, Event, KeyValue
-from storage.etcd.kv import Guard
+from storage.etcd.kv import Beside, Guard
 from storage.etcd.results import SwapResult
 from storage.fence import Fence
 from storage.keys import prefix_end
+from storage.protocol import Swap
 from storage.reads import Reads
 
 ANSWER = 60.0  # seconds for etcd's answer to a write; kube-apiserver's --request-timeout
@@ -69,21 +70,28 @@ class EtcdStore:
         entry = resource.get(key)
         return None if entry is None else entry.stored()
 
-    async def create(self, key: bytes, value: bytes, lease: int = 0) -> int:
+    async def create(self, key: bytes, value: bytes, lease: int = 0, beside: Sequence[Swap] = ()) -> int:
+        others = _others(beside)
         answer = await self._swap(
-            lambda guard: self.client.create(key, value, lease=lease, guard=guard, timeout=ANSWER)
+            lambda guard: self.client.create(key, value, lease=lease, guard=guard, beside=others, timeout=ANSWER)
         )
         if answer.succeeded:
-            return self._written(PUT, key, value, answer.revision)
-        assert answer.current is not None  # the comparison failed because the key is there
+            return self._written(PUT, key, value, answer.revision, beside)
+        if answer.current is None:  # the comparison failed because of something beside it
+            raise self._beside_changed(answer)
         raise KeyExists(self._readable(answer.current))
 
-    async def update(self, key: bytes, value: bytes, expected: int, lease: int = 0) -> int:
+    async def update(self, key: bytes, value: bytes, expected: int, lease: int = 0, beside: Sequence[Swap] = ()) -> int:
+        others = _others(beside)
         answer = await self._swap(
-            lambda guard: self.client.update(key, value, expected, lease=lease, guard=guard, timeout=ANSWER)
+            lambda guard: self.client.update(
+                key, value, expected, lease=lease, guard=guard, beside=others, timeout=ANSWER
+            )
         )
         if answer.succeeded:
-            return self._written(PUT, key, value, answer.revision)
+            return self._written(PUT, key, value, answer.revision, beside)
+        if answer.current is not None and answer.current.mod_revision == expected:
+            raise self._beside_changed(answer)
         raise Conflict(answer.current and self._readable(answer.current))
 
     async def delete(self, key: bytes, expected: int) -> int:
@@ -124,9 +132,17 @@ class EtcdStore:
         found = await self.client.range(prefix, prefix_end(prefix))
         return [self._readable(kv) for kv in found.kvs]
 
-    def _written(self, change: int, key: bytes, value: bytes, revision: int) -> int:
-        self._acknowledged(Event(change, KeyValue(key, value, revision, 0, 0), None))
+    def _written(self, change: int, key: bytes, value: bytes, revision: int, beside: Sequence[Swap] = ()) -> int:
+        event = Event(change, KeyValue(key, value, revision, 0, 0), None)
+        if beside:
+            events = [Event(PUT, KeyValue(other.key, other.value, revision, 0, 0), None) for other in beside]
+            self._acknowledged(*events, event)
+        else:
+            self._acknowledged(event)
         return revision
+
+    def _beside_changed(self, answer: SwapResult) -> BesideChanged:
+        return BesideChanged([kv and self._readable(kv) for kv in answer.beside])
 
     def _readable(self, kv: KeyValue) -> StoredObject:
         """What etcd holds as it can be worked with: canonical, or known to be corrupt."""
@@ -134,3 +150,7 @@ class EtcdStore:
         if resource is None:
             return StoredObject(kv.key, kv.value, kv.mod_revision)
         return resource.entry(kv.key, kv.value, kv.mod_revision).stored()
+
+
+def _others(beside: Sequence[Swap]) -> Sequence[Beside]:
+    return [Beside(other.key, other.value, other.expected) for other in beside] if beside else ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -25,6 +25,15 @@ class Guard:
     """A key that has to be at a revision for a write to be made."""
 
     key: bytes
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Another key that is set with one, if it is at a revision."""
+
+    key: bytes
+    value: bytes
     revision: int
 
 
@@ -175,12 +184,19 @@ class KV:
         return answer.header.revision if changed else 0
 
     async def create(
-        self, key: bytes, value: bytes, *, lease: int = 0, guard: Guard | None = None, timeout: float | None = None
+        self,
+        key: bytes,
+        value: bytes,
+        *,
+        lease: int = 0,
+        guard: Guard | None = None,
+        beside: Sequence[Beside] = (),
+        timeout: float | None = None,
     ) -> SwapResult:
-        """Set `key` if it is absent, and if the `guard` still stands."""
+        """Set `key` if it is absent, and others `beside` it, if these and the `guard` are as they have to be."""
         request = _swap(key, 0, guard)
         _put_value(request, key, value, lease)
-        return await self._swapped(request, timeout)
+        return await self._swapped(request, timeout, guard, beside)
 
     async def update(
         self,
@@ -190,12 +206,13 @@ class KV:
         *,
         lease: int = 0,
         guard: Guard | None = None,
+        beside: Sequence[Beside] = (),
         timeout: float | None = None,
     ) -> SwapResult:
-        """Set `key` if its mod revision is this one, and if the `guard` still stands."""
+        """Set `key` if its mod revision is this one, and others `beside` it, if these and the `guard` are as well."""
         request = _swap(key, mod_revision, guard)
         _put_value(request, key, value, lease)
-        return await self._swapped(request, timeout)
+        return await self._swapped(request, timeout, guard, beside)
 
     async def delete_if(
         self, key: bytes, mod_revision: int, *, guard: Guard | None = None, timeout: float | None = None
@@ -203,7 +220,7 @@ class KV:
         """Remove `key` if its mod revision is this one, and if the `guard` still stands."""
         request = _swap(key, mod_revision, guard)
         request.success.add().request_delete_range.key = key
-        return await self._swapped(request, timeout)
+        return await self._swapped(request, timeout, guard)
 
     async def compact(self, revision: int, *, physical: bool = False, timeout: float | None = None) -> None:
         """Forget what is older than `revision`; `physical` waits until that is done on disk.
@@ -213,14 +230,22 @@ class KV:
         request = rpc_pb2.CompactionRequest(revision=revision, physical=physical)
         await self._call(_COMPACT, request, timeout=timeout, revision=revision)
 
-    async def _swapped(self, request: rpc_pb2.TxnRequest, timeout: float | None) -> SwapResult:
+    async def _swapped(
+        self, request: rpc_pb2.TxnRequest, timeout: float | None, guard: Guard | None, beside: Sequence[Beside] = ()
+    ) -> SwapResult:
+        for other in beside:
+            request.compare.add(result=_EQUAL, target=_MOD, key=other.key, mod_revision=other.revision)
+            request.failure.add().request_range.key = other.key
+            _put_value(request, other.key, other.value, 0)
         answer = await self._call(_TXN, request, timeout=timeout)
         revision = answer.header.revision
         if answer.succeeded:
             return SwapResult(True, revision, None)
         found = [part.response_range.kvs for part in answer.responses]
-        current, *guards = (key_value(kvs[0]) if kvs else None for kvs in found)
-        return SwapResult(False, revision, current, guards[0] if guards else None)
+        current, *others = (key_value(kvs[0]) if kvs else None for kvs in found)
+        if guard is None:
+            return SwapResult(False, revision, current, None, others)
+        return SwapResult(False, revision, current, others[0], others[1:])
 
 
 def _swap(key: bytes, mod_revision: int, guard: Guard | None) -> rpc_pb2.TxnRequest:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -85,6 +86,7 @@ class SwapResult:
     revision: int
     current: KeyValue | None
     guard: KeyValue | None = None
+    beside: Sequence[KeyValue | None] = ()  # what was to be written with it, as it is
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 import pytest
@@ -11,7 +12,7 @@ from storage.change import Put, write_once
 from storage.errors import LeaseNotFound
 from storage.etcd.lease import Leases
 from storage.etcd.results import LeaseGrant
-from storage.protocol import Store
+from storage.protocol import Store, Swap
 
 
 class Granting:
@@ -33,13 +34,13 @@ class Forgetful:
     def __init__(self, lost: tuple[int, ...] = (1,)) -> None:
         self.lost, self.used = lost, list[int]()
 
-    async def create(self, key: bytes, value: bytes, lease: int = 0) -> int:
+    async def create(self, key: bytes, value: bytes, lease: int = 0, beside: Sequence[Swap] = ()) -> int:
         self.used.append(lease)
         if lease in self.lost:
             raise LeaseNotFound("lost")
         return 7
 
-    async def update(self, key: bytes, value: bytes, expected: int, lease: int = 0) -> int:
+    async def update(self, key: bytes, value: bytes, expected: int, lease: int = 0, beside: Sequence[Swap] = ()) -> int:
         return await self.create(key, value, lease)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from storage.cache import WatchCache
 from storage.entry import METADATA, CorruptEntry, Entry, entry_of
 from storage.errors import Conflict, KeyExists, StoredObject
+from storage.protocol import Swap
 
 
 class FakeCache(WatchCache):
@@ -42,12 +45,12 @@ class FakeStore:
     async def list(self, prefix: bytes) -> list[StoredObject]:
         return [self.objects[key] for key in sorted(self.objects) if key.startswith(prefix)]
 
-    async def create(self, key: bytes, value: bytes, lease: int = 0) -> int:
+    async def create(self, key: bytes, value: bytes, lease: int = 0, beside: Sequence[Swap] = ()) -> int:
         if key in self.objects:
             raise KeyExists(self.objects[key])
         return self._put(key, value)
 
-    async def update(self, key: bytes, value: bytes, expected: int, lease: int = 0) -> int:
+    async def update(self, key: bytes, value: bytes, expected: int, lease: int = 0, beside: Sequence[Swap] = ()) -> int:
         current = self.objects.get(key)
         if current is None or current.revision != expected:
             raise Conflict(current)

@@ -1,0 +1,82 @@
+"""Arithmetic of amounts by resource name, as of quotas' `hard` and `used` ("Resource Quotas")."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from gateway.schema.quantity import Format, Quantity
+from gateway.validation.quantities import quantity_of
+
+Amounts = Mapping[str, Quantity]
+
+ONE, ZERO = Quantity(1), Quantity(0)
+MOST_DIGITS = 60
+"""What has more digits counts as this many: sums stay exact, so that what was added can be taken off again."""
+
+
+def amounts_of(texts: Mapping[str, Any] | None) -> dict[str, Quantity]:
+    """The amounts that a `hard`, a `used` or a container's requests say."""
+    return {name: quantity_of(text) for name, text in (texts or {}).items()}
+
+
+def written(amounts: Amounts) -> dict[str, str]:
+    """The same as JSON has it: by name, in order."""
+    return {name: str(amounts[name]) for name in sorted(amounts)}
+
+
+def bounded(amount: Quantity) -> Quantity:
+    """The amount, or the greatest one that is counted exactly."""
+    digits = len(str(abs(amount.unscaled))) if abs(amount.unscaled) < 10**MOST_DIGITS else MOST_DIGITS + 1
+    if digits + amount.scale <= MOST_DIGITS:
+        return amount
+    most: int = 10**MOST_DIGITS
+    return Quantity(most if amount.unscaled >= 0 else -most, 0, Format.DECIMAL, large=True)
+
+
+def plus(one: Amounts, other: Amounts) -> dict[str, Quantity]:
+    """The sum, by name."""
+    total = dict(one)
+    for name, amount in other.items():
+        total[name] = total[name] + amount if name in total else amount
+    return total
+
+
+def greatest(one: Amounts, other: Amounts) -> dict[str, Quantity]:
+    """The greater of each."""
+    found = dict(one)
+    for name, amount in other.items():
+        if name not in found or amount > found[name]:
+            found[name] = amount
+    return found
+
+
+def increase(new: Amounts, old: Amounts) -> dict[str, Quantity]:
+    """By how much each amount has grown; zero where it has not."""
+    grown = {name: amount - old[name] if name in old else amount for name, amount in new.items()}
+    return {name: amount if amount.unscaled > 0 else ZERO for name, amount in grown.items()}
+
+
+def without_zeros(amounts: Amounts) -> dict[str, Quantity]:
+    """Those that are not zero."""
+    return {name: amount for name, amount in amounts.items() if amount}
+
+
+def only(amounts: Amounts, names: Collection[str]) -> dict[str, Quantity]:
+    """Those of some names."""
+    return {name: amount for name, amount in amounts.items() if name in names}
+
+
+def same(one: Amounts, other: Amounts) -> bool:
+    """Whether both have the same names with the same amounts."""
+    return one.keys() == other.keys() and all(amount == other[name] for name, amount in one.items())
+
+
+def shown(amounts: Amounts) -> str:
+    """As messages have it: `cpu=1,pods=2`."""
+    return ",".join(f"{name}={amounts[name]}" for name in sorted(amounts))
+
+
+def shown_names(names: Iterable[str]) -> str:
+    """As messages have it: `cpu,pods`."""
+    return ",".join(sorted(names))

@@ -1,0 +1,40 @@
+"""The evaluators, one a module: how many of what the objects of a resource use.
+
+Resources without one of their own are counted.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from gateway.quotas.evaluator import Evaluator
+from gateway.quotas.evaluators import counts, device_claims, pods, services, volume_claims
+
+SPECIAL = {
+    (evaluator.group, evaluator.resource): evaluator
+    for evaluator in (pods.EVALUATOR, services.EVALUATOR, volume_claims.EVALUATOR, device_claims.EVALUATOR)
+}
+
+# Nothing of these is stored, or nobody has ever counted them.
+IGNORED = frozenset(
+    {
+        ("", "bindings"),
+        ("", "componentstatuses"),
+        ("authentication.k8s.io", "tokenreviews"),
+        ("authentication.k8s.io", "selfsubjectreviews"),
+        ("authorization.k8s.io", "subjectaccessreviews"),
+        ("authorization.k8s.io", "selfsubjectaccessreviews"),
+        ("authorization.k8s.io", "localsubjectaccessreviews"),
+        ("authorization.k8s.io", "selfsubjectrulesreviews"),
+        ("", "events"),
+        ("events.k8s.io", "events"),
+    }
+)
+
+
+@cache
+def evaluator_of(group: str, resource: str) -> Evaluator | None:
+    """The evaluator of a resource; None for what no quota limits."""
+    if (group, resource) in IGNORED:
+        return None
+    return SPECIAL.get((group, resource)) or counts.counting(group, resource)

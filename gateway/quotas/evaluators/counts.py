@@ -1,0 +1,39 @@
+"""Objects that are counted and nothing else ("Resource Quotas", "Object count quota")."""
+
+from __future__ import annotations
+
+from gateway.jsontypes import JsonObject
+from gateway.kinds.attributes import Operation
+from gateway.quotas.amounts import ONE, Amounts
+from gateway.quotas.evaluator import Classes, Evaluator, Written, count_name
+
+ALIASES = {
+    ("", "configmaps"): "configmaps",
+    ("", "resourcequotas"): "resourcequotas",
+    ("", "replicationcontrollers"): "replicationcontrollers",
+    ("", "secrets"): "secrets",
+}
+"""What had a name of its own before `count/` was there."""
+
+
+def counting(group: str, resource: str) -> Evaluator:
+    """The evaluator of a resource that is only counted."""
+    names = {count_name(group, resource)}
+    if alias := ALIASES.get((group, resource)):
+        names.add(alias)
+    used = dict.fromkeys(names, ONE)
+
+    def usage(obj: JsonObject, classes: Classes) -> Amounts:
+        return used
+
+    return Evaluator(group, resource, frozenset(names), usage, is_create)
+
+
+def is_create(write: Written) -> bool:
+    """Whether a write makes an object."""
+    return not write.subresource and write.operation is Operation.CREATE
+
+
+def is_create_or_update(write: Written) -> bool:
+    """Whether a write makes or changes an object itself."""
+    return not write.subresource and write.operation in (Operation.CREATE, Operation.UPDATE)

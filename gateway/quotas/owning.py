@@ -1,0 +1,45 @@
+"""Who has written the usage in a quota's status: the API server, whose writes are charged ("Server-Side Apply")."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from gateway.apply import update_managed
+from gateway.jsontypes import JsonObject, loads
+from gateway.schema.catalog import type_for
+
+MANAGER = "kube-apiserver"
+
+
+def own(new: JsonObject, old: bytes, names: Collection[str], now: str) -> None:
+    """Notes in `new`'s managedFields that these amounts are charged by the API server. `old` is what is stored."""
+    if _is_owner(new["metadata"].get("managedFields") or (), names):
+        return
+    try:
+        update_managed(
+            new,
+            loads(old),
+            type_for("", "v1", "ResourceQuota"),
+            manager=MANAGER,
+            api_version="v1",
+            subresource="status",
+            now=now,
+            reset=(("spec",),),
+        )
+    except ValueError:  # somebody's fields can't be read
+        new["metadata"].pop("managedFields", None)
+
+
+def _is_owner(managers: Collection[JsonObject], names: Collection[str]) -> bool:
+    """Whether all of the amounts have this owner and no other, so that another write changes no owner."""
+    if not managers:
+        return True
+    owned = False
+    for each in managers:
+        used = ((each.get("fieldsV1") or {}).get("f:status") or {}).get("f:used") or {}
+        has = sum(f"f:{name}" in used for name in names)
+        if each.get("manager") == MANAGER and each.get("subresource") == "status" and each.get("operation") == "Update":
+            owned = has == len(names)
+        elif has:
+            return False
+    return owned

@@ -1,0 +1,74 @@
+"""Before a write is refused for want of room: has something been freed that nobody has counted yet?"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+
+from storage.cache import ResourceCache, WatchCache
+from storage.entry import Change, ChangeType
+
+PATIENCE = 1.0  # seconds; a controller counts what was freed in a few milliseconds
+LOOKED_AT = 512  # changes
+
+
+class Recounts:
+    """Waits for recounts. What a quota says is used is as of its revision at the latest: what went later is in it."""
+
+    def __init__(self, cache: WatchCache, quotas: bytes) -> None:
+        """`quotas` is the prefix of their keys."""
+        self._cache, self._prefix = cache, quotas
+        self._waited: dict[bytes, int] = {}  # by collection: the revision for whose recount there was no more patience
+
+    async def wait(self, resource: bytes, namespace: str, revision: int) -> bool:
+        """Whether some quota of a namespace has changed since a refusal by one of `revision`, or does so in time.
+
+        Only waits if an object of the resource (the prefix of its keys) has gone after that revision.
+        """
+        objects = self._cache.of_key(resource + b"x")
+        quotas = self._cache.of_key(self._prefix + b"x")
+        collection = resource + namespace.encode() + b"/"
+        if objects is None or quotas is None:
+            return False
+        freed = next((change.revision for change in _recent(objects, revision) if _frees(change, collection)), 0)
+        if not freed or self._waited.get(collection, 0) >= freed:
+            return False
+        if await self._changed(quotas, self._prefix + namespace.encode() + b"/", freed):
+            return True
+        if len(self._waited) > LOOKED_AT:
+            self._waited.clear()
+        self._waited[collection] = freed
+        return False
+
+    async def _changed(self, quotas: ResourceCache, prefix: bytes, freed: int) -> bool:
+        deadline = time.monotonic() + PATIENCE
+        while (left := deadline - time.monotonic()) > 0:
+            if any(entry.revision > freed for entry in quotas.slice(*quotas.bounds(prefix))):
+                return True
+            waiter = quotas.changes()
+            try:
+                await asyncio.wait((waiter,), timeout=left)
+            finally:
+                quotas.forget(waiter)
+        return False
+
+
+def _recent(objects: ResourceCache, revision: int) -> Iterator[Change]:
+    """The newest changes after a revision, the newest first."""
+    history = objects.history
+    for change in reversed(history.between(max(history.first, history.end - LOOKED_AT), history.end)):
+        if change.revision <= revision:
+            return
+        yield change
+
+
+def _frees(change: Change, collection: bytes) -> bool:
+    """Whether a change may have freed something: a deletion, or a pod that has ended."""
+    if not change.key.startswith(collection) or change.corrupt:
+        return False
+    if change.type is ChangeType.DELETED:
+        return True
+    return change.type is ChangeType.MODIFIED and (
+        b'"phase":"Succeeded"' in change.entry.tail or b'"phase":"Failed"' in change.entry.tail
+    )
