@@ -22,6 +22,7 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersionResource
 from gateway.kinds.objects import Objects
 from gateway.kinds.resource import Resource
+from gateway.quotas.charging import Charges
 
 Review = Callable[[Admission], Awaitable[None]]
 """Looks at what is to be admitted. Raises StatusError, as a rule 403, to refuse."""
@@ -58,6 +59,7 @@ class Parts:
 
     objects: Objects
     authorizer: Authorizer
+    charges: Charges
     configured: Mapping[str, object] = field(default_factory=dict)  # what `Plugin.configure` made, by plug-in
     by_kind: ByKind = nothing_served
     create: Create = nothing_created

@@ -14,6 +14,7 @@ from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersion, GroupVersionKind, GroupVersionResource
 from gateway.kinds.write_context import WriteContext
+from storage.change import Charge
 
 if TYPE_CHECKING:
     from gateway.kinds.recurring import Recurrence
@@ -66,6 +67,7 @@ class Admission:
         "_make_options",
         "_options",
         "_versions",
+        "charge",
         "done",
         "name",
         "namespace",
@@ -98,6 +100,7 @@ class Admission:
         self.namespace, self.name = context.namespace, context.name
         # for whoever takes something from a budget when it admits: told what came of the write
         self.done: list[Done] = []
+        self.charge: Charge | None = None  # what is charged with the write, in its transaction
         # `reinvoke`: set by what changes the object after the plug-ins; all mutating ones are run once more then.
         # `reinvoked`: whether this is that second run. `reinvocations`: what each wants to remember of the first run.
         self.reinvoke = self.reinvoked = False

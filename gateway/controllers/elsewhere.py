@@ -53,8 +53,6 @@ ELSEWHERE = frozenset(
         "resource-claim-controller",
         "resourceclaim-controller",
         "resourcepoolstatusrequest-controller",
-        "resourcequota",
-        "resourcequota-controller",
         "route",
         "selinux-warning-controller",
         "service",

@@ -57,6 +57,7 @@ CONTROLLERS = {
     "clusterrole-aggregation-controller": Known(
         "role_aggregation:RoleAggregation", "clusterrole-aggregation-controller", "clusterrole-aggregation"
     ),
+    "resourcequota-controller": Known("resource_quotas:ResourceQuotas", "resourcequota-controller", "resourcequota"),
     "certificatesigningrequest-cleaner-controller": Known(
         "old_requests:OldRequests", "certificate-controller", "csrcleaner"
     ),

@@ -10,15 +10,16 @@ can be lost with a crash.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from gateway.jsontypes import dumps, loads
 from gateway.kinds.metadata import now_text
 from gateway.quotas.amounts import Amounts, written
-from gateway.quotas.checking import Exceeded, Forbidden, check
+from gateway.quotas.checking import Exceeded, Forbidden, Uncovered, check
 from gateway.quotas.classes import CachedClasses
 from gateway.quotas.evaluator import Evaluator, Written
 from gateway.quotas.limited import Limited
@@ -31,6 +32,8 @@ from storage.errors import BesideChanged, StoredObject
 from storage.protocol import Swap
 from storage.store import EtcdStore
 
+T = TypeVar("T")
+
 MOST_KNOWN = 1000  # quotas whose present version is remembered until the cache has it
 
 
@@ -39,18 +42,19 @@ class Charged:
     """A write to be charged. `refuse` makes the error that the client gets."""
 
     namespace: str
-    resource: bytes  # the prefix of its keys
+    resource: bytes  # the prefix of its keys, below the root
     write: Written
     evaluator: Evaluator
+    limited: Sequence[Limited]
     refuse: Callable[[Exception], Exception]
 
 
 class Charges:
     """What this process charges. Writes of a namespace are charged one after the other, as they come."""
 
-    def __init__(self, store: EtcdStore, limited: Sequence[Limited] = ()) -> None:
-        self._store, self._limited = store, limited
-        root = store.cache.root
+    def __init__(self, store: EtcdStore) -> None:
+        self._store = store
+        root = self._root = store.cache.root
         self._prefix = root + b"resourcequotas/"
         self._classes = CachedClasses(store, root)
         self._known: dict[bytes, Quota | int] = {}  # newer than the cache; the revision up to which one is gone
@@ -61,8 +65,8 @@ class Charges:
         return Recounts(self._store.cache, self._prefix)
 
     def concern(self, namespace: str) -> bool:
-        """Whether writes to a namespace are limited at all."""
-        return bool(self._limited or self._entries(namespace))
+        """Whether a namespace has quotas."""
+        return bool(self._entries(namespace))
 
     def _entries(self, namespace: str) -> list[Entry]:
         return self._store.cached_entries(self._prefix + namespace.encode() + b"/")
@@ -87,22 +91,31 @@ class Charges:
     def check(self, charged: Charged) -> dict[Quota, Amounts]:
         """What the usage of each quota becomes. Raises Forbidden, Uncovered."""
         quotas = self.quotas(charged.namespace)
-        return check(charged.write, charged.evaluator, quotas, self._limited, self._classes)
+        return check(charged.write, charged.evaluator, quotas, charged.limited, self._classes)
 
     async def admit(self, charged: Charged) -> bool:
         """Whether there is something to be charged. Raises what `charged.refuse` makes."""
+
+        async def attempt() -> bool:
+            return bool(self.check(charged))
+
+        return await self.tried(charged, attempt)
+
+    async def tried(self, charged: Charged, attempt: Callable[[], Awaitable[T]]) -> T:
+        """What `attempt` returns, once there is room if some has been freed. Raises what `charged.refuse` makes."""
+        fresh = False
         while True:
             try:
-                return bool(self.check(charged))
+                return await attempt()
             except Exceeded as error:
-                if not await self.recounted(charged, error):
+                if not fresh:
+                    fresh = await self._store.reads.fresh()
+                    if fresh:
+                        continue
+                if not await self._recounts.wait(self._root + charged.resource, charged.namespace, error.revision):
                     raise charged.refuse(error) from None
-            except Forbidden as error:
+            except (Forbidden, Uncovered) as error:
                 raise charged.refuse(error) from None
-
-    async def recounted(self, charged: Charged, error: Exceeded) -> bool:
-        """Whether the quota that has no room has changed, after waiting for who counts what was freed lately."""
-        return await self._recounts.wait(charged.resource, charged.namespace, error.revision)
 
     def turn(self, namespace: str) -> asyncio.Lock:
         """What has to be held while something is charged in a namespace."""
@@ -143,16 +156,11 @@ class Charging:
         self._charges, self._charged = charges, charged
 
     async def carried(self, write: Swapping) -> Changed:
-        charges, charged = self._charges, self._charged
-        while True:
-            try:
-                async with charges.turn(charged.namespace):
-                    return await self._in_turn(write)
-            except Exceeded as error:
-                if not await charges.recounted(charged, error):
-                    raise charged.refuse(error) from None
-            except Forbidden as error:
-                raise charged.refuse(error) from None
+        async def attempt() -> Changed:
+            async with self._charges.turn(self._charged.namespace):
+                return await self._in_turn(write)
+
+        return await self._charges.tried(self._charged, attempt)
 
     async def _in_turn(self, write: Swapping) -> Changed:
         while True:

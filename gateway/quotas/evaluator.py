@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from gateway.admission.record import Operation
 from gateway.jsontypes import JsonObject
-from gateway.kinds.attributes import Operation
 from gateway.quotas.amounts import Amounts
 from gateway.quotas.scopes import ScopeSelector
 

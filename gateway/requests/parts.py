@@ -91,6 +91,7 @@ def build_gateway(settings: Settings) -> Gateway:
     from gateway.kinds.service_objects import ServiceObjects
     from gateway.outbound.client import Client
     from gateway.outbound.services import ServiceAddresses
+    from gateway.quotas.charging import Charges
     from gateway.webhooks.client import Webhooks
     from gateway.writing.hooks import OwnObjects, hooks_for
     from storage.cache import WatchCache
@@ -123,6 +124,7 @@ def build_gateway(settings: Settings) -> Gateway:
         admission=Parts(
             objects,
             authorization.chain,
+            Charges(store),
             configure(
                 settings.admission_control_config_file,
                 settings.enable_admission_plugins,

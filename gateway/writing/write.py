@@ -253,7 +253,7 @@ async def read_back(write: Write, value: bytes, *, created: bool = False) -> byt
 
 async def put(write: Write, value: bytes, finish: Finish | None) -> Put:
     """The decision to store a value, under a lease if the object is one that goes by itself."""
-    expiry = write.endpoint.expiry
+    expiry, charge = write.endpoint.expiry, None if write.admission is None else write.admission.charge
     if expiry is None:
-        return Put(value, 0, finish)
-    return Put(value, await expiry.lease(), finish, expiry.another)
+        return Put(value, 0, finish, charge=charge)
+    return Put(value, await expiry.lease(), finish, expiry.another, charge)

@@ -35,7 +35,7 @@ ROOMS = (
     ("gateway.settings",),
     ("gateway.access",),
     ("gateway.credentials",),
-    ("gateway.admission",),
+    ("gateway.admission", "gateway.quotas"),
     ("gateway.allocation",),
     ("gateway.encodings",),
     ("gateway.flowcontrol",),

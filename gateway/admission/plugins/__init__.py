@@ -40,6 +40,7 @@ from gateway.admission.plugins import (
     pod_tolerations,
     pod_topology_labels,
     priority,
+    resource_quota,
     runtime_class,
     service_account,
     storage_protection,
@@ -87,6 +88,7 @@ PLUGINS: tuple[Plugin, ...] = (
     workloads.JOB_VALIDATION,
     pod_resize.PLUGIN,
     validating_policies.PLUGIN,
+    resource_quota.PLUGIN,
     always_deny.PLUGIN,
 )
 

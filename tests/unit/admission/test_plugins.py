@@ -15,6 +15,7 @@ from gateway.http.status import StatusError
 from gateway.jsontypes import dumps
 from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.objects import Objects
+from gateway.quotas.charging import Charges
 from gateway.settings.config import Settings
 from gateway.settings.plugin_names import PLUGIN_NAMES
 from tests.unit.verbs.conftest import NAMESPACE, Api
@@ -23,7 +24,7 @@ from tests.unit.verbs.fake_store import FakeStore
 PODS = "/api/v1/namespaces/default/pods"
 REGISTRY = builtin_registry()
 RESOURCES = REGISTRY.resources
-PARTS = Parts(Objects(REGISTRY, FakeStore(), "/registry"), AlwaysAllow())
+PARTS = Parts(Objects(REGISTRY, FakeStore(), "/registry"), AlwaysAllow(), Charges(FakeStore()))
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from gateway.jsontypes import dumps, loads
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.objects import Objects
+from gateway.quotas.charging import Charges
 from gateway.settings.config import Settings
 from gateway.verbs import verb_for
 from gateway.writing.hooks import hooks_for
@@ -55,6 +56,7 @@ class Api:
             admission=Parts(
                 Objects(registry, store, settings.etcd_prefix),
                 AlwaysAllow(),
+                Charges(store),
                 configure(None, settings.enable_admission_plugins, settings.disable_admission_plugins),
                 registry.by_kind,
             ),

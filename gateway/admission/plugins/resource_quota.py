@@ -1,0 +1,93 @@
+"""ResourceQuota: writes stay within the quotas of their namespace ("Resource Quotas")."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from gateway.admission.chain import Parts, Plugin, Reviews
+from gateway.admission.configuration import Document, InvalidConfiguration, Leaf, of_kind
+from gateway.admission.record import Admission, Operation
+from gateway.admission.refusal import refused
+from gateway.http.status import StatusError
+from gateway.kinds.identity import GroupVersion
+from gateway.kinds.resource import Resource
+from gateway.quotas.charging import Charged, Charges, Charging
+from gateway.quotas.checking import Uncovered
+from gateway.quotas.evaluator import Evaluator, Written
+from gateway.quotas.evaluators import evaluator_of
+from gateway.quotas.limited import Limited, limited_of
+
+NAME = "ResourceQuota"
+_OLD_GROUP = "resourcequota.admission.k8s.io/"
+_VERSIONS = (
+    *(f"apiserver.config.k8s.io/{version}" for version in ("v1", "v1beta1", "v1alpha1")),
+    *(f"{_OLD_GROUP}{version}" for version in ("v1beta1", "v1alpha1")),
+)
+_SCOPE = {"scopeName": Leaf.TEXT, "operator": Leaf.TEXT, "values": [Leaf.TEXT]}
+_LIMITED = {
+    "apiGroup": Leaf.TEXT,
+    "resource": Leaf.TEXT,
+    "matchContains": [Leaf.TEXT],
+    "matchScopes": [_SCOPE],
+}
+# The subresources whose updates may use more; and the version in which an evaluator reads its objects.
+_UPDATED = {("", "pods"): ("resize",), ("", "persistentvolumeclaims"): ("status",)}
+_READ_IN = {("resource.k8s.io", "resourceclaims"): GroupVersion("resource.k8s.io", "v1")}
+
+
+def _handles(resource: Resource, operation: Operation) -> bool:
+    if not resource.namespaced or operation not in (Operation.CREATE, Operation.UPDATE):
+        return False
+    name = resource.group, resource.resource
+    if resource.subresource and resource.subresource not in _UPDATED.get(name, ()):
+        return False
+    return evaluator_of(*name) is not None
+
+
+def configure(document: Document) -> tuple[Limited, ...]:
+    """What a ResourceQuotaConfiguration says may only be used under a quota. Raises InvalidConfiguration."""
+    old = document is not None and str(document.get("apiVersion")).startswith(_OLD_GROUP)
+    kind = "Configuration" if old else "ResourceQuotaConfiguration"
+    try:
+        return limited_of(of_kind(document, kind, _VERSIONS, {"limitedResources": [_LIMITED]}))
+    except ValueError as error:
+        raise InvalidConfiguration(str(error)) from None
+
+
+async def _validate(charges: Charges, limited: tuple[Limited, ...], admission: Admission) -> None:
+    if not (limited or charges.concern(admission.namespace)):
+        return
+    resource = admission.resource
+    evaluator = evaluator_of(resource.group, resource.resource)
+    assert evaluator is not None
+    write = await _written(admission, evaluator)
+    if not evaluator.handles(write):
+        return
+    prefix = f"{resource.storage_prefix}/".encode()
+    charged = Charged(admission.namespace, prefix, write, evaluator, limited, partial(_refusal, admission))
+    if await charges.admit(charged) and not admission.dry_run:
+        admission.charge = Charging(charges, charged)
+
+
+async def _written(admission: Admission, evaluator: Evaluator) -> Written:
+    obj, old = admission.obj, admission.old
+    version = _READ_IN.get((evaluator.group, evaluator.resource))
+    if version is not None:
+        obj, old = await admission.as_version(version)
+    assert obj is not None
+    return Written(admission.operation, admission.subresource, obj, old)
+
+
+def _refusal(admission: Admission, reason: Exception) -> StatusError:
+    if isinstance(reason, Uncovered):
+        return StatusError(500, "", str(reason))
+    return refused(admission, admission.obj, str(reason))
+
+
+def _make(parts: Parts) -> Reviews:
+    limited = parts.configured[NAME]
+    assert isinstance(limited, tuple)
+    return Reviews(validate=partial(_validate, parts.charges, limited))
+
+
+PLUGIN = Plugin(NAME, _handles, _make, configure=configure)

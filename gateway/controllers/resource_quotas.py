@@ -1,0 +1,223 @@
+"""Fills in what the objects of a namespace use of what its quotas limit ("Resource Quotas").
+
+Quotas are charged by the writes themselves (gateway/quotas/charging.py); here their limits take effect, and what has
+gone is given back. A status is written only if the quota is still the one at whose revision was counted: nothing that
+was charged meanwhile is lost.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from gateway import clock
+from gateway.controllers.actor import Actor
+from gateway.controllers.keyed import Keyed
+from gateway.jsontypes import JsonObject
+from gateway.kinds.resource import Resource
+from gateway.quotas.amounts import Amounts, amounts_of, same, written
+from gateway.quotas.classes import CachedClasses
+from gateway.quotas.evaluator import Evaluator
+from gateway.quotas.evaluators import SPECIAL, counts, evaluator_of
+from gateway.quotas.scopes import ScopeSelector, selectors_of
+from gateway.quotas.tallies import Tallies, Tally
+from gateway.schema.quantity import Quantity
+from storage.entry import Change, ChangeType, Entry
+
+QUOTAS = "resourcequotas"
+RESYNC = 300.0  # seconds from one recount of everything to the next, as kube-controller-manager's default
+SETTLE = 0.1  # seconds in which changes that may have freed something are looked at together
+_COUNTABLE = frozenset({"create", "list", "watch", "delete"})
+_COUNT = "count/"
+_ALIASED = {alias: place for place, alias in counts.ALIASES.items()}
+
+
+class Outdated(Exception):
+    """The quota has changed since what it limits was counted."""
+
+
+class ResourceQuotas(Keyed):
+    """Counts what quotas limit. Keys are those of quotas."""
+
+    queue_name = "resourcequota_primary"
+    resources = (QUOTAS, "deviceclasses")
+
+    def __init__(self, actor: Actor) -> None:
+        super().__init__(actor)
+        store = actor.endpoints.services.store
+        self._classes = CachedClasses(store, store.cache.root)
+        self._tallies = Tallies(self._counted_changed)
+        self._used_by: dict[bytes, set[Tally]] = {}
+        self._recounted: dict[bytes, float] = {}
+        self._kinds: dict[bytes, Evaluator] = {}  # by the prefix of their keys: those that are only counted
+        self.kinds_changed()
+
+    # what is seen
+
+    def kinds_changed(self) -> None:
+        """Other kinds are served: those that quotas name are counted from now on."""
+        root = self.actor.endpoints.services.store.cache.root
+        self._kinds = {}
+        for resource in self.actor.endpoints.registry.stored():
+            evaluator = evaluator_of(resource.group, resource.resource) if _is_countable(resource) else None
+            if evaluator is not None and (resource.group, resource.resource) not in SPECIAL:
+                self._kinds[root + resource.storage_prefix.encode() + b"/"] = evaluator
+        for entry in self.entries(QUOTAS):
+            if b'"count/' in entry.tail:
+                self.queue.add(entry.key)
+
+    def follows(self, prefix: bytes) -> bool:
+        return prefix in self.prefixes or prefix in self._kinds
+
+    def state(self, prefix: bytes, entry: Entry) -> None:
+        if self.prefixes.get(prefix) == QUOTAS:
+            self.queue.add(entry.key)
+
+    def change(self, prefix: bytes, change: Change) -> None:
+        match self.prefixes.get(prefix):
+            case "resourcequotas":
+                if (
+                    change.previous is None
+                    or _spec(change.entry) != _spec(change.previous)
+                    or change.type is ChangeType.DELETED
+                ):
+                    self.queue.add(change.key)
+            case "deviceclasses":
+                self._tallies.start_over()
+                for entry in self.entries(QUOTAS):
+                    self.queue.add(entry.key)
+        if prefix in self._kinds and change.type is ChangeType.DELETED:
+            self._freed(prefix, change)
+
+    def _freed(self, prefix: bytes, change: Change) -> None:
+        """An object of a kind that is only counted has gone."""
+        namespace = change.key[len(prefix) :].partition(b"/")[0].decode()
+        names = [f'"{name}"'.encode() for name in self._kinds[prefix].names]
+        for entry in self.entries(QUOTAS, namespace):
+            if any(name in entry.tail for name in names):
+                self.queue.add(entry.key)
+
+    def _counted_changed(self, change: Change) -> None:
+        """An object that is counted by what it uses has changed."""
+        if change.type is ChangeType.ADDED:
+            return  # its write was charged
+        namespace = change.key.rsplit(b"/", 2)[-2].decode()
+        for entry in self.entries(QUOTAS, namespace):
+            if change.type is ChangeType.DELETED:
+                self.queue.add(entry.key)
+            else:
+                self.queue.add_after(entry.key, SETTLE)
+
+    # what is done
+
+    async def reconcile(self, key: bytes) -> None:
+        now = time.monotonic()
+        quota = self.cached(key)
+        if quota is None:
+            self._forget(key)
+            return
+        tallies = self._tallies_of(key, quota)
+        if now - self._recounted.get(key, now) >= RESYNC:
+            del self._recounted[key]
+            for tally, _ in tallies:
+                tally.start_over()
+        self._recounted.setdefault(key, now)
+        self.queue.add_after(key, RESYNC)
+        while not all(tally.settled for tally, _ in tallies):
+            for tally, _ in tallies:
+                await tally.settle(self._classes, clock.now())
+        await self._write(key, tallies)
+
+    async def _write(self, key: bytes, tallies: list[tuple[Tally, Evaluator]]) -> None:
+        """Writes what is used at this moment, of which the sums are, if the quota says otherwise."""
+        quota = self.cached(key)
+        if quota is None:
+            return
+        for tally, _ in tallies:
+            if (due := tally.next_due) is not None:
+                self.queue.add_after(key, max(0.0, due - clock.now()) + SETTLE)
+        status, hard = quota.get("status") or {}, (quota.get("spec") or {}).get("hard") or {}
+        used = {name: amount for name, amount in amounts_of(status.get("used")).items() if name in hard}
+        used |= self._used(quota, hard, tallies)
+        if same(used, amounts_of(status.get("used"))) and same(amounts_of(hard), amounts_of(status.get("hard"))):
+            return
+        meta = quota["metadata"]
+
+        def alter(obj: JsonObject) -> bool:
+            if obj["metadata"].get("resourceVersion") != meta["resourceVersion"]:
+                raise Outdated
+            obj["status"] = {name: value for name, value in (("hard", hard), ("used", written(used))) if value}
+            return True
+
+        quotas = self.actor.of("", "v1", QUOTAS, "status")
+        try:
+            await self.actor.change(quotas, meta["namespace"], meta["name"], alter, uid=meta["uid"])
+        except Outdated:
+            self.queue.add(key)
+
+    def _used(self, quota: JsonObject, hard: Iterable[str], tallies: list[tuple[Tally, Evaluator]]) -> Amounts:
+        """What is used of all that can be counted."""
+        used: dict[str, Quantity] = {}
+        for tally, evaluator in tallies:
+            for name, amount in tally.total(evaluator.matching(hard, self._classes)).items():
+                used[name] = used[name] + amount if name in used else amount
+        namespace, selectors = quota["metadata"]["namespace"], _selectors(quota)
+        for name in hard:
+            resource = self._counted(name)
+            if resource is not None:
+                used[name] = Quantity(0 if selectors else self._count(resource, namespace))
+        return used
+
+    def _counted(self, name: str) -> Resource | None:
+        """The resource that a name counts, and nothing else; None for other names, and for what is not served."""
+        place = _ALIASED.get(name)
+        if place is None:
+            if not name.startswith(_COUNT):
+                return None
+            plural, _, group = name.removeprefix(_COUNT).partition(".")
+            place = group, plural
+        if place in SPECIAL or evaluator_of(*place) is None:
+            return None
+        resource = self.actor.endpoints.registry.preferred(*place)
+        return resource if resource is not None and _is_countable(resource) else None
+
+    def _count(self, resource: Resource, namespace: str) -> int:
+        cache = self.actor.endpoints.of_resource(resource).cache
+        first, last = cache.bounds(cache.spec.prefix + namespace.encode() + b"/")
+        return last - first
+
+    def _tallies_of(self, key: bytes, quota: JsonObject) -> list[tuple[Tally, Evaluator]]:
+        """The sums that a quota needs; those that nobody needs any more are let go."""
+        hard, namespace = (quota.get("spec") or {}).get("hard") or {}, quota["metadata"]["namespace"]
+        found = []
+        for place, evaluator in SPECIAL.items():
+            resource = self.actor.endpoints.registry.preferred(*place)
+            if resource is not None and evaluator.matching(hard, self._classes):
+                cache = self.actor.endpoints.of_resource(resource).cache
+                found.append((self._tallies.of(cache, namespace, evaluator, _selectors(quota)), evaluator))
+        used = {tally for tally, _ in found}
+        if used != self._used_by.get(key):
+            self._used_by[key] = used
+            self._tallies.keep(set().union(*self._used_by.values()))
+        return found
+
+    def _forget(self, key: bytes) -> None:
+        self._recounted.pop(key, None)
+        if self._used_by.pop(key, None):
+            self._tallies.keep(set().union(*self._used_by.values()))
+
+
+def _is_countable(resource: Resource) -> bool:
+    return resource.namespaced and not resource.subresource and resource.verbs >= _COUNTABLE
+
+
+def _selectors(quota: JsonObject) -> tuple[ScopeSelector, ...]:
+    return selectors_of(quota.get("spec") or {})
+
+
+def _spec(entry: Entry) -> bytes:
+    """The bytes of a quota's specification: most changes are to the status alone."""
+    tail = entry.tail
+    start = tail.rfind(b'"spec":{')
+    end = tail.rfind(b'"status":{')
+    return tail[start : end if end > start else None] if start >= 0 else b""
