@@ -122,7 +122,12 @@ def test_a_chain_holds_only_what_has_something_to_say() -> None:
         Operation.DELETE: 0,
         Operation.CONNECT: 0,
     }
-    assert {len(found) for found in chain.validating.values()} == {1}  # policies may concern all
+    assert {operation: len(found) for operation, found in chain.validating.items()} == {
+        Operation.CREATE: 2,  # policies and quotas may concern all
+        Operation.UPDATE: 2,
+        Operation.DELETE: 1,
+        Operation.CONNECT: 1,
+    }
     policies = chain_for(
         RESOURCES["admissionregistration.k8s.io", "v1", "validatingadmissionpolicies", ""], (), (), PARTS
     )
