@@ -8,7 +8,7 @@ import pytest
 
 from gateway.access.authorization import AlwaysAllow
 from gateway.admission.chain import Parts
-from gateway.admission.plugins import PLUGINS, chain_for
+from gateway.admission.plugins import PLUGINS, chain_for, configure
 from gateway.admission.plugins.default_class import newest_default
 from gateway.admission.record import Operation
 from gateway.http.status import StatusError
@@ -24,7 +24,7 @@ from tests.unit.verbs.fake_store import FakeStore
 PODS = "/api/v1/namespaces/default/pods"
 REGISTRY = builtin_registry()
 RESOURCES = REGISTRY.resources
-PARTS = Parts(Objects(REGISTRY, FakeStore(), "/registry"), AlwaysAllow(), Charges(FakeStore()))
+PARTS = Parts(Objects(REGISTRY, FakeStore(), "/registry"), AlwaysAllow(), Charges(FakeStore()), configure(None, (), ()))
 
 
 @pytest.fixture
