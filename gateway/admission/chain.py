@@ -18,6 +18,7 @@ from functools import partial
 from gateway.access.authorization import Authorizer
 from gateway.admission.policies.policies import Policies
 from gateway.admission.record import Admission, Operation
+from gateway.admission.webhooks.sorts import AdmissionWebhooks, no_webhooks
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersionResource
 from gateway.kinds.objects import Objects
@@ -64,6 +65,7 @@ class Parts:
     by_kind: ByKind = nothing_served
     create: Create = nothing_created
     policies: Policies = field(default_factory=Policies)
+    webhooks: AdmissionWebhooks = field(default_factory=no_webhooks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,8 +44,12 @@ def _no_options() -> None:
     return None
 
 
-def _unrecorded(key: str, value: str) -> None:
-    return None
+Annotate = Callable[[str, str, bool], None]
+"""Adds an annotation (key, value) to the audit record of a request; the flag says that it is one of its details."""
+
+
+def unrecorded(key: str, value: str, detail: bool) -> None:
+    """For a write of which there is no record."""
 
 
 class Admission:
@@ -89,7 +93,7 @@ class Admission:
         *,
         resource: Resource | None = None,
         make_options: Callable[[], JsonObject | None] = _no_options,
-        annotate: Callable[[str, str], None] = _unrecorded,
+        annotate: Annotate = unrecorded,
     ) -> None:
         """`resource` is what is admitted where that is not what is written to; `make_options` makes `options`."""
         self._context, self._make_options, self._annotate = context, make_options, annotate
@@ -191,6 +195,14 @@ class Admission:
         """Adds a Warning header to the answer, also where the request is refused."""
         self._context.warnings.append(text)
 
-    def annotate(self, key: str, value: str) -> None:
-        """Adds an annotation to the request's audit record, if there is one; the first value of a key stays."""
-        self._annotate(key, value)
+    def annotate(self, key: str, value: str, *, detail: bool = False) -> None:
+        """Adds an annotation to the request's audit record, if there is one; the first value of a key stays.
+
+        A `detail` is recorded only where objects of requests are.
+        """
+        self._annotate(key, value, detail)
+
+    @property
+    def deadline(self) -> float | None:
+        """When, by the loop's clock, the client stops waiting; None where it has not said."""
+        return self._context.deadline

@@ -141,9 +141,10 @@ class Record:
         else:
             self._annotations |= {_DECISION: "forbid", _REASON: verdict.reason}
 
-    def annotate(self, key: str, value: str) -> None:
-        """Adds an annotation; the first value of a key stays."""
-        self._annotations.setdefault(key, value)
+    def annotate(self, key: str, value: str, detail: bool = False) -> None:
+        """Adds an annotation; the first value of a key stays. A `detail` is kept where objects of requests are."""
+        if not detail or self._rule.level >= Level.REQUEST:
+            self._annotations.setdefault(key, value)
 
     def requested(self, obj: JsonObject) -> None:
         """The object that a create or an update sent, as it was read."""

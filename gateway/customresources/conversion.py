@@ -8,7 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from gateway.defaults.structural import prune_nulls
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import JsonObject, dumps
 from gateway.kinds.identity import GroupVersion
 from gateway.kinds.model import ConversionFailed, ConvertAll, Version
 from gateway.patches.go_text import go_type
@@ -62,7 +62,7 @@ class Webhook:
         api_version = f"apiextensions.k8s.io/{self._review}"
         review = {"kind": "ConversionReview", "apiVersion": api_version, "request": request}
         try:
-            answer = await self._webhooks.review(self._config, review)
+            answer = await self._webhooks.review(self._config, dumps(review))
             converted = _answered(answer, uid, api_version, strictly=self._review == "v1")
         except WebhookError as error:
             raise ConversionFailed(f"conversion webhook for {of} failed: {error}") from None

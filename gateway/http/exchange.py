@@ -43,8 +43,8 @@ class Audited(Protocol):
         """Is told the answer, before it is brought into another representation; may listen to a streamed one."""
         ...
 
-    def annotate(self, key: str, value: str) -> None:
-        """Adds an annotation."""
+    def annotate(self, key: str, value: str, detail: bool = False) -> None:
+        """Adds an annotation; a `detail` only where objects are recorded."""
         ...
 
 

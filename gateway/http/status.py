@@ -33,13 +33,11 @@ class StatusError(Exception):
         super().__init__(message)
         self.code, self.reason, self.message, self.details = code, reason, message, details
         self.headers = tuple(headers)
-        self.continuation = ""  # a continue token to go on with, in the Status' metadata
+        self.list_meta: JsonObject = {}  # the Status' metadata, such as a continue token to go on with
 
     def status(self) -> JsonObject:
         """The Status object, as JSON."""
-        body: JsonObject = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
-        if self.continuation:
-            body["metadata"] = {"continue": self.continuation}
+        body: JsonObject = {"kind": "Status", "apiVersion": "v1", "metadata": self.list_meta, "status": "Failure"}
         if self.message:
             body["message"] = self.message
         if self.reason:

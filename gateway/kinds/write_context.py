@@ -33,6 +33,7 @@ class WriteContext:
     dry_run: bool = False
     warnings: list[str] = field(default_factory=list)
     recurrence: Recurrence | None = None  # of a new object whose specification has come before
+    deadline: float | None = None  # by the loop's clock: when the client stops waiting, where it has said so
     metadata_errors: Sequence[FieldError] = ()  # which strategies need not find, but may have to know of
 
     @property

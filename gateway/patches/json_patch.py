@@ -8,7 +8,7 @@ Each operation is brought into the RFC's form for the document at hand, then the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jsonpatch
@@ -45,16 +45,25 @@ def parse(body: bytes, strict: bool) -> tuple[Any, list[str]]:
 
 def apply(document: JsonObject, patch: Any, type_: Type) -> Any:
     """Returns `document` with the operations applied, sharing what they left alone; raises StatusError 422."""
-    patched = _Patched(document)
     try:
-        for operation in patch:
-            act = _ACTIONS.get(operation.get("op") if operation else None)
-            if act is None:
-                raise _Failed
-            act(patched, operation)
-    except (_Failed, TooDeep, jsonpatch.JsonPatchException):
+        return applied(document, patch)
+    except PatchFailed:
         message = "the server rejected our request due to an error in our request"
         raise StatusError(422, "Invalid", message, {}) from None
+
+
+def applied(document: JsonObject, operations: Sequence[JsonObject | None]) -> Any:
+    """The same; raises PatchFailed, which says why in the words of the Go library that kube-apiserver uses."""
+    patched = _Patched(document)
+    for operation in operations:
+        kind = (operation or {}).get("op")
+        act = _ACTIONS.get(kind) if isinstance(kind, str) else None
+        if act is None or operation is None:
+            raise PatchFailed(f"Unexpected kind: {kind if isinstance(kind, str) else 'unknown'}")
+        try:
+            act(patched, operation)
+        except (TooDeep, jsonpatch.JsonPatchException) as error:
+            raise PatchFailed(str(error)) from None
     return patched.root
 
 
@@ -89,8 +98,19 @@ def _strict_errors(operations: list[JsonObject], duplicates: list[str]) -> list[
     return errors
 
 
-class _Failed(Exception):
-    """An operation that does not apply."""
+class PatchFailed(Exception):
+    """An operation that does not apply; the message says why. `test` if it was a test that does not hold."""
+
+    def __init__(self, message: str, *, test: bool = False) -> None:
+        super().__init__(message)
+        self.test = test
+
+
+class _Absent(Exception):
+    """A path leads through what is not there."""
+
+
+_MISSING, _WRONG_INDEX = "missing value", "invalid index referenced"
 
 
 class _Patched:
@@ -106,21 +126,27 @@ class _Patched:
         data = dumps(value)
         self._copied += len(data)
         if self._copied > MAX_COPIED:
-            raise _Failed
+            raise PatchFailed(
+                f"Unable to complete the copy, the accumulated size increase of copy is {self._copied}, "
+                f"exceeding the limit {MAX_COPIED}"
+            )
         return loads(data)
 
     def find(self, path: Any) -> tuple[Any, str, tuple[str, ...]]:
-        """The container that `path` ends in, the last part, and the parts leading to the container."""
+        """The container that `path` ends in, the last part, and the parts leading to the container. Raises _Absent."""
         if not isinstance(path, str):
-            raise _Failed
+            raise _Absent
         parts = [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")][1:]
         if not parts:
-            raise _Failed
+            raise _Absent
         container, way = self.root, []
         for part in parts[:-1]:
-            key = _existing(container, part)
+            try:
+                key = _existing(container, part)
+            except _BadIndex:
+                raise _Absent from None
             if key is None:
-                raise _Failed
+                raise _Absent
             way.append(str(key))
             container = self._owned(container, key)
         return container, parts[-1], tuple(way)
@@ -128,7 +154,7 @@ class _Patched:
     def _owned(self, container: Any, key: Any) -> Any:
         child = container[key]
         if not isinstance(child, dict | list):
-            raise _Failed
+            raise _Absent
         if id(child) not in self._own:
             child = container[key] = child.copy()
             self._own[id(child)] = child
@@ -139,86 +165,158 @@ class _Patched:
         self.root = operation({"path": pointer, "value": value}).apply(self.root)
 
 
-def _index(container: list[Any], part: str, size: int) -> int:
-    """The position that `part` means in an array with `size` of them; raises _Failed if there is none."""
+class _BadIndex(Exception):
+    """What is no position in an array; the message says why."""
+
+
+def _index(part: str, size: int) -> int:
+    """The position that `part` means in an array with `size` of them. Raises _BadIndex if there is none."""
     if not _INDEX.fullmatch(part):
-        raise _Failed
+        raise _BadIndex(f'strconv.Atoi: parsing "{part}": invalid syntax')
     index = clamped(part)
-    if index < 0:
-        index += size
-    if not 0 <= index < size:
-        raise _Failed
-    return index
+    at = index + size if index < 0 else index
+    if not 0 <= at < size:
+        raise _BadIndex(f"Unable to access invalid index: {index}: {_WRONG_INDEX}")
+    return at
 
 
 def _existing(container: Any, part: str) -> Any:
-    """`part` as a key of `container`; None when an object has no such key; raises _Failed for a bad index."""
+    """`part` as a key of `container`; None when an object has no such key; raises _BadIndex."""
     if isinstance(container, dict):
         return part if part in container else None
-    return _index(container, part, len(container))
+    return _index(part, len(container))
 
 
-def _add_at(patched: _Patched, path: Any, value: Any) -> None:
-    container, part, way = patched.find(path)
+def _put(patched: _Patched, found: tuple[Any, str, tuple[str, ...]], value: Any) -> None:
+    """Adds a value at a place. Raises _BadIndex."""
+    container, part, way = found
     if isinstance(container, list) and part != "-":
-        part = str(_index(container, part, len(container) + 1))
+        if not _INDEX.fullmatch(part):
+            wrong = f'strconv.Atoi: parsing "{part}": invalid syntax'
+            raise _BadIndex(f"value was not a proper array index: '{part}': {wrong}")
+        part = str(_index(part, len(container) + 1))
     patched.run(jsonpatch.AddOperation, way, part, value)
 
 
+def _taken(container: Any, part: str) -> Any:
+    """The key of what is to be removed. Raises _BadIndex, also for a missing key."""
+    key = _existing(container, part)
+    if key is None:
+        raise _BadIndex(f"Unable to remove nonexistent key: {part}: {_MISSING}")
+    return key
+
+
 def _add(patched: _Patched, operation: JsonObject) -> None:
-    _add_at(patched, operation.get("path"), operation.get("value"))
+    path = operation.get("path")
+    try:
+        _put(patched, patched.find(path), operation.get("value"))
+    except _Absent:
+        text = f'add operation does not apply: doc is missing path: "{path}": {_MISSING}'
+        raise PatchFailed(_decoded(operation, "path", "add") or text) from None
+    except _BadIndex as error:
+        raise PatchFailed(f"error in add for path: '{path}': {error}") from None
 
 
 def _remove(patched: _Patched, operation: JsonObject) -> None:
-    container, part, way = patched.find(operation.get("path"))
-    key = _existing(container, part)
-    if key is None:
-        raise _Failed
-    patched.run(jsonpatch.RemoveOperation, way, key)
+    path = operation.get("path")
+    try:
+        container, part, way = patched.find(path)
+        patched.run(jsonpatch.RemoveOperation, way, _taken(container, part))
+    except _Absent:
+        text = f'remove operation does not apply: doc is missing path: "{path}": {_MISSING}'
+        raise PatchFailed(_decoded(operation, "path", "remove") or text) from None
+    except _BadIndex as error:
+        raise PatchFailed(f"error in remove for path: '{path}': {error}") from None
 
 
 def _replace(patched: _Patched, operation: JsonObject) -> None:
     path, value = operation.get("path"), operation.get("value")
     if path == "":
         if not isinstance(value, dict | list):
-            raise _Failed
+            raise PatchFailed("replace operation value must be object or array")
         patched.root = jsonpatch.ReplaceOperation({"path": "", "value": value}).apply(patched.root)
         return
-    container, part, way = patched.find(path)
-    key = _existing(container, part)
+    try:
+        container, part, way = patched.find(path)
+        key = _existing(container, part)
+    except _Absent:
+        text = f"replace operation does not apply: doc is missing path: {path}: {_MISSING}"
+        raise PatchFailed(_decoded(operation, "path", "replace") or text) from None
+    except _BadIndex:
+        raise PatchFailed(f"replace operation does not apply: doc is missing key: {path}: {_MISSING}") from None
     change = jsonpatch.AddOperation if key is None else jsonpatch.ReplaceOperation
     patched.run(change, way, part if key is None else key, value)
 
 
 def _move(patched: _Patched, operation: JsonObject) -> None:
-    container, part, way = patched.find(operation.get("from"))
-    key = _existing(container, part)
-    if key is None:
-        raise _Failed
-    value = container[key]
-    patched.run(jsonpatch.RemoveOperation, way, key)
-    _add_at(patched, operation.get("path"), value)
+    source, path = operation.get("from"), operation.get("path")
+    try:
+        container, part, way = patched.find(source)
+    except _Absent:
+        text = f"move operation does not apply: doc is missing from path: {source}: {_MISSING}"
+        raise PatchFailed(_decoded(operation, "from", "move") or text) from None
+    try:
+        key = _taken(container, part)
+        value = container[key]
+        patched.run(jsonpatch.RemoveOperation, way, key)
+    except _BadIndex as error:
+        raise PatchFailed(f"error in move for path: '{part}': {error}") from None
+    try:
+        _put(patched, patched.find(path), value)
+    except _Absent:
+        text = f"move operation does not apply: doc is missing destination path: {path}: {_MISSING}"
+        raise PatchFailed(_decoded(operation, "path", "move") or text) from None
+    except _BadIndex as error:
+        raise PatchFailed(f"error in move for path: '{path}': {error}") from None
 
 
 def _copy(patched: _Patched, operation: JsonObject) -> None:
-    container, part, _ = patched.find(operation.get("from"))
-    key = _existing(container, part)
+    source, path = operation.get("from"), operation.get("path")
+    try:
+        container, part, _ = patched.find(source)
+        key = _existing(container, part)
+    except _Absent:
+        text = f"copy operation does not apply: doc is missing from path: {source}: {_MISSING}"
+        raise PatchFailed(_decoded(operation, "from", "copy") or text) from None
+    except _BadIndex as error:
+        raise PatchFailed(f"error in copy for from: '{source}': {error}") from None
     value = None if key is None else patched.copied(container[key])
-    _add_at(patched, operation.get("path"), value)
+    try:
+        _put(patched, patched.find(path), value)
+    except _Absent:
+        text = f"copy operation does not apply: doc is missing destination path: {path}: {_MISSING}"
+        raise PatchFailed(_decoded(operation, "path", "copy") or text) from None
+    except _BadIndex as error:
+        raise PatchFailed(f"error while adding value during copy: {error}") from None
 
 
 def _test(patched: _Patched, operation: JsonObject) -> None:
     path, value = operation.get("path"), operation.get("value")
+    failed = PatchFailed(f"testing value {path} failed: test failed", test=True)
     if path == "":
-        jsonpatch.TestOperation({"path": "", "value": value}).apply(patched.root)
+        if not identical(patched.root, value):
+            raise failed
         return
-    container, part, _ = patched.find(path)
-    key = _existing(container, part)
+    try:
+        container, part, _ = patched.find(path)
+        key = _existing(container, part)
+    except _Absent:
+        text = f"test operation does not apply: is missing path: {path}: {_MISSING}"
+        raise PatchFailed(_decoded(operation, "path", "test") or text) from None
+    except _BadIndex as error:
+        raise PatchFailed(f"error in test for path: '{path}': {error}") from None
     if key is not None:
         if not identical(container[key], value):  # 3.0 is not what an object has as 3
-            raise _Failed
+            raise failed
     elif value is not None:
-        raise _Failed
+        raise failed
+
+
+def _decoded(operation: JsonObject, member: str, kind: str) -> str:
+    """What is said of an operation without a path, "" where it has one."""
+    if isinstance(operation.get(member), str):
+        return ""
+    return f"{kind} operation failed to decode {member}: {_MISSING}"
 
 
 _ACTIONS: dict[Any, Callable[[_Patched, JsonObject], None]] = {

@@ -89,7 +89,7 @@ async def _continued(reads: Reads, endpoint: Endpoint, prefix: bytes, options: L
         return await reads.page_at(endpoint.cache, prefix, start, limit, options.match, revision)
     except Compacted:
         gone = expired(_TOKEN_TOO_OLD)
-        gone.continuation = continuation.encode(start, prefix, continuation.INCONSISTENT)
+        gone.list_meta = {"continue": continuation.encode(start, prefix, continuation.INCONSISTENT)}
         raise gone from None
     except FutureRevision:
         raise TooLargeRevision(revision, reads.reached) from None

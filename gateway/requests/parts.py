@@ -81,6 +81,9 @@ def build_gateway(settings: Settings) -> Gateway:
     from gateway.admission.chain import Parts
     from gateway.admission.plugins import configure
     from gateway.admission.policies.policies import Policies
+    from gateway.admission.webhooks.configuration import GROUP as WEBHOOKS
+    from gateway.admission.webhooks.configuration import Hooks
+    from gateway.admission.webhooks.sorts import AdmissionWebhooks
     from gateway.flowcontrol.limiting import FlowControl
     from gateway.flowcontrol.modes import limiter_of
     from gateway.flowcontrol.objects import GROUP as FLOW_CONTROL
@@ -112,6 +115,8 @@ def build_gateway(settings: Settings) -> Gateway:
     policy, following, objects = Policy(), Following(), Objects(registry, store, settings.etcd_prefix)
     authorization, uses = Authorization(settings, policy), LegacyUses()
     outbound, services_of = Client(), ServiceObjects(objects)
+    webhooks = Webhooks(outbound, ServiceAddresses(services_of.service, services_of.endpoint_slices))
+    hooks = AdmissionWebhooks(Hooks(registry), Hooks(registry), webhooks)
     watches = OpenWatches(settings.max_watches_per_user)
     services = Services(
         settings=settings,
@@ -132,7 +137,8 @@ def build_gateway(settings: Settings) -> Gateway:
             ),
             registry.by_kind,
             lambda gvr, namespace, obj: OwnObjects(endpoints).create(gvr, namespace, obj),
-            policies,
+            policies=policies,
+            webhooks=hooks,
         ),
         checker=Checker(client, cache, feed.load_anew),
         limiter=limiter_of(settings, lambda info: endpoints.size(info.group, info.version, info.resource), watches),
@@ -141,7 +147,7 @@ def build_gateway(settings: Settings) -> Gateway:
         legacy_uses=uses,
         pasts=Pasts(client),
         outbound=outbound,
-        webhooks=Webhooks(outbound, ServiceAddresses(services_of.service, services_of.endpoint_slices)),
+        webhooks=webhooks,
         media=WITH_CBOR if "CBORServingAndStorage" in settings.feature_gates else STANDARD,
     )
     endpoints = Endpoints(registry, services)
@@ -151,6 +157,8 @@ def build_gateway(settings: Settings) -> Gateway:
     services.hooks = lambda resource: hooks_for(endpoints, resource)
     policy.follow(cache, {kind: endpoints.of(GROUP, "v1", kind.value).cache for kind in Kind})
     _follow_policies(policies, endpoints)
+    for sort, followed in (("mutating", hooks.mutating), ("validating", hooks.validating)):
+        followed.follow(cache, endpoints.of(WEBHOOKS, "v1", f"{sort}webhookconfigurations").cache)
     if authorization.graph is not None:
         _follow_nodes(authorization.graph, endpoints)
     for each in authorization.followed():

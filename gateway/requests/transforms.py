@@ -8,8 +8,8 @@ from gateway.http.exchange import Request
 from gateway.http.negotiation import PARTIAL, PARTIAL_LIST, TABLE, Representation, not_acceptable
 from gateway.http.status import StatusError, bad_request
 from gateway.kinds.resource import Resource
+from gateway.kinds.scheme import internal_package
 from gateway.validation.field import go_quote
-from gateway.writing.body import internal_package
 
 _READS = ("get", "list")
 _INCLUDED = ("", "None", "Metadata", "Object")

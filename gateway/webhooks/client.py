@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
+from math import ceil
 from urllib.parse import urlsplit
 
-from gateway.jsontypes import JsonObject, dumps, loads
-from gateway.outbound.client import Answer, Client
+from gateway.jsontypes import JsonObject, loads
+from gateway.outbound.client import LARGEST, Answer, Client
 from gateway.outbound.errors import CallError
 from gateway.outbound.request import Header, OutboundRequest
 from gateway.outbound.services import NoAddress, ServiceAddresses
@@ -48,9 +49,19 @@ class Webhooks:
     def __init__(self, client: Client, services: ServiceAddresses) -> None:
         self._client, self._services = client, services
 
-    async def review(self, config: JsonObject, review: JsonObject, timeout: float = TIMEOUT) -> JsonObject:
-        """What a webhook answers to a review, a JSON object. Raises WebhookError."""
-        answer = await self.post(config, dumps(review), timeout)
+    async def review(
+        self,
+        config: JsonObject,
+        review: bytes,
+        timeout: float = TIMEOUT,
+        headers: tuple[Header, ...] = (),
+        largest: int = LARGEST,
+    ) -> JsonObject:
+        """What a webhook answers to a review, both JSON objects; `headers` and `largest` as `post` has them.
+
+        Raises WebhookError.
+        """
+        answer = await self.post(config, review, timeout, headers, largest)
         if not 200 <= answer.status <= 206:
             raise WebhookError(refusal(answer.status, answer.body), reached=True)
         if not answer.body:
@@ -66,19 +77,25 @@ class Webhooks:
         return found
 
     async def post(
-        self, config: JsonObject, body: bytes, timeout: float = TIMEOUT, headers: tuple[Header, ...] = ()
+        self,
+        config: JsonObject,
+        body: bytes,
+        timeout: float = TIMEOUT,
+        headers: tuple[Header, ...] = (),
+        largest: int = LARGEST,
     ) -> Answer:
         """Posts JSON to a webhook, with a query that says for how many seconds it is waited for; its answer, whatever
-        its status. `headers` are sent beside the content types. Raises WebhookError.
+        its status. `headers` are sent beside the content types; an answer of more than `largest` bytes is an error.
+        Raises WebhookError.
         """
-        query = f"timeout={timeout:g}s"
+        query = f"timeout={ceil(timeout)}s"
         try:
             place = self._place(config, query)
             asked = OutboundRequest("POST", place.path, (*_HEADERS, *headers), body, repeatable=True)
         except ValueError as error:
             raise WebhookError(str(error)) from None
         try:
-            return await self._client.call(place.target, asked, timeout)
+            return await self._client.call(place.target, asked, timeout, largest)
         except CallError as error:
             raise WebhookError(f'Post "{place.url}": {error}', late=error.late) from None
 

@@ -15,6 +15,7 @@ from gateway.http.status import bad_request
 from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.kinds.recurring import Recurrence, Template, Templates
 from gateway.kinds.resource import Resource
+from gateway.kinds.scheme import internal_package, unregistered
 from gateway.kinds.write_context import WriteContext
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
 from gateway.schema.problems import json_kind
@@ -24,14 +25,7 @@ from gateway.writing.offload import YAML, offloaded
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 CBOR = "application/cbor"
-SCHEME = 'in scheme "pkg/runtime/scheme.go:111"'
 _SUMMARY_LENGTH = 30
-_GROUP_PACKAGES = {
-    "": "core",
-    "admissionregistration.k8s.io": "admissionregistration",
-    "events.k8s.io": "core",
-    "internal.apiserver.k8s.io": "apiserverinternal",
-}
 META_STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 
@@ -284,19 +278,6 @@ def _other_kind(value: Any, version: str, named: str, api_version: str, kind: st
     package = internal_package(api_version.rpartition("/")[0])
     problem = f"converting ({number}.{named}) to ({package}.{kind}): unknown conversion"
     return _cannot_handle(named, version, kind, problem)
-
-
-def unregistered(kind: str, version: str) -> str:
-    """What Go's scheme says of a kind that it does not know in that version."""
-    group, _, number = version.rpartition("/")
-    if number == "__internal":
-        return f"no kind {go_quote(kind)} is registered for the internal version of group {go_quote(group)} {SCHEME}"
-    return f"no kind {go_quote(kind)} is registered for version {go_quote(version)} {SCHEME}"
-
-
-def internal_package(group: str) -> str:
-    """The Go package that holds a group's internal types, as conversion errors name it."""
-    return _GROUP_PACKAGES.get(group) or group.partition(".")[0]
 
 
 def warning_lines(problems: list[str]) -> list[str]:

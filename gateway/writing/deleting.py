@@ -46,9 +46,19 @@ async def delete_object(write: Write, options: DeleteOptions) -> Deleted:
 async def _admit(write: Write, options: DeleteOptions, old: JsonObject) -> None:
     """Both halves of admission, if the deletion is to be admitted at all. Raises StatusError."""
     if not write.unadmitted:
-        write.make_options = lambda operation: delete_options_document(options)
+        write.make_options = lambda operation: _shown(write, options, old)
         await mutate(write, Operation.DELETE, None, old)
         await validate(write, None)
+
+
+def _shown(write: Write, options: DeleteOptions, old: JsonObject) -> JsonObject:
+    """The options as admission sees them: with the grace period that comes of them, and whom a termination is of."""
+    document, strategy = delete_options_document(options), write.endpoint.strategy
+    if strategy.grace_period is not None and not old["metadata"].get("deletionTimestamp"):
+        document["gracePeriodSeconds"] = strategy.grace_period(old, options.grace_period)
+    if strategy.termination is not None:
+        document["preconditions"] = {"uid": old["metadata"].get("uid", ""), **(document.get("preconditions") or {})}
+    return document
 
 
 class _Deletion:

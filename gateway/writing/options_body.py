@@ -5,10 +5,11 @@ from __future__ import annotations
 from gateway.http.exchange import Request
 from gateway.http.status import bad_request
 from gateway.jsontypes import JsonObject
+from gateway.kinds.scheme import unregistered
 from gateway.schema.catalog import type_of
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
 from gateway.schema.problems import json_kind
-from gateway.writing.body import CBOR, META_STRUCT, PROTOBUF, parse_cbor, parse_protobuf, unregistered, version_and_kind
+from gateway.writing.body import CBOR, META_STRUCT, PROTOBUF, parse_cbor, parse_protobuf, version_and_kind
 from gateway.writing.offload import YAML, offloaded
 from gateway.writing.options import DeleteOptions, delete_options_of_query, validated_delete_options
 

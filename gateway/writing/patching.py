@@ -12,6 +12,7 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds import metadata
 from gateway.kinds.recurring import Template
 from gateway.kinds.resource import Resource
+from gateway.kinds.scheme import unregistered
 from gateway.patches.raw_values import rewritten
 from gateway.patches.unstructured import converted, mismatch
 from gateway.schema.decode import DecodeError, DecodeReport, decode
@@ -20,7 +21,7 @@ from gateway.schema.errors import EmbeddedError
 from gateway.schema.problems import json_kind
 from gateway.schema.types import Type
 from gateway.validation.field import FieldError
-from gateway.writing.body import complete, unregistered, version_and_kind, warning_lines
+from gateway.writing.body import complete, version_and_kind, warning_lines
 from gateway.writing.offload import BIG, YAML
 from gateway.writing.options import WriteOptions, write_options
 from gateway.writing.tracking import track_fields

@@ -7,15 +7,17 @@ Every stage is a function in a module beside this one; verbs, subresources and c
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission, Annotate, Operation, unrecorded
 from gateway.apply.in_versions import ToVersion
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
+from gateway.http.deadline import request_timeout
 from gateway.http.exchange import Request
 from gateway.http.request_info import RequestInfo
 from gateway.http.status import StatusError
@@ -32,10 +34,6 @@ from gateway.writing.options import WriteOptions, manager_of, options_document
 from gateway.writing.unchanged_members import Kept
 from storage.change import Finish, Put
 from storage.protocol import Store
-
-
-def _unrecorded(key: str, value: str) -> None:
-    return None
 
 
 class Facet(Protocol):
@@ -67,7 +65,7 @@ class Write:
     shares: bool = False  # whether what a patch leaves as it is may be one value of the old and the new object
     kept: Kept | None = None  # what the two share
     via: Store | None = None  # a store of its own to write to, as that of a controller, which only its leader changes
-    annotate: Callable[[str, str], None] = _unrecorded  # adds an annotation to the request's audit record
+    annotate: Annotate = unrecorded  # adds an annotation to the request's audit record
     make_options: Callable[[Operation], JsonObject | None] | None = None  # of a deletion: its options as a document
     admission: Admission | None = None  # of the attempt that is being made
     unadmitted: bool = False  # whether admission has looked at what this follows from, as at an eviction
@@ -126,6 +124,8 @@ def begin(endpoint: Endpoint, request: Request, options: WriteOptions) -> Write:
         options.dry_run,
         request.warnings,
     )
+    if request.query_string and (timeout := request.parameter("timeout")):
+        attributes.deadline = asyncio.get_running_loop().time() + request_timeout(timeout)
     write = Write(endpoint, options, attributes)
     if request.audit is not None:
         write.annotate = request.audit.annotate
@@ -210,7 +210,8 @@ def _options(write: Write, operation: Operation) -> JsonObject | None:
 def invalid(write: Write, errors: Sequence[FieldError], obj: JsonObject) -> StatusError:
     """422 with the field errors of a write. A custom object's kind is what it says itself."""
     kind = str(obj.get("kind", "")) if write.resource.custom else write.resource.kind
-    return status.invalid(write.endpoint.kind_group, kind, write.attributes.name, errors)
+    name = obj["metadata"].get("name") or write.attributes.name
+    return status.invalid(write.endpoint.kind_group, kind, name, errors)
 
 
 async def encoded(write: Write, obj: JsonObject) -> bytes:

@@ -28,6 +28,7 @@ from gateway.admission.plugins import (
     external_ips,
     image_policy,
     limit_ranger,
+    mutating_webhooks,
     namespace_auto_provision,
     namespace_exists,
     namespace_lifecycle,
@@ -46,6 +47,7 @@ from gateway.admission.plugins import (
     storage_protection,
     trust_bundle_attest,
     validating_policies,
+    validating_webhooks,
     volume_resize,
     workloads,
 )
@@ -87,7 +89,9 @@ PLUGINS: tuple[Plugin, ...] = (
     declared_features.PLUGIN,
     workloads.JOB_VALIDATION,
     pod_resize.PLUGIN,
+    mutating_webhooks.PLUGIN,
     validating_policies.PLUGIN,
+    validating_webhooks.PLUGIN,
     resource_quota.PLUGIN,
     always_deny.PLUGIN,
 )

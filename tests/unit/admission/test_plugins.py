@@ -11,6 +11,7 @@ from gateway.admission.chain import Parts
 from gateway.admission.plugins import PLUGINS, chain_for, configure
 from gateway.admission.plugins.default_class import newest_default
 from gateway.admission.record import Operation
+from gateway.admission.webhooks.selection import handles
 from gateway.http.status import StatusError
 from gateway.jsontypes import dumps
 from gateway.kinds.builtin import builtin_registry
@@ -104,6 +105,12 @@ OFF = (
 )
 
 
+SORTS = ("mutating", "validating")
+DYNAMIC = frozenset(
+    (*(f"{sort.capitalize()}Admission{what}" for sort in SORTS for what in ("Policy", "Webhook")), "ResourceQuota")
+)  # which may concern all resources
+
+
 def test_plugins_come_in_kube_apiserver_s_order() -> None:
     names = [plugin.name for plugin in PLUGINS]
     assert names == [name for name in ORDER if name in names]
@@ -115,28 +122,28 @@ def test_plugins_are_on_where_kube_apiserver_s_are() -> None:
 
 
 def test_a_chain_holds_only_what_has_something_to_say() -> None:
-    chain = chain_for(RESOURCES["", "v1", "configmaps", ""], (), (), PARTS)
+    chain = chain_for(RESOURCES["", "v1", "configmaps", ""], (), DYNAMIC, PARTS)
     assert {operation: len(found) for operation, found in chain.mutating.items()} == {
         Operation.CREATE: 1,
         Operation.UPDATE: 1,
         Operation.DELETE: 0,
         Operation.CONNECT: 0,
     }
-    assert {operation: len(found) for operation, found in chain.validating.items()} == {
-        Operation.CREATE: 2,  # policies and quotas may concern all
-        Operation.UPDATE: 2,
-        Operation.DELETE: 1,
-        Operation.CONNECT: 1,
-    }
-    policies = chain_for(
-        RESOURCES["admissionregistration.k8s.io", "v1", "validatingadmissionpolicies", ""], (), (), PARTS
-    )
-    assert not any(policies.validating.values())
+    assert not any(chain.validating.values())
+
+
+def test_no_webhook_is_asked_about_the_configuration_of_admission() -> None:
+    """So that what refuses everything can be removed."""
+    registration = "admissionregistration.k8s.io"
+    found = [each for each in RESOURCES.values() if each.group == registration]
+    assert found
+    assert not any(handles(each, operation) for each in found for operation in Operation)
+    assert handles(RESOURCES["authentication.k8s.io", "v1", "tokenreviews", ""], Operation.CREATE)
 
 
 def test_a_plugin_can_be_switched_off() -> None:
     resource = RESOURCES["", "v1", "configmaps", ""]
-    assert chain_for(resource, (), {"NamespaceLifecycle"}, PARTS).mutating[Operation.CREATE] == ()
+    assert chain_for(resource, (), {"NamespaceLifecycle", *DYNAMIC}, PARTS).mutating[Operation.CREATE] == ()
 
 
 async def test_a_pod_gets_tolerations_and_a_priority(api: Api) -> None:

@@ -1,0 +1,140 @@
+"""Asking one webhook: the call, what it answered, and every way in which that may fail."""
+
+from __future__ import annotations
+
+import asyncio
+from time import monotonic
+
+from gateway.admission.matching import Target
+from gateway.admission.record import Admission
+from gateway.admission.webhooks.configuration import REVIEW_VERSIONS, Hook
+from gateway.admission.webhooks.metrics import Failure, Half, fail_open, observe, reject
+from gateway.admission.webhooks.review import InvalidAnswer, Reviews, Undecodable, Verdict, verdict
+from gateway.http.deadline import timed_out
+from gateway.http.status import StatusError, bad_request, internal_error
+from gateway.validation.field import go_quote
+from gateway.validation.names import is_qualified_name
+from gateway.webhooks.client import WebhookError, Webhooks
+
+LARGEST = 3 << 20  # bytes of an answer
+_HEADERS = ((b"user-agent", b"kube-apiserver-admission"),)
+_LOWEST_DENIAL = 400
+_LIST_META = ("selfLink", "resourceVersion", "continue", "remainingItemCount")
+_MOST_WARNINGS = 4096  # of one answer: of more than that nobody is shown any
+
+
+class CallFailed(Exception):
+    """A webhook could not be asked, or its answer is none; the message says which and why. `code` is for metrics."""
+
+    def __init__(self, hook: Hook, reason: str, code: int = 503) -> None:
+        super().__init__(f"failed calling webhook {go_quote(hook.name)}: {reason}")
+        self.code = code
+
+
+class Denied(Exception):
+    """A webhook said no: `error` is the answer to the client."""
+
+    def __init__(self, error: StatusError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+async def ask(
+    client: Webhooks, hook: Hook, admission: Admission, target: Target, reviews: Reviews, half: Half
+) -> Verdict:
+    """What a webhook says of a request that it allows; its warnings and annotations are taken over.
+
+    Raises CallFailed, Denied, and StatusError 400 for a dry run that it is not made for.
+    """
+    if admission.dry_run and not hook.dry_runs:
+        raise bad_request(f"admission webhook {go_quote(hook.name)} does not support dry run")
+    if not hook.version:
+        known = ", ".join(REVIEW_VERSIONS)
+        text = f"webhook does not accept known AdmissionReview versions ({known})"
+        raise CallFailed(hook, f"could not create admission objects: {text}", 400)
+    uid, body = await reviews.review(hook.version, target)
+    try:
+        answer = await client.review(hook.client, body, _seconds(hook, admission), _HEADERS, LARGEST)
+        found = verdict(answer, hook.version, uid, mutating=half is Half.MUTATING)
+    except InvalidAnswer as error:
+        raise CallFailed(hook, f"received invalid webhook response: {error}") from None
+    except (WebhookError, Undecodable) as error:
+        raise CallFailed(hook, f"failed to call webhook: {error}") from None
+    _take_over(hook, found, admission)
+    if not found.allowed:
+        raise Denied(_denial(hook, found))
+    return found
+
+
+def _seconds(hook: Hook, admission: Admission) -> float:
+    """How long a webhook is waited for: no longer than the client waits."""
+    if admission.deadline is None:
+        return hook.timeout
+    return max(0.0, min(hook.timeout, admission.deadline - asyncio.get_running_loop().time()))
+
+
+def _take_over(hook: Hook, found: Verdict, admission: Admission) -> None:
+    for key, value in found.annotations.items():
+        if "/" not in key and not is_qualified_name(f"{hook.name}/{key}"):
+            admission.annotate(f"{hook.name}/{key}", value)
+    for text in list(dict.fromkeys(found.warnings))[:_MOST_WARNINGS]:
+        admission.warn(text)
+
+
+def _denial(hook: Hook, found: Verdict) -> StatusError:
+    """The Status of a denial, as an error: whatever it says, it is a failure."""
+    status = found.status or {}
+    code, message = status.get("code"), status.get("message")
+    reason = status["reason"] if isinstance(status.get("reason"), str) else ""
+    code = code if isinstance(code, int) and code >= _LOWEST_DENIAL else _LOWEST_DENIAL
+    text = f"admission webhook {go_quote(hook.name)} denied the request"
+    said = message or reason
+    text = f"{text}: {said}" if isinstance(said, str) and said else f"{text} without explanation"
+    details = status.get("details")
+    error = StatusError(code, reason, text, details)
+    meta = status.get("metadata")
+    error.list_meta = {key: meta[key] for key in _LIST_META if meta.get(key)} if isinstance(meta, dict) else {}
+    seconds = (error.details or {}).get("retryAfterSeconds")
+    if isinstance(seconds, int) and seconds > 0:
+        error.headers = ((b"retry-after", b"%d" % seconds),)
+    return error
+
+
+class Asking:
+    """One call with its consequences: it is counted, and a failure is a refusal or is ignored, as the hook has it."""
+
+    def __init__(self, hook: Hook, admission: Admission, half: Half) -> None:
+        self._hook, self._admission, self._half = hook, admission, half
+        self._began = monotonic()
+
+    def allowed(self) -> None:
+        """It said yes."""
+        self._observe(200, rejected=False)
+
+    def failed(self, error: CallFailed | Denied | StatusError, annotation: str) -> StatusError | None:
+        """What the client is told of a failure; None where it is ignored, which `annotation` is for."""
+        hook, operation = self._hook, self._admission.operation
+        match error:
+            case Denied():
+                reject(hook.name, self._half, operation, Failure.NONE, error.error.code)
+                self._observe(error.error.code, rejected=True)
+                return error.error
+            case StatusError():
+                reject(hook.name, self._half, operation, Failure.SERVER, 0)
+                self._observe(0, rejected=True)
+                return error
+        if hook.fails:
+            reject(hook.name, self._half, operation, Failure.CALL, error.code)
+            self._observe(error.code, rejected=True)
+            return internal_error(str(error))
+        self._observe(error.code, rejected=False)
+        fail_open(hook.name, self._half)
+        self._admission.annotate(annotation, hook.name)
+        deadline = self._admission.deadline
+        if deadline is not None and asyncio.get_running_loop().time() >= deadline:
+            return timed_out()
+        return None
+
+    def _observe(self, code: int, *, rejected: bool) -> None:
+        seconds = monotonic() - self._began
+        observe(self._hook.name, self._half, self._admission.operation, seconds, code, rejected=rejected)

@@ -1,0 +1,72 @@
+"""What is counted of admission webhooks, under kube-apiserver's names."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from gateway.admission.record import Operation
+from instruments import counter, histogram
+
+_TYPES = ("name", "type", "operation")
+_DURATION = histogram(
+    "apiserver_admission_webhook_admission_duration_seconds",
+    "How long admission webhooks take.",
+    *_TYPES,
+    "rejected",
+    buckets=(0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 25.0),
+    level="STABLE",
+)
+_REJECTIONS = counter(
+    "apiserver_admission_webhook_rejection_count",
+    "Requests that were rejected because of a webhook, by the code and by what went wrong.",
+    *_TYPES,
+    "error_type",
+    "rejection_code",
+)
+_REQUESTS = counter(
+    "apiserver_admission_webhook_request_total",
+    "Calls of webhooks, by the code that came of them.",
+    *_TYPES,
+    "code",
+    "rejected",
+)
+_FAILED_OPEN = counter(
+    "apiserver_admission_webhook_fail_open_count", "Failures of webhooks that were ignored.", "name", "type"
+)
+_HIGHEST = 600  # codes from here on are counted as one
+
+
+class Half(Enum):
+    """The half of admission that a webhook takes part in, as metrics name it."""
+
+    MUTATING = "admit"
+    VALIDATING = "validating"
+
+
+class Failure(Enum):
+    """Why a webhook had a request rejected, as metrics name it."""
+
+    CALL = "calling_webhook_error"
+    SERVER = "apiserver_internal_error"
+    NONE = "no_error"  # it said no
+
+
+def observe(name: str, half: Half, operation: Operation, seconds: float, code: int, *, rejected: bool) -> None:
+    """Counts a call and how long it took."""
+    labels = (name, half.value, operation.value)
+    _DURATION.labels(*labels, _text(rejected)).observe(seconds)
+    _REQUESTS.labels(*labels, str(min(code, _HIGHEST)), _text(rejected)).inc()
+
+
+def reject(name: str, half: Half, operation: Operation, failure: Failure, code: int) -> None:
+    """Counts a request that is refused."""
+    _REJECTIONS.labels(name, half.value, operation.value, failure.value, str(min(code, _HIGHEST))).inc()
+
+
+def fail_open(name: str, half: Half) -> None:
+    """Counts a failure that is ignored."""
+    _FAILED_OPEN.labels(name, half.value).inc()
+
+
+def _text(value: bool) -> str:
+    return "true" if value else "false"
