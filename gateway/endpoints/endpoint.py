@@ -30,6 +30,7 @@ from gateway.kinds.manager_versions import version_of_manager
 from gateway.kinds.resource import Resource
 from gateway.kinds.stored_head import head_of
 from gateway.kinds.strategy import Strategy
+from gateway.kinds.unprivileged import unprivileged
 from gateway.schema.encode import encode_stored
 from gateway.schema.types import Type
 from gateway.selectors.fields import Selectable
@@ -156,7 +157,8 @@ class Endpoint:
     @cached_property
     def strategy(self) -> Strategy:
         """The rules of the kind, or of the subresource."""
-        return self.resource.strategy
+        strategy = self.resource.strategy
+        return strategy if self.services.settings.allow_privileged else unprivileged(strategy, self.resource)
 
     @cached_property
     def object_strategy(self) -> Strategy:

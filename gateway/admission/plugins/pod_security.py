@@ -9,8 +9,8 @@ from __future__ import annotations
 from gateway.admission.chain import Parts, Plugin, Reviews
 from gateway.admission.podsecurity.configuration import Configuration, configuration_of
 from gateway.admission.podsecurity.reviews import PodSecurity
-from gateway.admission.podsecurity.templates import TEMPLATES
 from gateway.admission.record import Admission, Operation
+from gateway.kinds.pod_templates import TEMPLATES
 from gateway.kinds.resource import Resource
 
 NAME = "PodSecurity"

@@ -11,13 +11,13 @@ from gateway.admission.podsecurity.levels import LABELS, PREFIX, Level, LevelVer
 from gateway.admission.podsecurity.metrics import count_error, count_evaluation, count_exemption
 from gateway.admission.podsecurity.registry import violations
 from gateway.admission.podsecurity.scan import warnings_of
-from gateway.admission.podsecurity.templates import template_of
 from gateway.admission.podsecurity.updates import is_significant
 from gateway.admission.record import Admission
 from gateway.admission.refusal import joined, refused
 from gateway.http import status
 from gateway.jsontypes import JsonObject
 from gateway.kinds.objects import Objects
+from gateway.kinds.pod_templates import template_of
 from gateway.validation.field import FieldError, go_quote
 
 

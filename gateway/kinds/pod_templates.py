@@ -18,7 +18,12 @@ TEMPLATES: dict[tuple[str, str], tuple[str, ...]] = {  # group and resource -> t
 
 def template_of(group: str, resource: str, obj: JsonObject) -> JsonObject | None:
     """The template of an object's pods; None where it has none."""
+    return at(obj, TEMPLATES[group, resource])
+
+
+def at(obj: JsonObject, path: tuple[str, ...]) -> JsonObject | None:
+    """The object to which members lead; None where there is none."""
     found: JsonObject | None = obj
-    for member in TEMPLATES[group, resource]:
+    for member in path:
         found = (found or {}).get(member)
     return found
