@@ -21,6 +21,7 @@ _SUBRESOURCE = {"GET": ("get",), "POST": ("create",), "PUT": ("update",), "PATCH
 _READ_COLLECTION = {"GET": ("list", "watch")}  # a namespaced resource's, across namespaces
 _WATCH = {"GET": ("watch",)}
 _WITH_PATH = frozenset({"proxy"})  # subresources that take a path of their own
+_OWN_PATH = 3  # segments: resource, name, subresource
 _ANY_METHOD = frozenset({"OPTIONS", "HEAD"})
 
 
@@ -29,6 +30,8 @@ def served_resource(resources: Mapping[ResourceKey, Resource], method: str, info
     resource = resources.get((info.group, info.version, info.resource, info.subresource))
     if resource is None or info.verb == "proxy":
         raise unknown_path()
+    if info.subresource and not info.name and info.parts[0]:
+        raise bad_request("name must be provided")
     if "%" in info.name or info.name in (".", ".."):
         raise _invalid_name(info.name)
     methods = _methods(resource, info)
@@ -53,13 +56,13 @@ def served_resource(resources: Mapping[ResourceKey, Resource], method: str, info
 def _methods(resource: Resource, info: RequestInfo) -> Mapping[str, tuple[str, ...]]:
     """Which verbs each method stands for on the path's form; none for a form that the resource does not have."""
     parts = info.parts
-    if "" in parts:
+    if "" in parts[:_OWN_PATH]:
         return {}
     segments = len(parts)
     in_namespace = bool(info.namespace) and parts[0] != "namespaces"
     if in_namespace and not resource.namespaced:
         return {}
-    if segments > 3 and info.subresource not in _WITH_PATH:
+    if segments > _OWN_PATH and info.subresource not in _WITH_PATH:
         return {}
     anywhere = resource.namespaced and not in_namespace
     if info.verb_in_path:

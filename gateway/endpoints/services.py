@@ -18,6 +18,7 @@ from gateway.flowcontrol.limiting import Limiter
 from gateway.flowcontrol.watches import OpenWatches
 from gateway.http.negotiation import STANDARD, Negotiator
 from gateway.outbound.client import Client
+from gateway.outbound.identity import ClientIdentity
 from gateway.settings.config import Settings
 from gateway.webhooks.client import Webhooks
 from storage.catching_up import Pasts
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Services:
-    """Shared by all endpoints. `outbound` makes calls of other servers, `following` reads files anew that change.
+    """Shared by all endpoints. `outbound` makes calls of other servers, those of kubelets as `kubelets`
+    says; `following` reads files anew that change.
     `stopping` is set when the process begins to shut down: watches await it and end.
     """
 
@@ -50,6 +52,7 @@ class Services:
     pasts: Pasts
     outbound: Client
     webhooks: Webhooks
+    kubelets: ClientIdentity
     following: Following = field(default_factory=Following)
     legacy_uses: LegacyUses = field(default_factory=LegacyUses)
     media: Negotiator = STANDARD

@@ -21,6 +21,8 @@ POUR = "http.response.pour"
 TUNNEL = "http.response.tunnel"
 """Another, of requests that may be upgraded: after a head with status 101, a message of this type comes back with the
 client's end of the connection in `client`. The last message of a body ends the tunnel."""
+ABORT = "http.response.abort"
+"""A message of this type ends the connection where the answer is not complete."""
 EXTENSIONS: dict[str, dict[str, object]] = {WHOLE: {}, POUR: {}}
 UPGRADABLE: dict[str, dict[str, object]] = {**EXTENSIONS, TUNNEL: {}}
 
@@ -59,6 +61,9 @@ class Cycle(RequestResponseCycle):
             self._start(message["status"], message.get("headers", ()))
         elif kind == "http.response.body":
             self._say(message.get("body", b""), message.get("more_body", False))
+        elif kind == ABORT:
+            self.keep_alive = False
+            self._finish()
         elif kind == POUR:
             message["take"](self)
         elif kind == TUNNEL:

@@ -32,6 +32,10 @@ class ClientDisconnected(Exception):
     """The client went away before its request's body was complete."""
 
 
+class Aborted(Exception):
+    """A streamed answer can't go on: its connection ends, so that no client takes a part for the whole."""
+
+
 class Audited(Protocol):
     """What is recorded of a request, where an audit policy asks for that."""
 

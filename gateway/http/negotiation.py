@@ -86,11 +86,13 @@ class Negotiator:
 
     `types` are their names, in which bodies are read too, `streams` those that watches come in. Of custom kinds there
     are no messages in protobuf, though their metadata is to be had in it, and the first of the two rules is not asked.
+    What is `passing`, another server's answer, is not negotiated about.
     """
 
-    def __init__(self, served: Sequence[MediaType], custom: bool = False) -> None:
-        self.served, self._custom = served, custom
-        self.of_custom = self if custom else Negotiator(served, custom=True)
+    def __init__(self, served: Sequence[MediaType], custom: bool = False, passing: bool = False) -> None:
+        self.served, self._custom, self.passing = served, custom, passing
+        self.of_custom = self if custom or passing else Negotiator(served, custom=True)
+        self.of_others = self if custom or passing else Negotiator(served, passing=True)
         self.types = tuple(media.name for media in served)
         self._subtypes = tuple((media, media.name.removeprefix(f"{_TYPE}/")) for media in served)
         self.streams = tuple(media.advertised for media in served if media.advertised)
@@ -102,6 +104,8 @@ class Negotiator:
         `verb` tells watches (streams) and lists, whose messages differ, from the rest. Answers to short headers are
         remembered.
         """
+        if self.passing:
+            return JSON
         kind = verb if verb in _COLLECTION_VERBS else ""
         found = self._memo.get((accept, kind))
         if found is None:

@@ -7,8 +7,8 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
-from gateway.http.cycle import POUR, SWITCHING, TUNNEL, WHOLE
-from gateway.http.exchange import Header, Request, Response
+from gateway.http.cycle import ABORT, POUR, SWITCHING, TUNNEL, WHOLE
+from gateway.http.exchange import Aborted, Header, Request, Response
 from gateway.http.pouring import Pourable
 from gateway.http.time_slices import next_turn
 from gateway.http.tunnel import Tunnel
@@ -104,6 +104,8 @@ async def _stream(chunks: AsyncIterator[bytes], request: Request, send: Send) ->
         async for chunk in chunks:
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
+    except Aborted:
+        await send({"type": ABORT})
     except asyncio.CancelledError:
         if not gone.done():
             raise

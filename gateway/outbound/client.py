@@ -186,8 +186,9 @@ class Client:
             try:
                 assert connection.tls is not None
                 check_name(connection.tls.getpeercert() or {}, target.name)
-            except CallError:
+            except CallError as error:
                 connection.close()
+                error.dialling = True
                 raise
         return connection
 

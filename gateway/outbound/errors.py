@@ -18,12 +18,12 @@ class CallError(Exception):
     """A server could not be asked, or did not answer in HTTP; the message says why.
 
     `reset` if the connection broke after it was made, so that another attempt may go better; `late` if the deadline
-    passed.
+    passed; `dialling` if there never was a connection.
     """
 
-    def __init__(self, message: str, *, reset: bool = False, late: bool = False) -> None:
+    def __init__(self, message: str, *, reset: bool = False, late: bool = False, dialling: bool = False) -> None:
         super().__init__(message)
-        self.reset, self.late = reset, late
+        self.reset, self.late, self.dialling = reset, late, dialling
 
 
 def deadline_exceeded() -> CallError:
@@ -33,21 +33,25 @@ def deadline_exceeded() -> CallError:
 
 def dialling(error: OSError | ValueError, host: str, port: int) -> CallError:
     """Why no connection was made to an address."""
+    return CallError(_of_dialling(error, host, port), dialling=True)
+
+
+def _of_dialling(error: OSError | ValueError, host: str, port: int) -> str:
     match error:
         case ssl.SSLError():
-            return CallError(_tls(error))
+            return _tls(error)
         case socket.gaierror():
-            return CallError(f"dial tcp: lookup {host}: no such host")
+            return f"dial tcp: lookup {host}: no such host"
         case TimeoutError():
-            return CallError(f"dial {address(host, port)}: i/o timeout")
+            return f"dial {address(host, port)}: i/o timeout"
         case ConnectionAbortedError() if "handshake" in str(error):
-            return CallError("net/http: TLS handshake timeout")
+            return "net/http: TLS handshake timeout"
         case ConnectionResetError() if error.errno is None:  # during the handshake
-            return CallError("EOF", reset=True)
+            return "EOF"
         case OSError():
-            return CallError(f"dial {address(host, port)}: connect: {_of_system(error)}")
+            return f"dial {address(host, port)}: connect: {_of_system(error)}"
         case _:
-            return CallError(f"dial {address(host, port)}: {error}")
+            return f"dial {address(host, port)}: {error}"
 
 
 def broken(error: Exception | None, started: bool) -> CallError:

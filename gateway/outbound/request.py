@@ -20,7 +20,8 @@ _BODILESS = _REPEATABLE | {"DELETE", "CONNECT"}
 
 @dataclass(slots=True)
 class OutboundRequest:
-    """One request. `path` is the request's target, escaped, with its query. Host and the framing of the body are added.
+    """One request. `path` is the request's target, escaped, with its query. The framing of the body is added,
+    and Host: the target's if no other `authority` is given.
 
     A body that is an iterator is sent as it comes: with the length `length` in bytes where that is known, else in
     chunks. `repeatable` says whether the request may be sent again when a kept connection ended before the answer
@@ -32,6 +33,7 @@ class OutboundRequest:
     headers: Sequence[Header] = ()
     body: bytes | AsyncIterator[bytes] = b""
     length: int | None = None
+    authority: str = ""
     repeatable: bool | None = None
 
     @property
@@ -49,7 +51,7 @@ class OutboundRequest:
         method = self.method.encode("latin-1", "replace")
         if not _TOKEN.fullmatch(method):
             raise CallError(f'net/http: invalid method "{self.method}"')
-        host = target.host_header
+        host = self.authority or target.host_header
         if not _PATH.fullmatch(self.path) or not _PATH.fullmatch(host):
             raise CallError("net/url: invalid control character in URL")
         parts = [b"%b %b HTTP/1.1\r\nhost: %b\r\n" % (method, self.path.encode("latin-1"), host.encode("latin-1"))]

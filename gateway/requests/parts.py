@@ -73,7 +73,7 @@ class Gateway:
 
 def build_gateway(settings: Settings) -> Gateway:
     """Makes the parts and puts them together; nothing is connected yet. To be called on the event loop."""
-    from gateway.access.following import Following
+    from gateway.access.following import Followed, Following
     from gateway.access.legacy_uses import LegacyUses
     from gateway.access.modes import Authorization
     from gateway.access.rbac.policy import GROUP, Kind, Policy
@@ -93,6 +93,7 @@ def build_gateway(settings: Settings) -> Gateway:
     from gateway.kinds.objects import Objects
     from gateway.kinds.service_objects import ServiceObjects
     from gateway.outbound.client import Client
+    from gateway.outbound.identity import ClientIdentity
     from gateway.outbound.services import ServiceAddresses
     from gateway.quotas.charging import Charges
     from gateway.webhooks.client import Webhooks
@@ -117,6 +118,11 @@ def build_gateway(settings: Settings) -> Gateway:
     outbound, services_of = Client(), ServiceObjects(objects)
     webhooks = Webhooks(outbound, ServiceAddresses(services_of.service, services_of.endpoint_slices))
     hooks = AdmissionWebhooks(Hooks(registry), Hooks(registry), webhooks)
+    kubelets = ClientIdentity(
+        settings.kubelet_client_certificate, settings.kubelet_client_key, settings.kubelet_certificate_authority
+    )
+    if kubelets.paths:
+        following.add(Followed("certificates for kubelets", kubelets.paths, kubelets.reload))
     watches = OpenWatches(settings.max_watches_per_user)
     services = Services(
         settings=settings,
@@ -148,6 +154,7 @@ def build_gateway(settings: Settings) -> Gateway:
         pasts=Pasts(client),
         outbound=outbound,
         webhooks=webhooks,
+        kubelets=kubelets,
         media=WITH_CBOR if "CBORServingAndStorage" in settings.feature_gates else STANDARD,
     )
     endpoints = Endpoints(registry, services)

@@ -17,6 +17,7 @@ from gateway.kinds.registry import builtin_groups
 from gateway.requests.context import Outcome, RequestContext
 from gateway.requests.parts import Gateway
 from gateway.requests.plain_answers import PAGE_NOT_FOUND, internal_error
+from gateway.subresources import PASSED_ON
 from gateway.verbs import Verb, verb_for
 
 _ROUTES_LIMIT = 8192
@@ -93,6 +94,8 @@ class Routes:
         resource = served_resource(self._registry.resources, request.method, info)
         endpoint = self._endpoints.of_resource(resource)
         media = self._media.of_custom if resource.defined else self._media
+        if (resource.gvr.group_resource, resource.subresource) in PASSED_ON:
+            media = self._media.of_others
         route = Route(info, endpoint, verb_for(info.verb, resource), media, request.query, timeout)
         if _is_memorable(request):
             known = self.gets if request.method == "GET" else self.creates

@@ -27,7 +27,7 @@ def negotiate(context: RequestContext) -> Outcome:
     request, route = context.request, context.route
     assert route is not None
     request.media, verb = route.media, route.info.verb
-    if verb == "patch":
+    if verb == "patch" and not request.media.passing:
         _check_patch_type(request, route.endpoint.resource)
     request.representation = request.media.negotiate(request.headers.get(b"accept", b""), verb)
     if request.human:

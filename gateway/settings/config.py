@@ -85,6 +85,20 @@ class Settings:
     requestheader_group_headers: tuple[str, ...] = ("x-remote-group",)
     requestheader_extra_headers_prefix: tuple[str, ...] = ("x-remote-extra-",)
     requestheader_allowed_names: tuple[str, ...] = ()
+    proxy_client_cert_file: Path | None = None
+    proxy_client_key_file: Path | None = None
+    enable_aggregator_routing: bool = False
+    kubelet_certificate_authority: Path | None = None
+    kubelet_client_certificate: Path | None = None
+    kubelet_client_key: Path | None = None
+    kubelet_port: int = 10250
+    kubelet_preferred_address_types: tuple[str, ...] = (
+        "Hostname",
+        "InternalDNS",
+        "InternalIP",
+        "ExternalDNS",
+        "ExternalIP",
+    )
     enable_bootstrap_token_auth: bool = False
     api_audiences: tuple[str, ...] = ()
     service_account_issuer: tuple[str, ...] = ("https://kubernetes.default.svc.cluster.local",)

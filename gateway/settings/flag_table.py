@@ -300,6 +300,29 @@ GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
         ),
     ),
     (
+        "Other servers",
+        (
+            Flag("proxy-client-cert-file", Path, "certificate that extension servers know their proxy by, PEM", "FILE"),
+            Flag("proxy-client-key-file", Path, "its key, PEM", "FILE"),
+            Flag(
+                "enable-aggregator-routing",
+                boolean,
+                "call endpoints of extension servers' services, not cluster IPs",
+                "BOOL",
+            ),
+            Flag("kubelet-certificate-authority", Path, "CAs of kubelets' certificates, PEM; any if not given", "FILE"),
+            Flag("kubelet-client-certificate", Path, "certificate shown to kubelets, PEM", "FILE"),
+            Flag("kubelet-client-key", Path, "its key, PEM", "FILE"),
+            Flag("kubelet-port", port, "port of kubelets whose node names none", "PORT"),
+            Flag(
+                "kubelet-preferred-address-types",
+                names,
+                "types of node addresses at which kubelets are called, the preferred first",
+                "TYPES",
+            ),
+        ),
+    ),
+    (
         "Admission",
         (
             Flag(

@@ -8,11 +8,11 @@ from __future__ import annotations
 from gateway.kinds.identity import GroupResource
 
 _SCALE = {verb: f"gateway.subresources.scale:{verb}" for verb in ("get", "update", "patch")}
-_ANY_METHOD = ("get", "create", "update", "patch", "delete")
+_ANY_METHOD = ("get", "create", "update", "patch", "delete", "")  # OPTIONS has no verb
 
 
-def _connect(function: str, verbs: tuple[str, ...] = _ANY_METHOD) -> dict[str, str]:
-    return dict.fromkeys(verbs, f"gateway.subresources.connect:{function}")
+def _passed(function: str, verbs: tuple[str, ...] = _ANY_METHOD) -> dict[str, str]:
+    return dict.fromkeys(verbs, f"gateway.proxies.{function}")
 
 
 def _post(function: str) -> dict[str, str]:
@@ -30,13 +30,13 @@ VERBS: dict[tuple[GroupResource, str], dict[str, str]] = {
     (GroupResource("", "pods"), "binding"): _post("binding:create"),
     (GroupResource("", "pods"), "eviction"): _post("eviction:create"),
     (GroupResource("", "serviceaccounts"), "token"): _post("token:create"),
-    (GroupResource("", "pods"), "log"): _connect("log", ("get",)),
-    (GroupResource("", "pods"), "exec"): _connect("stream"),
-    (GroupResource("", "pods"), "attach"): _connect("stream"),
-    (GroupResource("", "pods"), "portforward"): _connect("stream"),
-    (GroupResource("", "pods"), "proxy"): _connect("pod_proxy"),
-    (GroupResource("", "services"), "proxy"): _connect("service_proxy"),
-    (GroupResource("", "nodes"), "proxy"): _connect("node_proxy"),
+    (GroupResource("", "pods"), "log"): _passed("logs:log", ("get",)),
+    (GroupResource("", "pods"), "exec"): _passed("sessions:execute"),
+    (GroupResource("", "pods"), "attach"): _passed("sessions:attach"),
+    (GroupResource("", "pods"), "portforward"): _passed("sessions:portforward"),
+    (GroupResource("", "pods"), "proxy"): _passed("proxying:pod"),
+    (GroupResource("", "services"), "proxy"): _passed("proxying:service"),
+    (GroupResource("", "nodes"), "proxy"): _passed("proxying:node"),
     (GroupResource(_REVIEWS, "selfsubjectreviews"), ""): _post("reviews:self_subject_review"),
     (GroupResource(_REVIEWS, "tokenreviews"), ""): _post("reviews:token_review"),
     (GroupResource(_ACCESS, "subjectaccessreviews"), ""): _post("reviews:subject_access_review"),
@@ -44,3 +44,8 @@ VERBS: dict[tuple[GroupResource, str], dict[str, str]] = {
     (GroupResource(_ACCESS, "selfsubjectaccessreviews"), ""): _post("reviews:self_subject_access_review"),
     (GroupResource(_ACCESS, "selfsubjectrulesreviews"), ""): _post("reviews:self_subject_rules_review"),
 }
+
+# what another server answers: no representation is negotiated
+PASSED_ON = frozenset(
+    resource for resource, verbs in VERBS.items() if any(each.startswith("gateway.proxies.") for each in verbs.values())
+)

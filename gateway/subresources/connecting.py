@@ -50,7 +50,8 @@ def _subpath(request: Request) -> str:
     return f"{path}/" if request.path.endswith("/") and not path.endswith("/") else path
 
 
-def _flag(values: Sequence[str]) -> bool:
+def flag(values: Sequence[str]) -> bool:
+    """A parameter that is true or false: true, unless its first value says otherwise."""
     return bool(values) and values[0].lower() != "false" and values[0] != "0"
 
 
@@ -70,10 +71,10 @@ _MEMBERS: Mapping[str, Sequence[str]] = {
     "PodPortForwardOptions": ("ports",),
 }
 _PARAMETERS: Mapping[str, Callable[[Sequence[str]], Any]] = {
-    "stdin": _flag,
-    "stdout": _flag,
-    "stderr": _flag,
-    "tty": _flag,
+    "stdin": flag,
+    "stdout": flag,
+    "stderr": flag,
+    "tty": flag,
     "container": lambda values: values[0] if values else "",
     "command": list,
     "ports": _ports,

@@ -1,4 +1,4 @@
-"""What is said of a webhook that refused a call: client-go's words for what a server answers."""
+"""What is said of another server that refused a call: client-go's words for what a server answers."""
 
 from __future__ import annotations
 
@@ -15,6 +15,19 @@ _WORDS = {
     503: "the server is currently unable to handle the request",
     504: "the server was unable to return a response in the time allotted, but may still be processing the request",
 }
+REASONS = {
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    406: "NotAcceptable",
+    409: "Conflict",
+    415: "UnsupportedMediaType",
+    422: "Invalid",
+    429: "TooManyRequests",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
 _SERVERS_OWN = (403, 406, 415)
 _MOST = 2048  # bytes of the answer that are looked at for a message
 
@@ -23,7 +36,11 @@ def refusal(status: int, answer: bytes | bytearray) -> str:
     """The message of an answer that is no success; a Status speaks for itself."""
     if (said := _status_message(answer)) is not None:
         return said
-    text = answer[:_MOST].decode("utf-8", "replace").strip() or "unknown"
+    return words_of(status, answer[:_MOST].decode("utf-8", "replace").strip() or "unknown")
+
+
+def words_of(status: int, text: str) -> str:
+    """The message of an answer that is no success, and of which a text is known."""
     if status in _WORDS:
         return _WORDS[status]
     if status in _SERVERS_OWN:

@@ -1,0 +1,43 @@
+"""Which addresses are proxied to: none that only this host could reach (CVE-2020-8562, CVE-2022-3294)."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from ipaddress import ip_address
+
+from gateway.http.status import StatusError, bad_request
+
+
+def not_allowed() -> StatusError:
+    """400 for an address that is not proxied to."""
+    return bad_request("address not allowed")
+
+
+def is_global_unicast(text: str) -> bool:
+    """Whether it is the address of one host, and not only within a link or this host, as Go's IsGlobalUnicast."""
+    try:
+        found = ip_address(text)
+    except ValueError:
+        return False
+    if (mapped := getattr(found, "ipv4_mapped", None)) is not None:
+        found = mapped
+    broadcast = found.version == 4 and int(found) == 0xFFFFFFFF
+    return not (found.is_loopback or found.is_link_local or found.is_multicast or found.is_unspecified or broadcast)
+
+
+async def allowed_address(host: str) -> str:
+    """An address of a host, all of whose addresses may be proxied to. Raises StatusError 400.
+
+    Who connects uses the address, so that the name can't lead elsewhere meanwhile.
+    """
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        raise bad_request(f"lookup {host}: no such host") from None
+    addresses = [str(each[4][0]) for each in found]
+    if not addresses:
+        raise bad_request("no addresses for hostname")
+    if not all(map(is_global_unicast, addresses)):
+        raise not_allowed()
+    return addresses[0]

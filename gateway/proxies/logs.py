@@ -1,0 +1,71 @@
+"""pods/log: the log of a container, as the kubelet of the pod's node streams it."""
+
+from __future__ import annotations
+
+from gateway.endpoints.endpoint import Endpoint
+from gateway.forwarding.answers import Passing
+from gateway.http.exchange import Request, Response
+from gateway.http.status import StatusError, bad_request, internal_error
+from gateway.http.websocket import switched
+from gateway.outbound.client import Streamed
+from gateway.outbound.errors import CallError
+from gateway.outbound.request import Header, OutboundRequest
+from gateway.proxies.kubelets import kubelet_of
+from gateway.proxies.log_options import log_options
+from gateway.proxies.objects import container_of, pod_of
+from gateway.webhooks.refusals import REASONS, words_of
+
+_TEXT = b"text/plain"
+_HEADERS: tuple[Header, ...] = ((b"user-agent", b"Go-http-client/1.1"),)
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_MOST_SAID = 50_000  # bytes of a refusal that are read
+
+
+async def log(endpoint: Endpoint, request: Request) -> Response:
+    """The log of a container; 204 for a pod on no node. Raises StatusError 400, 404, 422, 500 and what kubelets refuse
+    with.
+    """
+    options = log_options(request.info.name, request.query)
+    pod = await pod_of(endpoint, request)
+    container = container_of(pod, options.container)
+    node = pod["spec"].get("nodeName")
+    if not node:
+        return Response(204, b"", b"", encoded=True)
+    kubelet = await kubelet_of(endpoint, node, insecure=options.insecure)
+    meta = pod["metadata"]
+    path = f"/containerLogs/{meta['namespace']}/{meta['name']}/{container}"
+    path += f"?{options.query}" if options.query else ""
+    try:
+        answer = await endpoint.services.outbound.stream(kubelet.target, OutboundRequest("GET", path, _HEADERS))
+    except CallError as error:
+        raise StatusError(500, "", f'Get "{kubelet.url}{path}": {error}') from None
+    if answer.status in _REDIRECTS and (place := answer.header("location")):
+        await answer.aclose()
+        place = kubelet.url + place if place.startswith("/") else place
+        raise StatusError(500, "", f'Get "{place}": redirects forbidden')
+    if not 200 <= answer.status <= 206:
+        raise await _refused(answer, request.info.name)
+    response = Response(200, Passing(answer), _TEXT, encoded=True)
+    return switched(request, response) if b"upgrade" in request.headers else response
+
+
+async def _refused(answer: Streamed, name: str) -> StatusError:
+    """A kubelet's refusal as a Status."""
+    said = b""
+    try:
+        async for part in answer:
+            said += part
+            if len(said) >= _MOST_SAID:
+                break
+    except CallError as error:
+        return internal_error(str(error))
+    finally:
+        await answer.aclose()
+    text = said[:_MOST_SAID].decode("utf-8", "replace")
+    if answer.status == 500:
+        return internal_error(text)
+    if answer.status == 400:
+        return bad_request(text)
+    reason = REASONS.get(answer.status, "InternalError" if answer.status >= 500 else "")
+    details = {"name": name, "kind": "pods/log"}
+    return StatusError(answer.status, reason, f"{words_of(answer.status, text)} ( pods/log {name})", details)

@@ -1,0 +1,211 @@
+"""pods/proxy, services/proxy, nodes/proxy: any HTTP request, passed on to a pod, a service's endpoint or a node."""
+
+from __future__ import annotations
+
+import posixpath
+import random
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from gateway.endpoints.endpoint import Endpoint
+from gateway.forwarding import headers
+from gateway.forwarding.answers import passed, upgrade_failed, upgraded
+from gateway.forwarding.upload import body_of
+from gateway.http.exchange import Request, Response
+from gateway.http.status import StatusError
+from gateway.http.thread_pool import beside
+from gateway.jsontypes import JsonObject
+from gateway.outbound.client import Streamed
+from gateway.outbound.errors import CallError
+from gateway.outbound.request import OutboundRequest
+from gateway.outbound.target import Target
+from gateway.outbound.trust import Context, context_of
+from gateway.proxies.addresses import allowed_address, is_global_unicast, not_allowed
+from gateway.proxies.kubelets import kubelet_of
+from gateway.proxies.links import Links, TooLarge
+from gateway.proxies.objects import object_of, scheme_name_port
+from gateway.schema.integers import int64
+from gateway.subresources.connecting import admit_connection
+from gateway.validation.field import go_quote
+
+_PLAIN = "$&+,/:;=@-_.~"  # what Go leaves as it is in a path
+_MOST_REWRITTEN = 4 << 20  # bytes of a page
+_HIGHEST_PORT = 65535
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where a request goes: host and port, with TLS or without; `name` is whom the certificate is for."""
+
+    host: str
+    port: str
+    context: Context | None
+    name: str = ""
+
+    def target(self) -> Target:
+        """Whom to call. Raises StatusError 503 for a port that is none."""
+        number = int64(self.port) if self.port else (80 if self.context is None else 443)
+        if number is None:
+            raise unreachable(f"dial tcp: lookup tcp/{self.port}: unknown port")
+        if not 0 <= number <= _HIGHEST_PORT:
+            raise unreachable(f"dial tcp: address {self.port}: invalid port")
+        return Target(self.host, number, self.context, self.name)
+
+
+async def pod(endpoint: Endpoint, request: Request) -> Response:
+    """An HTTP request to a pod, by default at the first port of its containers. Raises StatusError 400, 404, 503."""
+    options = await admit_connection(endpoint, request)
+    scheme, name, port = scheme_name_port("pod", request.info.name)
+    found = await object_of(endpoint, "pods", request.info.namespace, name)
+    if not port:
+        ports = (each["ports"][0] for each in found["spec"].get("containers") or () if each.get("ports"))
+        port = str(next((each.get("containerPort", "") for each in ports), ""))
+    addresses = (found.get("status") or {}).get("podIPs") or ()
+    address = str(addresses[0].get("ip", "")) if addresses else ""
+    if not is_global_unicast(address):
+        raise not_allowed()
+    return await _proxied(endpoint, request, options, Location(address, port, _of(scheme)))
+
+
+async def service(endpoint: Endpoint, request: Request) -> Response:
+    """An HTTP request to one of a service's endpoints. Raises StatusError 400, 404, 503."""
+    options = await admit_connection(endpoint, request)
+    namespace, asked = request.info.namespace, request.info.name
+    scheme, name, port = scheme_name_port("service", asked)
+    if (number := int64(port)) is not None:
+        found = await object_of(endpoint, "services", namespace, name)
+        named = next((each for each in found["spec"].get("ports") or () if each.get("port") == number), None)
+        if named is None:
+            raise _unavailable(f"no service port {number} found for service {go_quote(name)}")
+        port = named.get("name", "")
+    endpoints = await object_of(endpoint, "endpoints", namespace, name)
+    subsets = endpoints.get("subsets") or ()
+    if not subsets:
+        raise _unavailable(f"no endpoints available for service {go_quote(name)}")
+    for subset in subsets:
+        place = next((each["port"] for each in subset.get("ports") or () if each.get("name", "") == port), None)
+        addresses = list(subset.get("addresses") or ()) if place is not None else []
+        random.shuffle(addresses)
+        for address in addresses:
+            if await _belongs_to_pod(endpoint, namespace, address):
+                location = Location(address["ip"], str(place), _of(scheme))
+                return await _proxied(endpoint, request, options, location)
+    raise _unavailable(f"no endpoints available for service {go_quote(asked)}")
+
+
+async def node(endpoint: Endpoint, request: Request) -> Response:
+    """An HTTP request to a node's kubelet, or to another port there. Raises StatusError 400, 404, 500, 503."""
+    options = await admit_connection(endpoint, request)
+    scheme, name, port = scheme_name_port("node", request.info.name)
+    kubelet = await kubelet_of(endpoint, name)
+    address = await allowed_address(kubelet.host)
+    if port in ("", str(kubelet.port)):
+        location = Location(address, str(kubelet.port), kubelet.target.context, kubelet.host)
+    else:
+        location = Location(address, port, _of(scheme))
+    return await _proxied(endpoint, request, options, location)
+
+
+async def _proxied(endpoint: Endpoint, request: Request, options: JsonObject, location: Location) -> Response:
+    path, client = _cleaned(options.get("path", "")), endpoint.services.outbound
+    if headers.asks_for_upgrade(request):
+        return await _upgraded(endpoint, request, location, path)
+    if not path and request.method in ("GET", "HEAD"):
+        query = f"?{request.query_string.decode('latin-1')}" if request.query_string else ""
+        place = f"{quote(request.path, safe=_PLAIN)}/{query}"
+        return Response(301, b"", b"", [(b"location", place.encode("latin-1"))], encoded=True)
+    target = location.target()
+    prefix = _prefix(request.path, path)
+    escaped = quote(path, safe=_PLAIN)
+    forwarded = _cleaned(f"{prefix}/{escaped.lstrip('/')}")
+    query = f"?{request.query_string.decode('latin-1')}" if request.query_string else ""
+    body, length = await body_of(request)
+    asked = request.headers.get(b"host", b"").decode("latin-1")
+    outbound = OutboundRequest(
+        request.method,
+        f"{escaped or '/'}{query}",
+        [*headers.sent(request), (b"x-forwarded-uri", forwarded.encode())],
+        body,
+        length,
+        authority=asked,
+    )
+    try:
+        answer = await client.stream(target, outbound)
+    except CallError as error:
+        raise unreachable(str(error)) from None
+    return await _with_links(answer, Links(prefix, target.host_header, asked))
+
+
+async def _upgraded(endpoint: Endpoint, request: Request, location: Location, path: str) -> Response:
+    sent = [*headers.sent(request, upgrade=True)]
+    escaped = quote(path, safe=_PLAIN) or "/"
+    host = request.headers.get(b"host", b"").decode("latin-1")
+    outbound = OutboundRequest(request.method, escaped, sent, authority=host)
+    try:
+        return await upgraded(await endpoint.services.outbound.stream(location.target(), outbound))
+    except CallError as error:
+        raise upgrade_failed(error) from None
+
+
+async def _with_links(answer: Streamed, links: Links) -> Response:
+    """The answer, with links to the proxied server that lead through the proxy."""
+    if place := answer.header("location"):
+        return passed(answer, [(b"location", links.rewritten(place).encode("latin-1", "replace"))])
+    if answer.header("content-type").partition(";")[0].strip() != "text/html":
+        return passed(answer)
+    coding = answer.header("content-encoding")
+    length = answer.header("content-length")
+    if coding not in ("", "gzip", "deflate") or (length and int(length) > _MOST_REWRITTEN):
+        return passed(answer)
+    try:
+        body = await answer.whole(_MOST_REWRITTEN)
+        page = await beside(lambda: links.page(body, coding, _MOST_REWRITTEN))
+    except CallError as error:
+        raise unreachable(str(error)) from None
+    except TooLarge:
+        page = body
+    response = passed(answer)
+    response.body = page
+    response.headers = [each for each in response.headers if each[0] != b"content-length"]
+    return response
+
+
+def _cleaned(path: str) -> str:
+    """A path without empty and dotted segments, with its last slash."""
+    if not path:
+        return ""
+    found = posixpath.normpath("/" + path.lstrip("/"))
+    return f"{found}/" if path.endswith("/") and not found.endswith("/") else found
+
+
+def _prefix(whole: str, path: str) -> str:
+    """What of a request's path comes before the part that is passed on."""
+    suffix = f"{path}/" if whole.endswith("/") and not path.endswith("/") else path
+    return whole.removesuffix(suffix) if suffix else whole
+
+
+def _of(scheme: str) -> Context | None:
+    """What pods' and services' own certificates are worth nobody can say: any is taken, as in kube-apiserver."""
+    return context_of("", insecure=True) if scheme == "https" else None
+
+
+async def _belongs_to_pod(endpoint: Endpoint, namespace: str, address: JsonObject) -> bool:
+    """Endpoints are only trusted when a pod of the namespace has the address."""
+    target = address.get("targetRef") or {}
+    if target.get("namespace") != namespace:
+        return False
+    try:
+        found = await object_of(endpoint, "pods", namespace, target.get("name", ""))
+    except StatusError:
+        return False
+    known = [each.get("ip") for each in (found.get("status") or {}).get("podIPs") or ()]
+    return address.get("ip") in known and is_global_unicast(str(address.get("ip")))
+
+
+def _unavailable(message: str) -> StatusError:
+    return StatusError(503, "ServiceUnavailable", message)
+
+
+def unreachable(cause: str) -> StatusError:
+    """503 for a server that gives no answer."""
+    return _unavailable(f"error trying to reach service: {cause}")
