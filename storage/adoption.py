@@ -61,8 +61,8 @@ async def renew(
 ) -> ResourceCache:
     """Another cache in the place of one whose objects are to be read in another way: made of what etcd has.
 
-    `change` is called in the turn of the loop in which it takes its place; who follows the old one is overrun, who is
-    about to read it finds what is in the new one. Raises Unavailable, and is safe to cancel.
+    `change` is called in the turn of the loop in which it takes its place. The old one is told of changes too, as it
+    reads them, until the new one is told to `end_former`. Raises Unavailable, and is safe to cancel.
     """
     async with cache.adopting:
         for _ in range(ATTEMPTS):
@@ -77,10 +77,9 @@ async def renew(
                 await asyncio.sleep(RETRY)
                 continue
             if old.generation == generation:
-                cache.remove(old)
                 resource.take(entries)
+                resource.succeed(old)
                 change(cache.add(resource))
-                old.follow(resource)
                 return resource
     raise Unavailable("the objects could not be loaded: etcd forgets its past faster than it is read")
 

@@ -62,7 +62,8 @@ class ResourceCache:
     def __init__(self, spec: ResourceSpec, start: int = 0) -> None:
         self.spec = spec
         self.generation = next(_generations)
-        self.closed = False  # whether it was unregistered: nothing changes here any more
+        self.closed = False  # whether it was unregistered, or another one has taken its place
+        self._former: ResourceCache | None = None  # whose place it took, and whose watches have not ended yet
         self.history = History(start)
         self.concerning = Concerning(self.history, spec.attributes_of)
         self.undoings = Undoings()
@@ -139,6 +140,8 @@ class ResourceCache:
 
     def put(self, key: bytes, value: bytes, revision: int) -> None:
         """A key was written."""
+        if self._former is not None:
+            self._former.put(key, value, revision)
         entry = self.entry(key, value, revision)
         previous = self._entries.get(key)
         corrupt = type(entry) is CorruptEntry or type(previous) is CorruptEntry
@@ -156,6 +159,8 @@ class ResourceCache:
 
     def remove(self, key: bytes, revision: int) -> None:
         """A key was deleted."""
+        if self._former is not None:
+            self._former.remove(key, revision)
         previous = self._entries.pop(key, None)
         if previous is None:
             return
@@ -167,6 +172,8 @@ class ResourceCache:
 
     def start_over(self) -> None:
         """Forgets everything; who followed is overrun."""
+        if self._former is not None:
+            self._former.start_over()
         self.generation = next(_generations)
         self.history.start_over()
         self.changed = 0
@@ -187,10 +194,18 @@ class ResourceCache:
         self.changed = max((entry.revision for entry in entries.values()), default=0)
         self.memo.clear()
 
-    def follow(self, successor: ResourceCache) -> None:
-        """Shows what another cache has in its place, to those who began to read here: they are not told of less."""
-        self._entries, self._keys = successor._entries, successor._keys
-        self.changed, self.memo = successor.changed, _Forgetful()
+    def succeed(self, former: ResourceCache) -> None:
+        """Takes the place of another cache, which is told of all changes until `end_former`."""
+        self._former = former
+        former.closed = True
+
+    def end_former(self) -> None:
+        """Tells the former cache of no more changes. Who began to read there is shown what is here: it is not less."""
+        former, self._former = self._former, None
+        if former is not None:
+            former._entries, former._keys = self._entries, self._keys
+            former.changed, former.memo = self.changed, _Forgetful()
+            former.end_former()
 
     def all_keys(self) -> list[bytes]:
         """All keys, in order; a copy."""
@@ -225,6 +240,8 @@ class ResourceCache:
 
     def wake(self) -> None:
         """Wakes those who wait for changes; the feed calls it once a batch."""
+        if self._former is not None:
+            self._former.wake()
         history = self.history
         if self._waiters.selective:
             start = max(self._told, history.first)
@@ -234,6 +251,8 @@ class ResourceCache:
 
     def wake_all(self) -> None:
         """Wakes everybody who waits, whatever for: what they wait for may never come."""
+        if self._former is not None:
+            self._former.wake_all()
         self._told = self.history.end
         self._waiters.wake_all()
 

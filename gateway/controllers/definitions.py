@@ -25,6 +25,7 @@ from storage.tap import Batch, State, tap
 
 if TYPE_CHECKING:  # what it takes to serve a definition is imported with the first one
     from gateway.customresources.model import MakeConverter
+    from gateway.customresources.reading_alike import Origin
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +44,7 @@ class _Served:
     """What is served of a definition, and of what it was made."""
 
     uid: object  # of the definition
-    made_of: tuple[object, ...]
+    made_of: Origin
     ending: tuple[bool, bool]  # whether it is going, and without having been served
     resources: list[Resource] = field(default_factory=list)
 
@@ -172,6 +173,7 @@ class Definitions:
         """
         from gateway.customresources.definition import ESTABLISHED, TERMINATING, ends_unserved, is_true
         from gateway.customresources.model import as_read_before, model_of, resources_of
+        from gateway.customresources.reading_alike import Origin, reads_alike
 
         before = self._served.get(name)
         if definition is not None and definition["spec"].get("group") in self._builtin:
@@ -183,14 +185,14 @@ class Definitions:
             return
         status, spec = definition["status"], definition["spec"]
         uid = definition["metadata"].get("uid")
-        made_of = (spec, status["acceptedNames"], uid)
+        made_of = Origin(spec, status["acceptedNames"], uid)
         ending = (is_true(definition, TERMINATING), ends_unserved(definition))
         if before is not None and (before.made_of, before.ending) == (made_of, ending):
             return
         since = int(definition["metadata"].get("resourceVersion") or 0) + later
         model = model_of(definition, self._converter, since)
-        same = before is not None and before.made_of == made_of and not ending[1] and before.resources
-        if same and before is not None:  # watches see its objects go
+        same = before is not None and before.resources and not ending[1] and reads_alike(before.made_of, made_of)
+        if same and before is not None:  # watches go on; they see its objects go
             model = as_read_before(model, before.resources[0].model)
         resources = resources_of(definition, model)
         replaced = [] if before is None else before.resources

@@ -65,8 +65,9 @@ def model_of(definition: JsonObject, converter: MakeConverter, since: int = 0) -
 
 
 def as_read_before(model: Model, before: Model) -> Model:
-    """A model of the same versions as one before, whose objects need not be read anew."""
-    return replace(model, canonicaliser=lambda _: before.canonicalise, settled=before.settled, since=before.since)
+    """A model that reads as the one before it: its objects need not be read anew."""
+    canonicalise = before.canonicalise  # and not the model, which would keep the one before that
+    return replace(model, canonicaliser=lambda _: canonicalise, settled=before.settled, since=before.since)
 
 
 def _convert(

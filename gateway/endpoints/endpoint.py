@@ -52,7 +52,8 @@ class Endpoint:
     def __init__(self, resource: Resource, services: Services, siblings: Siblings, cache: ResourceCache | None) -> None:
         self.resource, self.services, self.siblings = resource, services, siblings
         self.store = services.store
-        self.retired = False  # whether another endpoint has taken its place: its watches end
+        self.retired = False  # whether another endpoint has taken its place, which reads what is stored otherwise
+        self.ended = False  # the same a moment later: its watches end
         self._cache = cache
         self._encoders: dict[Representation, Encoder] = {}
         self.versions = Versions(resource.model, GroupVersion(resource.group, resource.version))
@@ -65,6 +66,12 @@ class Endpoint:
         if self._cache is None:
             raise LookupError(f"{self.resource.qualified} is not stored")
         return self._cache
+
+    def end(self) -> None:
+        """Ends its watches, once they have told what happened until now."""
+        self.ended = True
+        if self._cache is not None:
+            self._cache.wake_all()
 
     def key(self, namespace: str, name: str) -> bytes:
         """The etcd key of an object."""

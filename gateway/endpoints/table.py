@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from weakref import WeakSet
 
 from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.services import Services
@@ -12,7 +15,19 @@ from gateway.kinds.stored_head import head_of
 from storage.adoption import register, renew, unregister
 from storage.cache import ResourceCache, ResourceSpec
 
+LINGER = 1.0  # seconds that watches of what was replaced go on; kube-apiserver's
+
 Key = tuple[str, str, str, str]
+
+
+@dataclass(slots=True, eq=False)
+class Ending:
+    """Endpoints whose watches end in a moment, where what they serve is stored, and the caches that took its place."""
+
+    endpoints: list[Endpoint]
+    prefixes: set[str]
+    caches: list[ResourceCache]
+    alarm: asyncio.TimerHandle | None = None
 
 
 class Endpoints:
@@ -22,7 +37,8 @@ class Endpoints:
         self.registry, self.services = registry, services
         self._caches: dict[str, ResourceCache] = {}  # by storage prefix
         self._endpoints: dict[Key, Endpoint] = {}
-        self._followed: dict[Key, list[Endpoint]] = {}  # those that were replaced, and whose watches went on
+        self._followed: dict[Key, WeakSet[Endpoint]] = {}  # those that were replaced, and whose watches went on
+        self._ending: list[Ending] = []  # those whose watches end in a moment
         self._listeners: list[Callable[[], None]] = []
         for resource in registry.resources.values():
             self._keep(resource)
@@ -68,19 +84,19 @@ class Endpoints:
         """Serves `new` instead of `old`; either may be empty. Raises Unavailable, and then nothing has changed.
 
         Once the caches of new resources are complete, registry, endpoints, routes, discovery and OpenAPI change
-        together, in one turn of the event loop. Watches of what was replaced end cleanly, so that their clients come
-        back to what is there now, but where nothing of it has changed that they see (`watched_on`); requests under way
-        are finished by the endpoint that began them.
+        together, in one turn of the event loop. Watches of what was replaced are told for `LINGER` what happens, as
+        they read it, and end cleanly then, so that their clients come back to what is there now; but where nothing of
+        it has changed that they see they go on (`watched_on`). Requests under way are finished by the endpoint that
+        began them.
         """
         old, new = list(old), list(new)
 
         def change() -> None:
-            for resource in (*old, *new):
-                self._retire(resource, watched_on)
+            ending = [each for resource in (*old, *new) for each in self._retire(resource, watched_on)]
             for resource in old:
                 self.registry.remove(resource.group, resource.version, resource.resource)
             self.registry.add(new)
-            self._let_go({each.storage_prefix for each in old})
+            self._end_later(ending, {each.storage_prefix for each in (*old, *new)} - {""})
             for listener in self._listeners:
                 listener()
 
@@ -89,18 +105,39 @@ class Endpoints:
         if not await self._renewed(new, change):
             change()
 
-    def _retire(self, resource: Resource, watched_on: bool) -> None:
-        """Takes the endpoints of a resource out of service; `watched_on` until those that take their place go, too."""
+    def _retire(self, resource: Resource, watched_on: bool) -> list[Endpoint]:
+        """Takes the endpoints of a resource out of service; `watched_on` until those that take their place go, too.
+
+        Gives those whose watches are to end.
+        """
         for key in [key for key in self._endpoints if key[:3] == resource.gvr]:
-            self._followed.setdefault(key, []).append(self._endpoints.pop(key))
+            self._followed.setdefault(key, WeakSet()).add(self._endpoints.pop(key))
         if watched_on:
-            return
-        for key in [key for key in self._followed if key[:3] == resource.gvr]:
-            for endpoint in self._followed.pop(key):
-                endpoint.retired = True
-        cache = self._caches.get(resource.storage_prefix)
-        if cache is not None:
-            cache.wake_all()
+            return []
+        gone = [key for key in self._followed if key[:3] == resource.gvr]
+        ending = [endpoint for key in gone for endpoint in self._followed.pop(key)]
+        for endpoint in ending:
+            endpoint.retired = True
+        return ending
+
+    def _end_later(self, endpoints: list[Endpoint], prefixes: set[str]) -> None:
+        """Ends watches in a moment, and what they are told from; those that were to end before end now."""
+        for earlier in [each for each in self._ending if each.prefixes & prefixes]:
+            self._end(earlier)
+        ending = Ending(endpoints, prefixes, [self._caches[each] for each in prefixes & self._caches.keys()])
+        self._ending.append(ending)
+        ending.alarm = asyncio.get_running_loop().call_later(LINGER, self._end, ending)
+
+    def _end(self, ending: Ending) -> None:
+        self._ending.remove(ending)
+        alarm, ending.alarm = ending.alarm, None
+        if alarm is not None:
+            alarm.cancel()
+        for endpoint in ending.endpoints:
+            endpoint.end()
+        for cache in ending.caches:
+            cache.end_former()
+        self._let_go(ending.prefixes)
 
     def _let_go(self, prefixes: set[str]) -> None:
         """Ends the caches that no served resource needs any more."""

@@ -146,7 +146,7 @@ class WatchStream:
         history = endpoint.cache.history
         behind = True
         # what happened before the end is told: the objects of a definition that goes are deleted
-        while not self._over() or (endpoint.retired and self.position < history.end):
+        while not self._over() or (endpoint.ended and self.position < history.end):
             if behind:
                 self.position = await endpoint.cache.concerning.next(view.interest, self.position)
                 behind = self.position < history.end
@@ -172,7 +172,7 @@ class WatchStream:
             await self._changed(min(self.deadline, self.next_bookmark) - now)
 
     def _over(self) -> bool:
-        return self.endpoint.services.stopping.is_set() or self.endpoint.retired
+        return self.endpoint.services.stopping.is_set() or self.endpoint.ended
 
     async def _converted(self, entries: Sequence[Entry], state: int = 0) -> None:
         """Has entries converted. While a webhook fails to, the stream waits, as kube-apiserver's does.

@@ -6,12 +6,14 @@ What a definition leaves behind in circles of references would stay until a full
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from apiserver_gateway.testing import ApiServer
+from gateway.endpoints.table import LINGER
 from tests.integration.customresources.definitions import DEFINITIONS, MERGE, definition, establish, until, version
 from tests.integration.server.client import ask, connect
 
@@ -140,6 +142,7 @@ def test_definitions_leave_nothing_behind(counting: CountingServer) -> None:
         group = f"g{turn}.example.com"
         use(counting, group)
         end(counting, group)
+        time.sleep(LINGER + 0.5)  # until watches end
         counts.append(count(counting))
     before, after = counts[-2:]
     more = {name: number - before.get(name, 0) for name, number in after.items() if number > before.get(name, 0)}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPResponse
 from typing import Any
 
 from apiserver_gateway.testing import ApiServer
-from tests.integration.customresources.definitions import DEFINITIONS, definition, establish, version
+from tests.integration.customresources.definitions import DEFINITIONS, MERGE, definition, establish, until, version
 from tests.integration.customresources.hook import Hook, with_webhook
 from tests.integration.server.client import ask, connect
 
@@ -38,6 +39,60 @@ def make(server: ApiServer, group: str, name: str) -> str:
 
 def failing(answer: dict[str, Any]) -> None:
     answer["response"]["result"] = {"status": "Failure", "message": "no such luck"}
+
+
+TEXT = {"type": "object", "properties": {"hostPort": {"type": "string"}}}
+MORE = {"type": "object", "properties": {"hostPort": {"type": "string"}, "size": {"type": "integer"}}}
+COLUMN = {"name": "Host", "type": "string", "jsonPath": ".spec.hostPort"}
+STRICT = {
+    **TEXT,
+    "description": "where it is",
+    "properties": {"hostPort": {"type": "string", "pattern": "^h:", "maxLength": 9, "description": "host and port"}},
+}
+ALIKE = [
+    {"versions": [version("v1", {"spec": STRICT})]},
+    {"versions": [version("v1", {"spec": TEXT}, additionalPrinterColumns=[COLUMN])]},
+    {"versions": [version("v1", {"spec": TEXT}, deprecated=True)]},
+    {"names": {"plural": "widgets", "kind": "Widget", "shortNames": ["wd"], "categories": ["all"], "singular": "w"}},
+]
+
+
+def change(server: ApiServer, name: str, spec: dict[str, Any]) -> None:
+    """Changes a definition; soon that is served."""
+    assert ask(server, "PATCH", f"{DEFINITIONS}/{name}", {"spec": spec}, headers=MERGE).status == 200
+
+
+def test_a_change_that_reads_alike_ends_no_watch(server: ApiServer) -> None:
+    group = "alike.example.com"
+    name = establish(server, definition(group, version("v1", {"spec": TEXT})))
+    revision = make(server, group, "one")
+    with watching(server, things(group, "v1"), f"resourceVersion={revision}&timeoutSeconds=20") as stream:
+        for number, spec in enumerate(ALIKE):
+            change(server, name, spec)
+            make(server, group, f"early-{number}")
+            time.sleep(1.2)  # what ends a watch does so after a second
+            make(server, group, f"late-{number}")
+            seen = [json.loads(stream.readline())["object"]["metadata"]["name"] for _ in range(2)]
+            assert seen == [f"early-{number}", f"late-{number}"]
+
+
+def test_a_watch_goes_on_for_a_second_when_objects_are_read_otherwise(server: ApiServer) -> None:
+    group = "otherwise.example.com"
+    name = establish(server, definition(group, version("v1", {"spec": TEXT})))
+    revision = make(server, group, "one")
+    with watching(server, things(group, "v1"), f"resourceVersion={revision}&timeoutSeconds=20") as stream:
+        began = time.monotonic()
+        change(server, name, {"versions": [version("v1", {"spec": MORE})]})
+        until(lambda: b'"size"' in ask(server, "GET", f"/openapi/v3/apis/{group}/v1").body)
+        make(server, group, "two")
+        assert ask(server, "DELETE", f"{things(group, 'v1')}/one").status == 200
+        events = [json.loads(line) for line in stream.read().splitlines()]
+        took = time.monotonic() - began
+    assert [(each["type"], each["object"]["metadata"]["name"]) for each in events] == [
+        ("ADDED", "two"),
+        ("DELETED", "one"),
+    ]
+    assert 1.0 <= took < 10
 
 
 def test_a_watch_waits_for_a_webhook_that_fails(server: ApiServer, hook: Hook) -> None:

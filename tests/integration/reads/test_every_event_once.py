@@ -8,7 +8,8 @@ import socket
 import sys
 import tempfile
 from collections.abc import Iterator
-from itertools import cycle
+from contextlib import suppress
+from itertools import count, cycle
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import pytest
 from apiserver_gateway.testing import ApiServer
 from storage.embedded import EmbeddedEtcd
 from storage.etcd import EtcdClient, EtcdSettings
-from tests.integration.customresources.definitions import definition, establish
+from tests.integration.customresources.definitions import DEFINITIONS, MERGE, definition, establish
 from tests.integration.reads.witness import CBOR, PROTOBUF, Selection, Truth, Watcher, Work, check, session, state
 from tests.integration.server.client import ask
 
@@ -27,6 +28,7 @@ QUIET = 0.9  # seconds of a pause in which nothing happens: longer than it is be
 WRITERS = 3
 CROWD = 55  # more watchers of one selection than are woken each by itself
 GROUP = "watched.example"
+OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 MAPS, WIDGETS = "configmaps", f"{GROUP}/widgets"
 TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
 PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -198,3 +200,40 @@ async def test_every_watch_tells_each_event_once_and_in_order(server: ApiServer)
         assert state(events, work.final) == there, "the list is what etcd's history says"
         for watcher in (one for one in watching + slow if one.selection is selection):
             assert check(watcher.log, events, work.final) == there, watcher
+
+
+async def test_no_event_is_lost_when_a_definition_changes(server: ApiServer) -> None:
+    """Whether the change ends watches or not; they begin with what is there, since some of them are told to."""
+    selections = SELECTIONS[8:]
+    watching = [
+        Watcher(selection, initial=True, seconds=seconds) for selection in selections for seconds in (0, 0, 1, 2)
+    ]
+    stop = asyncio.Event()
+    changing = asyncio.create_task(change_definition(server, stop))
+    work = await work_under(watching, [], server)
+    stop.set()
+    assert await changing > 4, "it has hardly changed"
+    truth = Truth()
+    async with EtcdClient(EtcdSettings((server.etcd_endpoint,))) as client:
+        await truth.read(client, work.final)
+    for selection in selections:
+        events = truth.events(selection)
+        for watcher in (one for one in watching if one.selection is selection):
+            assert check(watcher.log, events, work.final) == state(events, work.final), watcher
+
+
+async def change_definition(server: ApiServer, stop: asyncio.Event) -> int:
+    """Changes that of the widgets over and over: how its objects are read, or what is said of it; how often."""
+    place, version = f"{DEFINITIONS}/widgets.{GROUP}", definition(GROUP)["spec"]["versions"][0]
+    for number in count():
+        schema = version["schema"]["openAPIV3Schema"]
+        schema["description" if number % 3 else "properties"] = (
+            str(number) if number % 3 else {"spec": OPEN, f"number{number}": {"type": "string"}}
+        )
+        body = {"spec": {"versions": [version]}}
+        answer = await asyncio.to_thread(ask, server, "PATCH", place, body, headers=MERGE)
+        assert answer.status == 200, answer.body
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), 0.2 + number % 4 * 0.4)
+            break
+    return number

@@ -86,14 +86,25 @@ def test_a_value_that_only_looks_canonical_does_no_harm(rest: bytes) -> None:
         assert entry.stored().corrupt
 
 
-async def test_who_still_reads_a_cache_that_was_replaced_sees_what_is_in_the_new_one() -> None:
-    caches = WatchCache(ROOT)
-    old = caches.register(SPEC)
-    old.put(key("n", "a"), canonical("a"), 5)
-    caches.remove(old)
-    new = caches.register(SPEC)
+async def test_a_cache_that_was_replaced_is_told_of_changes_until_its_watches_end() -> None:
+    oldest, old, new = (ResourceCache(SPEC) for _ in range(3))
+    for former, cache in ((oldest, old), (old, new)):
+        cache.succeed(former)
+        assert former.closed
     new.put(key("n", "a"), canonical("a"), 5)
-    old.follow(new)
+    assert [each.history.end for each in (oldest, old, new)] == [1, 1, 1]
+    new.end_former()
+    new.remove(key("n", "a"), 6)
+    assert [each.history.end for each in (oldest, old, new)] == [1, 1, 2]
+    assert not old.all_keys() and not oldest.all_keys()
+
+
+async def test_who_still_reads_a_cache_that_was_replaced_sees_what_is_in_the_new_one() -> None:
+    old, new = ResourceCache(SPEC), ResourceCache(SPEC)
+    old.put(key("n", "a"), canonical("a"), 5)
+    new.put(key("n", "a"), canonical("a"), 5)
+    new.succeed(old)
+    new.end_former()
     new.put(key("n", "b"), canonical("b"), 6)
     assert old.all_keys() == [key("n", "a"), key("n", "b")] == [entry.key for entry in old.slice(0, len(old))]
     assert old.get(key("n", "b")) is new.get(key("n", "b"))

@@ -1,0 +1,63 @@
+"""Whether two states of a definition read what is stored alike: then nobody who watches has to know of the change.
+
+What is stored is pruned, defaulted and converted as it is read, by types, members, defaults and versions. What is
+only shown (columns, short names, categories, descriptions) or judges what is written (patterns, bounds, rules) is no
+part of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from gateway.jsontypes import JsonObject
+
+# of a schema: what says nothing of how an object is read
+_JUDGES = frozenset(
+    {
+        *("description", "title", "example", "externalDocs"),
+        *("pattern", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+        *("multipleOf", "enum", "required", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties"),
+        *("allOf", "anyOf", "oneOf", "not", "x-kubernetes-validations"),
+        *("x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type"),
+    }
+)
+_SHOWN = frozenset({"additionalPrinterColumns", "deprecated", "deprecationWarning", "schema", "subresources"})
+_NAMES = ("plural", "kind")
+
+
+class Origin(NamedTuple):
+    """What is served of a definition was made of these: its spec, the names that it was given, its uid."""
+
+    spec: JsonObject
+    names: JsonObject
+    uid: object
+
+
+def reads_alike(before: Origin, after: Origin) -> bool:
+    """Whether objects, old and new, look the same in every version that is served, and to every selector."""
+    return before == after or (before.uid == after.uid and _reading(before) == _reading(after))
+
+
+def _reading(origin: Origin) -> list[Any]:
+    spec = origin.spec
+    versions = {version["name"]: _of_version(version) for version in spec.get("versions") or ()}
+    rest = {name: value for name, value in spec.items() if name not in ("names", "versions")}
+    return [rest, [origin.names.get(name) for name in _NAMES], versions]
+
+
+def _of_version(version: JsonObject) -> list[Any]:
+    rest = {name: value for name, value in version.items() if name not in _SHOWN}
+    return [rest, _of_schema((version.get("schema") or {}).get("openAPIV3Schema"))]
+
+
+def _of_schema(schema: Any) -> Any:
+    """A schema without what only judges; `properties` are members by their names, whatever those are."""
+    if not isinstance(schema, dict):
+        return schema
+    found = {name: value for name, value in schema.items() if name not in _JUDGES}
+    for name in ("items", "additionalProperties"):
+        if name in found:
+            found[name] = _of_schema(found[name])
+    if "properties" in found:
+        found["properties"] = {name: _of_schema(value) for name, value in (found["properties"] or {}).items()}
+    return found
