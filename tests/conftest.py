@@ -14,12 +14,22 @@ from hypothesis import settings
 
 from storage.embedded import EmbeddedEtcd, EmbeddedEtcdError, find_binary
 from storage.etcd import EtcdClient, EtcdSettings
+from tests.stalls import MARK, follow_servers, loop_is_not_held
+
+__all__ = ["loop_is_not_held"]
+
+follow_servers()
 
 settings.register_profile("gate", derandomize=True, deadline=None)
 settings.register_profile("search", max_examples=2000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
 
 IMAGE = "quay.io/coreos/etcd:v3.6.0"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Makes the marks known that these tests have."""
+    config.addinivalue_line("markers", f"{MARK}(why): the server's event loop may be held during the test")
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,7 @@ from gateway.http.sending import Send
 from gateway.jsontypes import JsonObject
 from gateway.launch.patient import PATIENCE, said
 from gateway.memory import keep_trimmed
+from gateway.observability.watchdog import keep_watch
 from gateway.operations.application import Operational
 from gateway.requests.context import Receive, Scope
 from gateway.requests.handler import Handler
@@ -107,6 +108,7 @@ class App:
             tasks.append(asyncio.create_task(_control(gateway, self._started), name="controllers"))
             tasks.append(asyncio.create_task(_identify(gateway, self._started), name="identity"))
             tasks.append(asyncio.create_task(_judge_flow_schemas(gateway, self._started), name="flow-schemas"))
+            tasks.append(asyncio.create_task(keep_watch(self._started), name="watchdog"))
             tasks.append(asyncio.create_task(_look_at_certificate(self.settings, self._started), name="certificate"))
             definitions = Definitions(gateway.endpoints, partial(_webhook_of, gateway))
             tasks.append(asyncio.create_task(definitions.run(), name="definitions"))

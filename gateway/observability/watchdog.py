@@ -1,0 +1,106 @@
+"""Notices when the event loop is held: by what computes on it, or by a thread that keeps Python to itself.
+
+The loop says every tenth of a second that it has its turn; a thread looks whether it does, and notes where all threads
+are when it does not. A wait counts for as long as this process computed meanwhile: a machine that is busy with others,
+or a process that was stopped, holds nobody up by what it does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import threading
+import time
+from types import FrameType
+
+from instruments import counter
+
+log = logging.getLogger(__name__)
+
+LIMIT = 0.25  # seconds beyond which it is told
+BEAT = 0.1  # seconds between turns that the loop is asked for
+_LOOK = 0.05  # seconds between looks of the thread
+_EARLY = 0.6 * LIMIT  # when it notes where all are: what goes on then is still the same at the limit
+_DEEP, _FLAT = 25, 8  # functions that are told of the loop's stack, and of another thread's
+_IDLE = ("threading.py", "queue.py", "concurrent/futures/thread.py", "selectors.py", "subprocess.py")
+
+_HELD = counter(
+    "apiserver_event_loop_held_total",
+    "Times that the event loop had no turn for more than a quarter of a second of this process's computing.",
+).labels()
+_SECONDS = counter("apiserver_event_loop_held_seconds_total", "Seconds of those times.").labels()
+
+
+async def keep_watch(started: asyncio.Event) -> None:
+    """Watches the running event loop from `started` on, until it is cancelled."""
+    await started.wait()
+    watchdog = Watchdog()
+    watchdog.start()
+    try:
+        while True:
+            watchdog.beat()
+            await asyncio.sleep(BEAT)
+    finally:
+        watchdog.stop()
+
+
+class Watchdog:
+    """What is known of the loop's turns. `start` and `beat` are called on the loop."""
+
+    def __init__(self) -> None:
+        self._at, self._computed = time.monotonic(), time.process_time()
+        self._noted = ""  # where the threads were when the loop was late
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
+        self._loop_thread = 0
+
+    def start(self) -> None:
+        """Begins to watch the loop of this thread."""
+        self._loop_thread = threading.get_ident()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends."""
+        self._ended.set()
+
+    def beat(self) -> None:
+        """The loop has its turn."""
+        now, computed = time.monotonic(), time.process_time()
+        held = min(now - self._at - BEAT, computed - self._computed)
+        if held > LIMIT:
+            _HELD.inc()
+            _SECONDS.inc(held)
+            where = self._noted or self._places()
+            log.warning("the event loop was held", extra={"seconds": round(held, 3), "where": where})
+        self._at, self._computed, self._noted = now, computed, ""
+
+    def _watch(self) -> None:
+        while not self._ended.wait(_LOOK):
+            if time.monotonic() - self._at - BEAT > _EARLY and not self._noted:
+                self._noted = self._places()
+
+    def _places(self) -> str:
+        """Where each thread is that is not waiting, the loop's first: functions from the innermost on."""
+        names = {each.ident: each.name for each in threading.enumerate()}
+        frames = sys._current_frames()
+        frames.pop(self._thread.ident or 0, None)
+        told = []
+        if (own := frames.pop(self._loop_thread, None)) is not None:
+            told.append(f"event loop: {_stack(own, _DEEP)}")
+        told += [
+            f"{names.get(ident, 'a thread')}: {_stack(frame, _FLAT)}"
+            for ident, frame in frames.items()
+            if not frame.f_code.co_filename.endswith(_IDLE)
+        ]
+        return "; ".join(told)
+
+
+def _stack(frame: FrameType | None, most: int) -> str:
+    places: list[str] = []
+    while frame is not None and len(places) < most:
+        code = frame.f_code
+        file = "/".join(code.co_filename.rsplit("/", 2)[-2:])
+        places.append(f"{code.co_qualname} ({file}:{frame.f_lineno})")
+        frame = frame.f_back
+    return " < ".join(places)

@@ -1,0 +1,55 @@
+"""Fails tests during which a server's event loop was held (gateway/observability/watchdog.py).
+
+A test that has to hold it says so: `@pytest.mark.holds_the_loop("why")`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apiserver_gateway.testing import ApiServer
+
+MARK = "holds_the_loop"
+_LINE = b"the event loop was held"
+_read: dict[Path, int] = {}  # bytes of the logs of all servers that tests started which were looked at
+
+
+def follow_servers() -> None:
+    """Has the log of each server that is started looked at from then on."""
+    start = ApiServer.start
+
+    def noted(self: ApiServer, *given: Any, **named: Any) -> Any:
+        _read.setdefault(self.log_file, self.log_file.stat().st_size if self.log_file.exists() else 0)
+        return start(self, *given, **named)
+
+    ApiServer.start = noted  # type: ignore[method-assign]  # servers of all sorts of fixtures are followed
+
+
+def told() -> Iterator[str]:
+    """What logs say of held loops that was not told before."""
+    for path, at in list(_read.items()):
+        try:
+            size = path.stat().st_size
+        except OSError:
+            del _read[path]
+            continue
+        if size <= at:
+            continue
+        with path.open("rb") as log:
+            log.seek(at)
+            text = log.read(size - at)
+        _read[path] = size
+        yield from (line.decode("utf-8", "replace") for line in text.splitlines() if _LINE in line)
+
+
+@pytest.fixture(autouse=True)
+def loop_is_not_held(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fails a test during which a loop was held, unless it is marked."""
+    yield
+    held = list(told())
+    if held and request.node.get_closest_marker(MARK) is None:
+        pytest.fail("the event loop was held:\n" + "\n".join(held), pytrace=False)
