@@ -40,7 +40,7 @@ from gateway.cel.values import CostExceeded, EvaluationError, register
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersionKind, GroupVersionResource
-from gateway.kinds.time_limits import TakesLong
+from gateway.time_limits import TakesLong
 from gateway.validation.expressions import Use
 from gateway.validation.field import go_quote
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from gateway.cel.names import escape
@@ -47,10 +48,19 @@ def _equal_lists(one: Any, other: Any) -> bool:
     if len(one) != len(other):
         return False
     if type(one) is SetList:
-        return all(each in one for each in other) and not any(type(each) is Whole for each in (*one, *other))
+        known = lookup(one)
+        return all(each in known for each in other) and not any(type(each) is Whole for each in (*one, *other))
     if type(one) is KeyedList:
         return _equal_keyed(one, other)
     return all(map(equal, one, other))
+
+
+def lookup(items: list[Any]) -> Collection[Any]:
+    """What tells which values are in a list: a set where they can be in one, which takes no time that grows."""
+    try:
+        return frozenset(items)
+    except TypeError:  # lists and maps
+        return items
 
 
 def _equal_keyed(one: KeyedList, other: Any) -> bool:

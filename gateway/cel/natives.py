@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from gateway.cel.metering import CACHE
 from gateway.cel.names import escape
 from gateway.cel.schema_types import Declared, SchemaTypes
 from gateway.cel.types import Kind, Type
 from gateway.cel.values import KeyedList, SetList
-
-_CACHE = 2
 
 
 def holds_objects(of: Type) -> bool:
@@ -24,7 +23,7 @@ def native(value: Any, of: Type, structs: SchemaTypes, frame: list[Any], *, whol
     same in equal objects.
     """
     if of.kind is Kind.STRUCT and (declared := structs.of(of.name)) is not None:
-        return _object(value, declared, frame[_CACHE], whole)
+        return _object(value, declared, frame[CACHE], whole)
     if of.kind is Kind.LIST and isinstance(value, list):
         return like(value, [native(each, of.parameters[0], structs, frame, whole=whole) for each in value])
     if of.kind is Kind.MAP and isinstance(value, dict):

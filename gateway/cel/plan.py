@@ -14,18 +14,16 @@ from typing import Any
 from gateway.cel.ast import Entry, ListLiteral, MapLiteral, Node, StructLiteral
 from gateway.cel.costs import LIST_BASE, MAP_BASE, STRUCT_BASE
 from gateway.cel.environment import Structs
+from gateway.cel.metering import FIRST_VARIABLE, Frame
 from gateway.cel.schema_types import SchemaTypes
-from gateway.cel.types import Type
+from gateway.cel.types import Kind, Type
 from gateway.cel.values import EvaluationError, Optional, type_name
 
-# cost so far, its limit, what was converted, then the variables
-Frame = list[Any]
 Evaluate = Callable[[Frame], Any]
 # what plans each sort of node
 Planners = Mapping[type[Node], Callable[["Planner", Any], Evaluate]]
 # looks at a value, given the type that it should be of; raises EvaluationError for what can't be used
 Inspect = Callable[[Any, Type], Any]
-COST, LIMIT, CACHE, FIRST_VARIABLE = 0, 1, 2, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,7 @@ class Constant:
 class Planner:
     """Plans one expression. `variables` are those of its environment, in the order of the frame."""
 
-    __slots__ = ("_planners", "_scopes", "fixed", "inspect", "makers", "raw", "size", "structs")
+    __slots__ = ("_planners", "_scopes", "fixed", "inspect", "makers", "nests", "raw", "size", "structs")
 
     def __init__(self, variables: list[str], structs: Structs, planners: Planners, trust: Trust) -> None:
         self._planners = planners
@@ -65,6 +63,7 @@ class Planner:
         self.structs = structs if isinstance(structs, SchemaTypes) else None
         self.makers = structs.maker
         self.fixed = 0
+        self.nests = False  # whether what was planned so far may put lists or maps into others
 
     def slot(self, name: str) -> int:
         """Where in the frame a variable is."""
@@ -79,6 +78,10 @@ class Planner:
         self._scopes.append(dict(zip(names, slots, strict=True)))
         self.size += len(names)
         return slots
+
+    def put_within(self, element: Type) -> None:
+        """Notes that values of a type are put into a list or a map."""
+        self.nests = self.nests or element.kind in _NESTING
 
     def leave(self) -> None:
         """Closes the innermost scope."""
@@ -101,6 +104,7 @@ class Planner:
 
 
 _NO_FRAME: Frame = []
+_NESTING = {Kind.DYN, Kind.LIST, Kind.MAP, Kind.OPAQUE, Kind.PARAMETER}
 
 
 def _shown(value: Any) -> str:
@@ -128,6 +132,8 @@ def _build_map(entries: Sequence[tuple[Evaluate, Evaluate, bool]], frame: Frame)
 def plan_list(planner: Planner, node: ListLiteral) -> Evaluate:
     """The closure that makes a list."""
     elements = [planner.plan(each) for each in node.elements]
+    for each in node.elements:
+        planner.put_within(each.type)
     if not node.optional and all(isinstance(each, Constant) for each in elements):
         return Constant([each(_NO_FRAME) for each in elements])
     planner.fixed += LIST_BASE
@@ -163,6 +169,7 @@ def plan_map(planner: Planner, node: MapLiteral) -> Evaluate:
 
 
 def _entry(planner: Planner, entry: Entry) -> tuple[Evaluate, Evaluate, bool]:
+    planner.put_within(entry.value.type)
     return planner.plan(entry.key), planner.plan(entry.value), entry.optional
 
 

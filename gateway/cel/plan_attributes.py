@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.cel.ast import Call, Ident, Literal, Node, Select
 from gateway.cel.conversions import format_double
-from gateway.cel.plan import CACHE, COST, Constant, Evaluate, Frame
+from gateway.cel.metering import CACHE, COST, Frame
+from gateway.cel.plan import Constant, Evaluate
 from gateway.cel.raw import RawMap
 from gateway.cel.schema_types import ToCel
 from gateway.cel.types import DYN, Kind, is_optional

@@ -15,11 +15,12 @@ from gateway.cel.equality import equal
 from gateway.cel.libraries import implementations
 from gateway.cel.libraries.regex import compiled
 from gateway.cel.libraries.standard import DYNAMIC
+from gateway.cel.metering import COST, LIMIT, Frame, Measure, go_through, growth_of, passed, take
 from gateway.cel.natives import holds_objects, native
-from gateway.cel.plan import COST, LIMIT, Constant, Evaluate, Frame
+from gateway.cel.plan import Constant, Evaluate
 from gateway.cel.plan_attributes import is_attribute, plan_attribute
 from gateway.cel.types import Kind, Type, same
-from gateway.cel.values import CostExceeded, EvaluationError, Optional, no_overload, type_name
+from gateway.cel.values import EvaluationError, Optional, no_overload, type_name
 
 if TYPE_CHECKING:
     from gateway.cel.plan import Planner
@@ -47,6 +48,7 @@ _TEXT_CALLS: dict[str, Callable[[Any, Any], bool]] = {
 }
 # values that Python compares as CEL does
 _COMPARABLE = {Kind.INT, Kind.UINT, Kind.STRING, Kind.BYTES, Kind.BOOL, Kind.TIMESTAMP, Kind.DURATION}
+_COST_BY_RESULT = {"slice", "lists.range", "reverse", "join"}
 # what 0, 1, 2… characters cost to go through
 _SHORT = 256
 TRAVERSALS = tuple(ceil(length * TRAVERSAL) for length in range(_SHORT))
@@ -89,11 +91,14 @@ def _general(planner: Planner, node: Call, planned: list[Evaluate], types: list[
     ):
         compiled(planned[1].value)  # so that what is no pattern is found out before
     overload = node.overloads[0] if len(node.overloads) == 1 else ""
-    cost = cost_of(node.function, overload)
+    cost, measure = cost_of(node.function, overload), growth_of(node.function, types)
     if cost is None:
         planner.fixed += 1
-        return _uncharged(function, planned)
-    return _charged(function, planned, cost)
+        return _uncharged(function, planned) if measure is None else _measured(function, planned, measure)
+    within = planner.nests and any(each.kind not in _COMPARABLE for each in types)
+    if node.function in _COST_BY_RESULT:
+        return _charged_after(function, planned, cost, measure)
+    return _charged(function, planned, cost, measure, within)
 
 
 def _text_call(test: Callable[[Any, Any], bool], text: Evaluate, part: Evaluate) -> Evaluate:
@@ -131,13 +136,54 @@ def _uncharged(function: Callable[..., Any], planned: list[Evaluate]) -> Evaluat
     return lambda frame: function(*[each(frame) for each in planned])
 
 
-def _charged(function: Callable[..., Any], planned: list[Evaluate], cost: Cost) -> Evaluate:
+def _measured(function: Callable[..., Any], planned: list[Evaluate], measure: Measure) -> Evaluate:
+    """A call that always costs the same, whatever it makes."""
+
     def evaluate(frame: Frame) -> Any:
         values = tuple([each(frame) for each in planned])
+        take(frame, measure(values))
+        return function(*values)
+
+    return evaluate
+
+
+def _charged(
+    function: Callable[..., Any], planned: list[Evaluate], cost: Cost, measure: Measure | None, within: bool = False
+) -> Evaluate:
+    """A call that is paid for before it is carried out; `within`: what is within its arguments is looked at, too."""
+
+    def evaluate(frame: Frame) -> Any:
+        values = tuple([each(frame) for each in planned])
+        if within:
+            go_through(frame, values)
+        before = frame[COST]
+        frame[COST] = before + cost(values, None)
+        if frame[COST] > frame[LIMIT]:
+            passed(frame)
+        if measure is not None:
+            take(frame, measure(values))
+        try:
+            return function(*values)
+        except EvaluationError:
+            frame[COST] = before  # as cel-go, which charges what has a value
+            raise
+
+    return evaluate
+
+
+def _charged_after(
+    function: Callable[..., Any], planned: list[Evaluate], cost: Cost, measure: Measure | None
+) -> Evaluate:
+    """A call whose cost goes by its result, which is measured before it is made."""
+
+    def evaluate(frame: Frame) -> Any:
+        values = tuple([each(frame) for each in planned])
+        if measure is not None:
+            take(frame, measure(values))
         result = function(*values)
         frame[COST] += cost(values, result)
         if frame[COST] > frame[LIMIT]:
-            raise CostExceeded
+            passed(frame)
         return result
 
     return evaluate
@@ -264,8 +310,8 @@ def _equality(planner: Planner, node: Call) -> Evaluate:
     if not same(first, second) or _has_special_objects(planner, first):
         left, right = as_native(planner, left, first, whole=True), as_native(planner, right, second, whole=True)
     if negated:
-        return _charged(lambda one, other: not equal(one, other), [left, right], cost)
-    return _charged(equal, [left, right], cost)
+        return _charged(lambda one, other: not equal(one, other), [left, right], cost, None, planner.nests)
+    return _charged(equal, [left, right], cost, None, planner.nests)
 
 
 def _has_special_objects(planner: Planner, of: Type) -> bool:

@@ -9,8 +9,9 @@ from gateway.cel.ast import Call, Comprehension, ListLiteral, Literal, MapLitera
 from gateway.cel.costs import LIST_BASE
 from gateway.cel.libraries.standard import insert
 from gateway.cel.macros import UNUSED
-from gateway.cel.plan import COST, LIMIT, Evaluate, Frame
-from gateway.cel.values import CostExceeded, EvaluationError, no_overload, type_name
+from gateway.cel.metering import COST, LIMIT, Frame, passed
+from gateway.cel.plan import Evaluate
+from gateway.cel.values import EvaluationError, no_overload, type_name
 
 if TYPE_CHECKING:
     from gateway.cel.plan import Planner
@@ -103,9 +104,24 @@ def _values(over: Evaluate, two: bool) -> Values:
             return values.items()
         if not isinstance(values, list | tuple):
             raise EvaluationError(f"unsupported comprehension range type: {_go_type(values)}")
-        return list(enumerate(values))
+        return _Numbered(values)
 
     return double if two else single
+
+
+class _Numbered:
+    """The elements of a list with their indices."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: list[Any] | tuple[Any, ...]) -> None:
+        self._values = values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[tuple[int, Any]]:
+        return enumerate(self._values)
 
 
 def _go_type(value: Any) -> str:
@@ -149,7 +165,7 @@ def _quantified(
             frame[COST] += cost
             count -= 1
             if frame[COST] > limit:
-                raise CostExceeded
+                limit = passed(frame)
             try:
                 result: Any = test(frame)
                 if result is decisive:
@@ -175,7 +191,7 @@ def _exactly_one(planner: Planner, predicate: Node, items: Items) -> Evaluate:
         for _ in items(frame):
             frame[COST] += cost
             if frame[COST] > limit:
-                raise CostExceeded
+                limit = passed(frame)
             value = test(frame)
             if value is True:
                 found += 1
@@ -194,7 +210,7 @@ def _condition(planner: Planner, condition: Node | None) -> tuple[Evaluate | Non
 def _passes(test: Evaluate | None, cost: int, frame: Frame) -> bool:
     frame[COST] += cost
     if frame[COST] > frame[LIMIT]:
-        raise CostExceeded
+        passed(frame)
     if test is None:
         return True
     value = test(frame)
@@ -205,6 +221,7 @@ def _passes(test: Evaluate | None, cost: int, frame: Frame) -> bool:
 
 def _collected(planner: Planner, condition: Node | None, element: Node, items: Items) -> Evaluate:
     """`map`, `filter` and `transformList`."""
+    planner.put_within(element.type)
     test, test_cost = _condition(planner, condition)
     make, cost = planner.measured(element)
     cost += _APPEND
@@ -216,7 +233,7 @@ def _collected(planner: Planner, condition: Node | None, element: Node, items: I
                 frame[COST] += cost
                 made.append(make(frame))
         if frame[COST] > frame[LIMIT]:
-            raise CostExceeded
+            passed(frame)
         return made
 
     return evaluate
@@ -228,6 +245,7 @@ def _mapped(planner: Planner, condition: Node | None, parts: list[Node], items: 
     planned = [planner.measured(each) for each in parts]
     cost = sum(each for _, each in planned) + 2
     makers = [each for each, _ in planned]
+    planner.put_within(parts[-1].type)
 
     def evaluate(frame: Frame) -> dict[Any, Any]:
         made = dict[Any, Any]()
@@ -241,7 +259,7 @@ def _mapped(planner: Planner, condition: Node | None, parts: list[Node], items: 
                 for name, value in makers[0](frame).items():
                     _add(made, name, value)
         if frame[COST] > frame[LIMIT]:
-            raise CostExceeded
+            passed(frame)
         return made
 
     return evaluate

@@ -10,12 +10,12 @@ from gateway.cel.ast import Call, Comprehension, Ident, ListLiteral, Literal, Ma
 from gateway.cel.checker import check
 from gateway.cel.costs import PER_EXPRESSION
 from gateway.cel.environment import Environment
+from gateway.cel.metering import new_frame
 from gateway.cel.parser import parse
 from gateway.cel.plan import (
     TYPED,
     Constant,
     Evaluate,
-    Frame,
     Planner,
     Planners,
     Trust,
@@ -54,7 +54,7 @@ class Program:
 
     def evaluate(self, variables: Mapping[str, Any], limit: int = PER_EXPRESSION) -> Outcome:
         """Computes the expression; it is given up when it costs more than `limit`."""
-        frame: Frame = [self.fixed, limit, {}, *map(variables.get, self.variables)]
+        frame = [*new_frame(self.fixed, limit), *map(variables.get, self.variables)]
         frame += [None] * (self.size - len(frame))
         try:
             value = self.run(frame)

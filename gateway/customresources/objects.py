@@ -20,8 +20,8 @@ from gateway.jsontypes import JsonObject, Whole, dumps, identical
 from gateway.kinds.identity import GroupVersionKind
 from gateway.kinds.scale_paths import ScalePaths
 from gateway.kinds.strategy import Strategy
-from gateway.kinds.time_limits import TakesLong, on_loop
 from gateway.kinds.write_context import WriteContext
+from gateway.time_limits import TakesLong, on_loop
 from gateway.validation.embedded_objects import compile_embedded
 from gateway.validation.field import FieldError, invalid
 from gateway.validation.objectmeta import validate_object_meta_update

@@ -12,9 +12,12 @@ import orjson
 from gateway.jsontypes import JsonObject
 from gateway.schema.errors import DecodeError
 from gateway.schema.exact import Number, PairsObject
+from gateway.time_limits import TakesLong, on_loop
 
 __all__ = ["Body", "DecodeError", "parse_body", "parse_exactly", "plain"]
 
+SLOWLY = 16 * 1024
+"""Bytes that are read exactly on an event loop: one of them takes fifty times as long as one that is read fast."""
 MAX_PROBLEMS = 100
 MAX_TOLD = 1000
 """How often a problem's path is written out to see whether it is a new one."""
@@ -53,7 +56,12 @@ def parse_body(data: bytes) -> tuple[Any, list[str]]:
 
 
 def parse_exactly(data: bytes) -> Any:
-    """The value with `PairsObject` for objects and `Number` for numbers that are no plain integers."""
+    """The value with `PairsObject` for objects and `Number` for numbers that are no plain integers.
+
+    Raises TakesLong for much on an event loop.
+    """
+    if len(data) > SLOWLY and on_loop():
+        raise TakesLong
     from gateway.schema.go_json import parse
 
     return parse(data)

@@ -17,6 +17,7 @@ from gateway.schema.exact import Number, PairsObject
 from gateway.schema.quantity import QuantityError, parse_quantity
 from gateway.schema.times import TimeError, canonical_microtime, canonical_time
 from gateway.schema.types import Kind, Type
+from gateway.time_limits import look
 
 _BITS = {Kind.INT32: 31, Kind.INT64: 63}
 _BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
@@ -78,6 +79,7 @@ class _Examiner:
         """Looks at a value that is not null."""
         kind = type_.kind
         if kind is Kind.STRUCT and isinstance(value, dict):
+            look()
             self.members(type_, value)
         elif kind is Kind.MAP and isinstance(value, dict):
             self.entries(type_, value)
@@ -366,6 +368,7 @@ class _FirstRefusal(_Examiner):
 def merged(type_: Type, value: Any) -> Any:
     """The value without repeated members, as Go's decoder ends up: a later struct, map or list is read over the
     earlier one. Free-form parts are made plain."""
+    look()
     kind = type_.kind
     if type_.structural:
         return plain(value)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
-from gateway.kinds.time_limits import TakesLong
+from gateway.time_limits import TakesLong, in_thread
 
 BIG = 96 * 1024  # bytes; below, a write holds the loop for a few milliseconds at most
 
@@ -19,11 +18,11 @@ T = TypeVar("T")
 async def offloaded(size: int, work: Callable[[], T]) -> T:
     """What `work` returns or raises; `size` is that of the objects which it goes through.
 
-    Work that raises TakesLong is done once more, in a thread.
+    Work that raises TakesLong is done once more, in a thread, where it ends when the request does.
     """
     if size < BIG:
         try:
             return work()
         except TakesLong:
             pass
-    return await asyncio.to_thread(work)
+    return await in_thread(work)

@@ -19,7 +19,7 @@ ROOMS = (
     ("instruments",),
     ("storage",),
     ("gateway.children", "gateway.clock", "gateway.files", "gateway.jsontypes"),
-    ("gateway.memo", "gateway.memory", "gateway.pem", "gateway.version"),
+    ("gateway.memo", "gateway.memory", "gateway.pem", "gateway.time_limits", "gateway.version"),
     ("gateway.schema",),
     ("gateway.defaults",),
     ("gateway.validation",),

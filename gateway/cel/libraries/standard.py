@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from gateway.cel.equality import compare, equal, key_of, member
+from gateway.cel.equality import compare, equal, key_of, lookup, member
 from gateway.cel.moments import between, valid_duration, valid_timestamp
 from gateway.cel.values import (
     INT_MAX,
@@ -63,7 +63,8 @@ def add(one: Any, other: Any) -> Any:
 def add_lists(one: Any, other: Any) -> Any:
     """One list after the other; sets and keyed lists are joined."""
     if type(one) is SetList:
-        return SetList([*one, *(each for each in other if each not in one)])
+        known = lookup(one)
+        return SetList([*one, *(each for each in other if each not in known)])
     if type(one) is KeyedList:
         joined = {key_of(each, one.keys): each for each in one}
         joined.update((key_of(each, one.keys), each) for each in other)

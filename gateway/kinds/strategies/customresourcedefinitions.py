@@ -7,8 +7,8 @@ from typing import Any
 from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.kinds.strategies.status import counting, keep_spec
 from gateway.kinds.strategy import Strategy, Termination
-from gateway.kinds.time_limits import TakesLong, on_loop
 from gateway.kinds.write_context import WriteContext
+from gateway.time_limits import TakesLong, on_loop
 from gateway.validation.custom_resource_definition import validate_definition, validate_definition_status
 from gateway.validation.definition_schema import RuleChecks
 from gateway.validation.field import FieldError, go_quote, invalid

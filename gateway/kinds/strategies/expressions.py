@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.kinds.time_limits import TakesLong, on_loop
+from gateway.time_limits import TakesLong, on_loop
 from gateway.validation.expressions import LONG, Expressions, Fault, Use
 from gateway.validation.field import FieldError
 

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+import tracemalloc
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.cel.environment import Environment
+from gateway.cel.equality import equal
+from gateway.cel.libraries.standard import add_lists
 from gateway.cel.names import escape, unescape
 from gateway.cel.program import InstantiationError, compile_expression
 from gateway.cel.rules import compile_schema
 from gateway.cel.source import CompilationError
+from gateway.cel.types import INT, STRING, list_of
+from gateway.cel.values import SetList
+from gateway.time_limits import in_thread
 from tests.limits import at_most
 
 DEEP = "expression recursion limit exceeded: 250"
@@ -71,8 +78,6 @@ def test_what_is_left_of_an_objects_budget_is_not_exceeded() -> None:
 
 
 def _numbers() -> Environment:
-    from gateway.cel.types import INT, list_of
-
     return Environment({"x": list_of(INT)})
 
 
@@ -91,3 +96,60 @@ def test_any_text_is_an_expression_or_refused(text: str) -> None:
 def test_escaped_names_are_names_and_mean_the_property(name: str) -> None:
     written = escape(name)
     assert written is None or (written.isidentifier() and unescape(written) == name)
+
+
+EXCEEDED = "operation cancelled: actual cost limit exceeded"
+PAIRS = "[[1]]" + ".map(a, [a, a])" * 30
+LONG = "x" * 100_000
+GREEDY = {
+    "lists that double": "[[1, 2, 3, 4]]" + ".map(a, a + a)" * 30 + ".size() > 0",
+    "a text in place of each letter": "t.replace('x', t).size() > 0",
+    "a text in place of nothing": "t.replace('', t).size() > 0",
+    "a range": "lists.range(1000000000).size() > 0",
+    "ranges": "lists.range(1000).all(i, lists.range(100000).size() > 0)",
+    "pairs of pairs that are compared": f"{PAIRS} == {PAIRS}",
+    "pairs of pairs that are looked for": f"{PAIRS} in [{PAIRS}]",
+    "pairs of pairs that are written": f"'%s'.format([{PAIRS}]).size() > 0",
+    "pairs of pairs that are made flat": f"{PAIRS}.flatten(40).size() > 0",
+    "pairs of pairs whose index is asked for": f"[{PAIRS}].indexOf({PAIRS}) == 0",
+    "pairs of pairs in maps": "[1]" + ".map(a, {'a': a, 'b': a})" * 30 + " == [1]" + ".map(a, {'a': a, 'b': a})" * 30,
+    "many lists that are joined": "x.all(a, (x + x).size() > 0)",
+    "what is different": "x.distinct().size() > 0",
+    "pieces of texts": "x.all(a, t.split('').size() > 0)",
+    "places of numbers": "(t + '%.1000f' + t).replace('x', '%.1000f').format([1.0]).size() > 0",
+}
+
+
+@pytest.mark.parametrize("text", GREEDY)
+def test_what_an_evaluation_makes_is_measured_before_it_is_made(text: str) -> None:
+    program = compile_expression(GREEDY[text], Environment({"x": list_of(INT), "t": STRING}))
+    start = time.process_time()
+    tracemalloc.start()
+    try:
+        outcome = program.evaluate({"x": list(range(20_000)), "t": LONG})
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert outcome.error == EXCEEDED or text == "what is different"
+    at_most(time.process_time() - start, 5)
+    at_most(peak / (1 << 20), 100, "{found:.0f} MB were in use, {limit:.0f} are allowed")
+
+
+def test_an_evaluation_ends_when_nobody_waits_for_it() -> None:
+    program = compile_expression("x.all(a, x.all(b, a + b >= 0))", _numbers())
+
+    async def evaluate() -> None:
+        async with asyncio.timeout(0.05):
+            await in_thread(lambda: program.evaluate({"x": list(range(100_000))}, 1 << 62))
+
+    began = time.process_time()
+    with pytest.raises(TimeoutError):
+        asyncio.run(evaluate())  # waits for its threads
+    at_most(time.process_time() - began, 1)
+
+
+def test_sets_are_joined_and_compared_in_time_that_grows_with_them() -> None:
+    one, other = SetList(range(100_000)), SetList(range(99_999, 199_999))
+    began = time.process_time()
+    assert len(add_lists(one, other)) == 199_999 and not equal(one, other)
+    at_most(time.process_time() - began, 1)

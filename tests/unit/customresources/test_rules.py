@@ -10,7 +10,7 @@ import pytest
 from gateway.customresources.objects import Rules
 from gateway.kinds.identity import GroupVersionKind
 from gateway.kinds.strategies.customresourcedefinitions import _rules_of
-from gateway.kinds.time_limits import TakesLong
+from gateway.time_limits import TakesLong
 from gateway.validation.definition_schema import validate_schema
 from gateway.validation.field import FieldError, invalid, required
 from gateway.writing.offload import offloaded
