@@ -22,7 +22,6 @@ Delegate = Callable[[Request], Response | Awaitable[Response | None] | None]
 
 if TYPE_CHECKING:
     from gateway.access.nodes.graph import NodeGraph
-    from gateway.admission.policies.policies import Policies
     from gateway.controllers.running import Controllers
 
 PROBE_TIMEOUT = 4.0  # seconds; a read may wait for the end of one probe and then for its own, and no read hangs over 10
@@ -80,6 +79,7 @@ def build_gateway(settings: Settings) -> Gateway:
     from gateway.access.tokens import authenticator_of
     from gateway.admission.chain import Parts
     from gateway.admission.plugins import configure
+    from gateway.admission.policies.configuration import GROUP as ADMISSION
     from gateway.admission.policies.policies import Policies
     from gateway.admission.webhooks.configuration import GROUP as WEBHOOKS
     from gateway.admission.webhooks.configuration import Hooks
@@ -163,7 +163,7 @@ def build_gateway(settings: Settings) -> Gateway:
         services.limiter.configuration.follow(cache, schemas, levels)
     services.hooks = lambda resource: hooks_for(endpoints, resource)
     policy.follow(cache, {kind: endpoints.of(GROUP, "v1", kind.value).cache for kind in Kind})
-    _follow_policies(policies, endpoints)
+    policies.follow(cache, lambda resource: endpoints.of(ADMISSION, "v1", resource).cache)
     for sort, followed in (("mutating", hooks.mutating), ("validating", hooks.validating)):
         followed.follow(cache, endpoints.of(WEBHOOKS, "v1", f"{sort}webhookconfigurations").cache)
     if authorization.graph is not None:
@@ -171,15 +171,6 @@ def build_gateway(settings: Settings) -> Gateway:
     for each in authorization.followed():
         following.add(each)
     return Gateway(registry, services, endpoints)
-
-
-def _follow_policies(policies: Policies, endpoints: Endpoints) -> None:
-    from gateway.admission.policies.configuration import GROUP
-
-    cache = endpoints.services.store.cache
-    for sort, followed in policies.sorts():
-        bound, bindings = (endpoints.of(GROUP, "v1", f"{sort}admissionpolic{end}") for end in ("ies", "ybindings"))
-        followed.follow(cache, bound.cache, bindings.cache)
 
 
 def _follow_nodes(graph: NodeGraph, endpoints: Endpoints) -> None:

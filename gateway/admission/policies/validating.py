@@ -12,15 +12,16 @@ from dataclasses import dataclass, field
 from gateway.admission.chain import Parts
 from gateway.admission.decisions import Decisions
 from gateway.admission.expressions import activation_of
-from gateway.admission.matching import NAMESPACES, Candidate, Target, selects
+from gateway.admission.matching import Candidate, Target, selects
 from gateway.admission.policies.configuration import Binding, Bound, Policy
+from gateway.admission.policies.namespace import namespace_of
 from gateway.admission.policies.params import ConfigurationError
 from gateway.admission.policies.turns import Turns
 from gateway.admission.policies.validation import DEFAULT_REASON, Denial, Judgement, ValidatingPolicy
 from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.admission.request_value import request_value
-from gateway.http.status import StatusError, not_found
+from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject
 from gateway.kinds.resource import Resource
 
@@ -99,7 +100,7 @@ class _Review:
         if not found:
             return []
         versioned = await admission.as_version(target.kind.group_version)
-        namespace, program = await self.namespace(), await policy.program()
+        namespace, program = await namespace_of(admission, objects), await policy.program()
         request = request_value(admission, target.kind, target.resource)
         judgements = list[Judgement]()
         for each in found:
@@ -109,16 +110,6 @@ class _Review:
             )
             judgements.append(await program.judge(activation, request))
         return judgements
-
-    async def namespace(self) -> JsonObject | None:
-        """The namespace that the object is in. Raises StatusError 404 where there is none of that name."""
-        admission = self.admission
-        if not admission.namespace or not admission.resource.namespaced:
-            return None
-        found = await self.parts.objects.get(NAMESPACES, "", admission.namespace)
-        if found is None:
-            raise not_found("", "namespaces", admission.namespace)
-        return found
 
     def _act(self, policy: Policy[ValidatingPolicy], binding: Binding, judgement: Judgement) -> None:
         for denial in judgement.denials:

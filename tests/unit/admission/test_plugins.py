@@ -141,6 +141,19 @@ def test_no_webhook_is_asked_about_the_configuration_of_admission() -> None:
     assert handles(RESOURCES["authentication.k8s.io", "v1", "tokenreviews", ""], Operation.CREATE)
 
 
+OTHERS = {"NamespaceLifecycle", *(each for each in DYNAMIC if not each.endswith("Policy"))}
+
+
+def test_policies_may_concern_all_but_themselves_and_questions_about_access() -> None:
+    def sizes(group: str, version: str, name: str) -> tuple[set[int], set[int]]:
+        chain = chain_for(RESOURCES[group, version, name, ""], (), OTHERS, PARTS)
+        return {len(each) for each in chain.mutating.values()}, {len(each) for each in chain.validating.values()}
+
+    assert sizes("", "v1", "configmaps") == ({0, 1}, {1})  # nobody changes what is deleted
+    assert sizes("admissionregistration.k8s.io", "v1", "validatingadmissionpolicies") == ({0}, {0})
+    assert sizes("authorization.k8s.io", "v1", "subjectaccessreviews") == ({0}, {0})
+
+
 def test_a_plugin_can_be_switched_off() -> None:
     resource = RESOURCES["", "v1", "configmaps", ""]
     assert chain_for(resource, (), {"NamespaceLifecycle", *DYNAMIC}, PARTS).mutating[Operation.CREATE] == ()

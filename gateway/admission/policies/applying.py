@@ -1,0 +1,71 @@
+"""ApplyConfiguration: what a mutation says is merged into the object as server-side apply would, without managers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gateway.admission.policies.json_values import json_value
+from gateway.admission.policies.target_type import TargetType
+from gateway.apply.merging import merged
+from gateway.apply.nonconformity import nonconformity
+from gateway.cel.patch_objects import misnamed
+from gateway.cel.values import EvaluationError
+from gateway.jsontypes import JsonObject
+from gateway.schema.types import Kind, Type
+
+_FREE_ATOM = "runtime.RawExtension"
+
+
+class MutationFailed(Exception):
+    """A mutation cannot be made; the message says why, in kube-apiserver's words."""
+
+
+def apply_configuration(obj: JsonObject, value: Any, target: TargetType) -> JsonObject:
+    """The object with a configuration (the value of an expression) merged into it. Raises MutationFailed."""
+    if wrong := misnamed(value):
+        raise MutationFailed("type mismatch: " + "\n".join(wrong))
+    try:
+        config = json_value(value, exact=True)
+    except EvaluationError as error:
+        raise MutationFailed(str(error)) from None
+    config["apiVersion"], config["kind"] = target.gvk.api_version, target.gvk.kind
+    if not target.described:
+        kind = f"{target.gvk.api_version}, Kind={target.gvk.kind}"
+        raise _unfit(f"no corresponding type for {kind}")
+    if (problem := nonconformity(config, target.type)) is not None:
+        raise _unfit(problem)
+    if atomic := list(atoms(config, target.type)):
+        forbidden = f"may not mutate atomic arrays, maps or structs: {', '.join(atomic)}"
+        raise MutationFailed(f"error applying patch: invalid ApplyConfiguration: {forbidden}")
+    if (problem := nonconformity(obj, target.type, duplicates=True)) is not None:
+        what = f"failed to convert original object to typed object: {problem}"
+        raise MutationFailed(f"error applying patch: {what}")
+    try:
+        return target.converted(merged(obj, config, target.type))
+    except ValueError as error:
+        raise MutationFailed(str(error)) from None
+
+
+def _unfit(problem: str) -> MutationFailed:
+    return MutationFailed(f"error applying patch: failed to convert patch object to typed object: {problem}")
+
+
+def atoms(value: Any, type_: Type, path: str = "") -> Iterator[str]:
+    """The paths of what is owned as a whole: applying a part of it would remove the rest unasked."""
+    if isinstance(value, dict):
+        if type_.atomic if type_.kind in (Kind.STRUCT, Kind.MAP) else _is_free_atom(type_):
+            yield path
+        for name, each in value.items():
+            if (field := type_.fields.get(name)) is not None:
+                yield from atoms(each, field.type, f"{path}.{name}")
+    elif isinstance(value, list):
+        if type_.kind is not Kind.LIST or type_.list_type not in ("map", "set"):
+            yield path
+        if type_.kind is Kind.LIST and type_.elem is not None:
+            for at, each in enumerate(value):
+                yield from atoms(each, type_.elem, f"{path}[{at}]")
+
+
+def _is_free_atom(type_: Type) -> bool:
+    return type_.kind is Kind.ANY and type_.name == _FREE_ATOM

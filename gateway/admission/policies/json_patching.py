@@ -1,0 +1,46 @@
+"""JSONPatch: the operations that a mutation makes, applied to the object's JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gateway.admission.policies.applying import MutationFailed
+from gateway.admission.policies.json_values import json_value
+from gateway.admission.policies.target_type import TargetType
+from gateway.cel.patch_objects import misnamed
+from gateway.cel.values import EvaluationError
+from gateway.jsontypes import JsonObject
+from gateway.patches.json_patch import MAX_OPERATIONS, PatchFailed, applied
+
+
+def apply_patches(obj: JsonObject, value: Any, target: TargetType) -> JsonObject:
+    """The object with the operations (the value of an expression) applied; one whose test fails leaves it as it is.
+
+    Raises MutationFailed, and StatusError 500 where the result cannot be read.
+    """
+    operations = [_operation(each) for each in value]
+    if len(operations) > MAX_OPERATIONS:
+        count = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
+        raise MutationFailed(f"JSON Patch: {count}")
+    try:
+        return target.read(applied(obj, operations))
+    except PatchFailed as error:
+        if error.test:
+            return obj
+        raise MutationFailed(f"JSON Patch: {error}") from None
+
+
+def _operation(patch: dict[str, Any]) -> JsonObject:
+    operation: JsonObject = {"op": patch["op"], "path": patch["path"]}
+    if patch["from"]:
+        operation["from"] = patch["from"]
+    if "value" in patch:
+        value = patch["value"]
+        if wrong := misnamed(value):
+            raise MutationFailed("type mismatch: " + "\n".join(wrong))
+        try:
+            operation["value"] = json_value(value, exact=False)
+        except EvaluationError as error:
+            what = f"JSONPath valueExpression evaluated to a type that could not marshal to JSON: {error}"
+            raise MutationFailed(what) from None
+    return operation

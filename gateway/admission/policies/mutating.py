@@ -1,0 +1,176 @@
+"""MutatingAdmissionPolicy: has the policies that a write concerns change its object.
+
+Source: page "Mutating Admission Policy"; what is refused, and what runs a second time, is as kube-apiserver has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from gateway.admission.chain import Parts
+from gateway.admission.decisions import Decisions
+from gateway.admission.expressions import Activation, activation_of
+from gateway.admission.matching import Candidate, Target, selects
+from gateway.admission.policies.applying import MutationFailed
+from gateway.admission.policies.configuration import Binding, Bound, Policy
+from gateway.admission.policies.mutation import MutatingPolicy
+from gateway.admission.policies.namespace import namespace_of
+from gateway.admission.policies.params import ConfigurationError
+from gateway.admission.policies.target_type import TargetType
+from gateway.admission.policies.turns import Turns
+from gateway.admission.record import Admission
+from gateway.admission.refusal import refused
+from gateway.admission.request_value import request_value
+from gateway.http.status import StatusError
+from gateway.jsontypes import JsonObject, identical
+from gateway.validation.field import go_quote
+
+NAME = "MutatingAdmissionPolicy"
+_Key = tuple[str, str, str, str]  # policy, binding, the parameter's namespace and name
+
+
+@dataclass(slots=True)
+class _Reinvocations:
+    """What a second run of the plug-ins has to know of the first: who ran, who has to run again, what came of it."""
+
+    ran: set[_Key] = field(default_factory=set)
+    again: set[_Key] = field(default_factory=set)
+    output: JsonObject | None = None
+
+    def require(self) -> None:
+        """All that ran so far and want to run again have to."""
+        self.again |= self.ran
+        self.ran = set()
+
+
+@dataclass(frozen=True, slots=True)
+class _Invocation:
+    """One policy with one binding and one parameter."""
+
+    policy: Policy[MutatingPolicy]
+    binding: Binding
+    target: Target
+    param: JsonObject | None
+
+    @property
+    def key(self) -> _Key:
+        meta = (self.param or {}).get("metadata") or {}
+        return self.policy.name, self.binding.name, meta.get("namespace", ""), meta.get("name", "")
+
+
+async def mutate(parts: Parts, admission: Admission, candidates: Sequence[Candidate[Bound[MutatingPolicy]]]) -> None:
+    """Has the policies that may concern a write change its object. Raises StatusError where they fail."""
+    mutating = _Mutating(parts, admission, Decisions(parts.authorizer))
+    found = list[_Invocation]()
+    for candidate in candidates:
+        target = candidate.target(admission.name)
+        if target is not None and await selects(candidate.constraints, admission, parts.objects):
+            found += await mutating.invocations(candidate, target)
+    if found:
+        await mutating.run(found)
+    if mutating.failures:
+        raise _refusal(admission, mutating.failures)
+
+
+def _refusal(admission: Admission, failures: Sequence[tuple[str, str]]) -> StatusError:
+    error = refused(admission, admission.obj, "")
+    error.message, reason = failures[0]
+    error.reason = reason or error.reason
+    error.details = {**(error.details or {}), "causes": [{"message": message} for message, _ in failures]}
+    return error
+
+
+@dataclass(slots=True)
+class _Mutating:
+    """One run over one write; `failures` are messages and reasons."""
+
+    parts: Parts
+    admission: Admission
+    decisions: Decisions
+    failures: list[tuple[str, str]] = field(default_factory=list)
+    turns: Turns = field(default_factory=Turns)
+
+    def _fail(self, policy: Policy[MutatingPolicy], binding: Binding | None, message: str, reason: str = "") -> None:
+        if not policy.fails:
+            return
+        by = f"policy {go_quote(policy.name)}"
+        if binding is not None:
+            by = f"policy '{policy.name}' with binding '{binding.name}'"
+        self.failures.append((f"{by} denied request: {message}", reason))
+
+    async def invocations(self, candidate: Candidate[Bound[MutatingPolicy]], target: Target) -> list[_Invocation]:
+        """A policy with each of its bindings that concerns the write, and each of their parameters."""
+        policy, admission, objects = candidate.hook.policy, self.admission, self.parts.objects
+        try:
+            params = None if policy.param_kind is None else policy.param_kind.resource(self.parts.by_kind)
+        except ConfigurationError as error:
+            self._fail(policy, None, f"failed to configure policy: {error}")
+            return []
+        found = list[_Invocation]()
+        for each in candidate.hook.bindings.of(admission.resource, admission.operation):
+            if each.target(admission.name) is None or not await selects(each.constraints, admission, objects):
+                continue
+            given: list[JsonObject | None] = [None]
+            if params is not None and each.hook.param_ref is not None:
+                try:
+                    given = [*await each.hook.param_ref.collect(params, objects, admission.namespace)]
+                except ConfigurationError as error:
+                    self._fail(policy, each.hook, f"failed to configure binding: {error}")
+                    continue
+            found += [_Invocation(policy, each.hook, target, param) for param in given]
+        return found
+
+    async def run(self, invocations: Sequence[_Invocation]) -> None:
+        """Makes all mutations, each of what came of those before it. Raises StatusError."""
+        admission = self.admission
+        known: _Reinvocations = admission.reinvocations.setdefault(NAME, _Reinvocations())
+        if admission.reinvoked and not identical(known.output, admission.obj):
+            known.require()
+        namespace = await namespace_of(admission, self.parts.objects)
+        changed = False
+        for each in invocations:
+            await self.turns.take()
+            if await self._invoke(each, namespace, known):
+                changed = True
+                known.require()
+        if changed:
+            known.require()
+            admission.reinvoke = True
+        known.output = admission.obj
+
+    async def _invoke(self, invocation: _Invocation, namespace: JsonObject | None, known: _Reinvocations) -> bool:
+        """Makes the mutations of one policy; whether they changed the object."""
+        admission, policy, target = self.admission, invocation.policy, invocation.target
+        program = await policy.program()
+        versioned = await admission.as_version(target.kind.group_version)
+        activation = activation_of(
+            admission, versioned, target.kind, self.decisions, namespace=namespace, params=invocation.param
+        )
+        match = await program.match(activation)
+        if match.error:
+            self._fail(policy, invocation.binding, match.error, "Invalid")
+        if not match.matches or (admission.reinvoked and invocation.key not in known.again):
+            return False
+        changed = False
+        if versioned.obj is not None:
+            activation = replace(activation, request=request_value(admission, target.kind, target.resource))
+            made = await self._mutated(invocation, program, versioned.obj, activation)
+            if changed := not identical(made, versioned.obj):
+                await admission.replace(made)
+        if program.again:
+            known.ran.add(invocation.key)
+        return changed
+
+    async def _mutated(
+        self, invocation: _Invocation, program: MutatingPolicy, obj: JsonObject, activation: Activation
+    ) -> JsonObject:
+        """What the mutations of a policy make of an object, one after the other; one that fails is left out."""
+        kind = TargetType.of(self.admission.resource, invocation.target.kind)
+        for mutation in program.mutations:
+            await self.turns.take()
+            try:
+                obj = await program.mutate(mutation, obj, activation, kind)
+            except MutationFailed as error:
+                self._fail(invocation.policy, invocation.binding, str(error), "Invalid")
+        return obj
