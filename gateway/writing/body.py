@@ -15,13 +15,13 @@ from gateway.http.status import bad_request
 from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.kinds.recurring import Recurrence, Template, Templates
 from gateway.kinds.resource import Resource
-from gateway.kinds.scheme import internal_package, unregistered
 from gateway.kinds.write_context import WriteContext
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
 from gateway.schema.problems import json_kind
 from gateway.schema.types import Type
 from gateway.validation.field import go_quote
 from gateway.writing.offload import YAML, offloaded
+from gateway.writing.other_kinds import unfit, unreadable_as
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 CBOR = "application/cbor"
@@ -258,26 +258,12 @@ def version_and_kind(value: JsonObject) -> tuple[str, str]:
 
 def _other_kind(value: Any, version: str, named: str, api_version: str, kind: str) -> Exception:
     """What a body of another kind or version than the URL's is answered with."""
-    from gateway.schema.catalog import type_for
-
-    group, _, number = version.rpartition("/")
-    base = named.removesuffix("List")
-    registered: Type | None
-    try:
-        registered = type_for(group, number, base)
-    except KeyError:
-        registered = None
-    if registered is None:
-        return _cannot_handle(named, version, kind, unregistered(named, version))
-    if named == kind and group == api_version.rpartition("/")[0]:
-        try:
-            decode(registered, value, DecodeReport())
-        except DecodeError as error:
-            return _cannot_handle(named, version, kind, str(error))
-        return _other_version(version, api_version)
-    package = internal_package(api_version.rpartition("/")[0])
-    problem = f"converting ({number}.{named}) to ({package}.{kind}): unknown conversion"
-    return _cannot_handle(named, version, kind, problem)
+    if named == kind and version.rpartition("/")[0] == api_version.rpartition("/")[0]:
+        problem = unreadable_as(value, version, named)
+        return (
+            _other_version(version, api_version) if problem is None else _cannot_handle(named, version, kind, problem)
+        )
+    return _cannot_handle(named, version, kind, unfit(value, version, named, api_version, kind))
 
 
 def warning_lines(problems: list[str]) -> list[str]:

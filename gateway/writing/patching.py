@@ -24,6 +24,7 @@ from gateway.validation.field import FieldError
 from gateway.writing.body import complete, version_and_kind, warning_lines
 from gateway.writing.offload import BIG, YAML
 from gateway.writing.options import WriteOptions, write_options
+from gateway.writing.other_kinds import unfit
 from gateway.writing.tracking import track_fields
 from gateway.writing.unchanged_members import kept
 from gateway.writing.updating import MakeObject
@@ -280,7 +281,9 @@ def check_type_meta(result: Any, resource: Resource) -> None:
     version, kind = version_and_kind(result)
     version, kind = version or resource.api_version, kind or resource.kind
     if (kind != resource.kind and not resource.custom) or version != resource.api_version:
-        raise DecodeError(unregistered(kind, version))
+        if resource.custom or kind == resource.kind:
+            raise DecodeError(unregistered(kind, version))
+        raise DecodeError(unfit(result, version, kind, resource.api_version, resource.kind))
 
 
 def _check_version_named(write: Write, result: Any, strict: list[str], fail: Fail) -> None:

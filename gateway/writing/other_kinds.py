@@ -1,0 +1,34 @@
+"""What is said of a value of another kind than the one wanted: Go reads it as what it says to be, then converts it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gateway.kinds.scheme import internal_package, unregistered
+from gateway.schema.decode import DecodeReport, decode
+from gateway.schema.errors import DecodeError
+
+
+def unreadable_as(value: Any, version: str, kind: str) -> str | None:
+    """Why a value cannot be read as the built-in kind that it names; None if it can."""
+    from gateway.schema.catalog import type_for
+
+    group, _, number = version.rpartition("/")
+    try:
+        type_ = type_for(group, number, kind)
+    except KeyError:
+        return unregistered(kind, version)
+    try:
+        decode(type_, value, DecodeReport())
+    except DecodeError as error:
+        return str(error)
+    return None
+
+
+def unfit(value: Any, version: str, named: str, api_version: str, kind: str) -> str:
+    """Why a value of the built-in kind `named` in `version` is none of `kind` in `api_version`."""
+    problem = unreadable_as(value, version, named)
+    if problem is not None:
+        return problem
+    package = internal_package(api_version.rpartition("/")[0])
+    return f"converting ({version.rpartition('/')[2]}.{named}) to ({package}.{kind}): unknown conversion"
