@@ -7,8 +7,8 @@ bytes in Go's order. Whatever changes it on the way, as admission may, shows in 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -21,6 +21,7 @@ from gateway.schema.types import Type
 
 LONGEST = 64 << 10  # bytes of a specification; longer ones hardly come again
 SEEN = 4096  # specifications that are known to have come once
+RULES = 32  # that are remembered to take a specification
 BUDGET = 16 << 20  # bytes of all that is remembered
 _SHARE = 16  # of which a byte of a specification takes about so many
 _OVERHEAD = 1 << 10
@@ -35,6 +36,7 @@ class Accepted:
     content: bytes
     ordered: bytes  # the same in Go's order
     warnings: tuple[str, ...]
+    admitted: set[Hashable] = field(default_factory=set)  # which rules were found to take it, by what names them
 
 
 class Template:
@@ -111,6 +113,17 @@ class Recurrence:
         known = self.template.accepted
         self.accepted = known if known is not None and known.content == self._content else None
         self.valid, self.warnings = False, None
+
+    def is_admitted(self, rule: Hashable) -> bool:
+        """Whether a rule that looks at nothing but the specification was found to take exactly that."""
+        return self.accepted is not None and rule in self.accepted.admitted
+
+    def admit(self, rule: Hashable) -> None:
+        """Remembers that it does."""
+        if self.accepted is not None:
+            if len(self.accepted.admitted) >= RULES:
+                self.accepted.admitted.clear()
+            self.accepted.admitted.add(rule)
 
     def spliced(self, obj: JsonObject, type_: Type) -> JsonObject:
         """The object with the bytes of its specification in its place; for the encoder, which copies them."""

@@ -16,7 +16,7 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.benchmarks import allowed, custom, decisions, deletion, representations, starting
+from tests.benchmarks import allowed, custom, decisions, deletion, guarded, representations, starting
 from tests.benchmarks.bench import Bench, prepare
 from tests.benchmarks.cases import definitions, gadgets, reads, watches, writes
 from tests.benchmarks.objects import TOKEN
@@ -49,6 +49,7 @@ def main() -> None:
         print(f"{'':54s}{'ours':>12s}{'other':>12s}{'ratio':>8s}{'target':>8s}")
         reads(bench)
         writes(bench)
+        guarded.report(bench)
         representations.lists(bench)
         representations.watches(bench)
         gadgets(bench)

@@ -29,6 +29,8 @@ TARGETS = {
     "LIST all, rv=0 / raw": 0.85,
     "LIST limit=500 / raw": 0.6,
     "CREATE pod, 32 connections / direct": 0.25,
+    "CREATE pod guarded / unguarded": 0.77,  # 1 / 1.3
+    "CREATE pod with quota / without": 0.77,
     "merge PATCH pod, 32 connections / direct": 0.2,
     "apply unchanged deployment, 32 connections / direct": 0.3,
     "WATCH 200 watchers x 200 events / raw": 0.5,

@@ -10,7 +10,16 @@ from gateway.defaults.pod_resources import default_pod_resources
 from gateway.jsontypes import JsonObject
 
 ANNOTATION = "kubernetes.io/limit-ranger"
+_MEMBERS = {"min", "max", "default", "defaultRequest", "maxLimitRequestRatio"}
 _CONTAINERS = (("containers", "container"), ("initContainers", "init container"))
+
+
+def comparisons(limit_range: JsonObject, spec: JsonObject) -> int:
+    """How many quantities are set or compared when it is enforced, at most."""
+    constraints = sum(
+        len(limit[key]) for limit in limit_range["spec"].get("limits") or () for key in _MEMBERS & limit.keys()
+    )
+    return constraints * (1 + sum(len(spec.get(key) or ()) for key, _ in _CONTAINERS))
 
 
 def set_defaults(limit_range: JsonObject, pod: JsonObject) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gateway.admission.chain import Plugin, looking_up
-from gateway.admission.limits.limit_range import set_defaults, violations_of_claim, violations_of_pod
+from gateway.admission.limits.limit_range import comparisons, set_defaults, violations_of_claim, violations_of_pod
 from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import joined, refused
 from gateway.jsontypes import JsonObject
@@ -12,6 +12,7 @@ from gateway.kinds.objects import Objects
 from gateway.kinds.resource import Resource
 
 _LIMIT_RANGES = GroupVersionResource("", "v1", "limitranges")
+_MOST_COMPARISONS = 20_000  # about 50 ms
 
 
 def _handles(resource: Resource, operation: Operation) -> bool:
@@ -28,7 +29,7 @@ def _handles(resource: Resource, operation: Operation) -> bool:
     return False
 
 
-async def _limit_ranges(admission: Admission, objects: Objects) -> list[JsonObject]:
+def _limit_ranges(admission: Admission, objects: Objects) -> list[JsonObject]:
     if admission.old is not None and admission.old["metadata"].get("deletionTimestamp"):
         return []
     return objects.stored(_LIMIT_RANGES, admission.namespace)
@@ -37,19 +38,35 @@ async def _limit_ranges(admission: Admission, objects: Objects) -> list[JsonObje
 async def _admit(admission: Admission, objects: Objects) -> None:
     if admission.resource.resource != "pods":
         return
-    for limit_range in await _limit_ranges(admission, objects):
-        assert admission.obj is not None
-        set_defaults(limit_range, admission.obj)
+    pod = admission.obj
+    assert pod is not None
+    for limit_range in _limit_ranges(admission, objects):
+        _refuse_too_much(admission, limit_range, pod)
+        set_defaults(limit_range, pod)
 
 
 async def _validate(admission: Admission, objects: Objects) -> None:
-    obj = admission.obj
+    obj, recurrence = admission.obj, admission.recurrence
     assert obj is not None
     found = violations_of_pod if admission.resource.resource == "pods" else violations_of_claim
-    for limit_range in await _limit_ranges(admission, objects):
+    for limit_range in _limit_ranges(admission, objects):
+        meta = limit_range["metadata"]
+        rule = (meta.get("uid"), meta.get("resourceVersion"))
+        if recurrence is not None and recurrence.is_admitted(rule):
+            continue
+        _refuse_too_much(admission, limit_range, obj)
         problems = list(found(limit_range, obj.get("spec") or {}))
         if problems:
             raise refused(admission, obj, joined(problems))
+        if recurrence is not None:
+            recurrence.admit(rule)
+
+
+def _refuse_too_much(admission: Admission, limit_range: JsonObject, obj: JsonObject) -> None:
+    """Raises StatusError where so much would be compared that others had to wait for it."""
+    if comparisons(limit_range, obj.get("spec") or {}) > _MOST_COMPARISONS:
+        name = limit_range["metadata"]["name"]
+        raise refused(admission, obj, f"limit range {name} says too much of too many containers to be enforced")
 
 
 PLUGIN = Plugin("LimitRanger", _handles, looking_up(admit=_admit, validate=_validate))

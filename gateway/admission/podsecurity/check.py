@@ -9,6 +9,9 @@ from typing import Any
 from gateway.admission.podsecurity.levels import Level
 from gateway.jsontypes import JsonObject
 
+PROFILES = "security."
+"""What the keys of those annotations have in them that checks look at."""
+
 
 @dataclass(frozen=True, slots=True)
 class Violation:
@@ -35,6 +38,11 @@ class PodUnderCheck:
             for key in ("initContainers", "containers", "ephemeralContainers")
             for container in spec.get(key) or ()
         ]
+
+    @property
+    def parts(self) -> int:
+        """How many things checks go through."""
+        return len(self.containers) + len(self.spec.get("volumes") or ()) + len(self.annotations)
 
     @property
     def on_windows(self) -> bool:

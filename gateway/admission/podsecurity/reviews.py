@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 
 from gateway.admission.kinds import NAMESPACES, PODS
-from gateway.admission.podsecurity.check import PodUnderCheck, Violation
+from gateway.admission.podsecurity.check import PROFILES, PodUnderCheck, Violation
 from gateway.admission.podsecurity.configuration import Configuration
 from gateway.admission.podsecurity.levels import LABELS, PREFIX, Level, LevelVersion, Policy, policy_of
 from gateway.admission.podsecurity.metrics import count_error, count_evaluation, count_exemption
-from gateway.admission.podsecurity.registry import violations
+from gateway.admission.podsecurity.registry import violations_of
 from gateway.admission.podsecurity.scan import warnings_of
 from gateway.admission.podsecurity.updates import is_significant
 from gateway.admission.record import Admission
@@ -44,7 +44,7 @@ class PodSecurity:
         assert obj is not None
         if old is not None and not is_significant(obj["spec"], old["spec"]):
             return
-        self._judge(admission, policy, errors, obj, enforce=True)
+        await self._judge(admission, policy, errors, obj, enforce=True)
 
     async def validate_template(self, admission: Admission) -> None:
         """Audits and warns; who makes pods of the template is refused when it comes to that."""
@@ -61,7 +61,7 @@ class PodSecurity:
         assert admission.obj is not None
         template = template_of(admission.resource.group, admission.resource.resource, admission.obj)
         if template is not None:
-            self._judge(admission, policy, errors, template, enforce=False)
+            await self._judge(admission, policy, errors, template, enforce=False)
 
     async def validate_namespace(self, admission: Admission) -> None:
         """Refuses wrong labels (422), and warns of pods that a stricter policy would refuse. Raises StatusError."""
@@ -105,7 +105,7 @@ class PodSecurity:
     def _exempts_class_of(self, spec: JsonObject) -> bool:
         return spec.get("runtimeClassName") in self._exempt.runtime_classes
 
-    def _judge(
+    async def _judge(
         self, admission: Admission, policy: Policy, errors: list[FieldError], pod: JsonObject, *, enforce: bool
     ) -> None:
         """Judges a pod, or a template of one, in all modes. Raises StatusError."""
@@ -120,24 +120,29 @@ class PodSecurity:
         subject = PodUnderCheck(pod.get("metadata") or {}, spec)
         found: dict[LevelVersion, list[Violation]] = {}
 
-        def judged(mode: LevelVersion) -> list[Violation]:
+        async def judged(mode: LevelVersion) -> list[Violation]:
             if mode not in found:
-                found[mode] = violations(mode, subject)
+                found[mode] = await violations_of(mode, subject)
             return found[mode]
 
-        refused_for = judged(policy.enforce) if enforce else []
+        recurrence = admission.recurrence if enforce and not _has_profiles(subject) else None
+        if recurrence is not None and recurrence.is_admitted(policy):
+            found = {mode: [] for mode in policy.modes}
+        refused_for = await judged(policy.enforce) if enforce else []
         if enforce:
             _annotate(admission, "enforce-policy", str(policy.enforce))
             count_evaluation(admission, not refused_for, "enforce", policy.enforce)
-        if audited := judged(policy.audit):
+        if audited := await judged(policy.audit):
             _annotate(admission, "audit-violations", _would_violate(policy.audit, audited))
             count_evaluation(admission, False, "audit", policy.audit)
         if refused_for:
             level = go_quote(str(policy.enforce))
             raise refused(admission, admission.obj, f"violates PodSecurity {level}: {_listed(refused_for)}")
-        if warned := judged(policy.warn):
+        if warned := await judged(policy.warn):
             admission.warn(_would_violate(policy.warn, warned))
             count_evaluation(admission, False, "warn", policy.warn)
+        if recurrence is not None and not any(found.values()):
+            recurrence.admit(policy)
 
     def _warn_of_exemption(self, admission: Admission, namespace: JsonObject, policy: Policy) -> None:
         """Warns of labels that ask for what nobody looks at."""
@@ -166,6 +171,11 @@ def _becomes_stricter(now: LevelVersion, before: LevelVersion) -> bool:
     if now == before or now.level is Level.PRIVILEGED:
         return False
     return now.minor != before.minor or now.level > before.level
+
+
+def _has_profiles(pod: PodUnderCheck) -> bool:
+    """Whether annotations name profiles, as they did before there were fields: then these are looked at too."""
+    return any(PROFILES in key for key in pod.annotations)
 
 
 def _annotate(admission: Admission, key: str, value: str) -> None:

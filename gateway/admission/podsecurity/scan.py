@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from gateway.admission.podsecurity.check import PodUnderCheck
 from gateway.admission.podsecurity.levels import LevelVersion
-from gateway.admission.podsecurity.registry import violations
+from gateway.admission.podsecurity.registry import violations_of
 from gateway.jsontypes import JsonObject
 from gateway.validation.field import go_quote
 from storage.entry import Entry
@@ -63,7 +63,8 @@ async def warnings_of(
     looked_at = 0
     for pod in chosen.pods:
         looked_at += 1
-        reasons = ", ".join(each.reason for each in violations(policy, PodUnderCheck(pod["metadata"], pod["spec"])))
+        subject = PodUnderCheck(pod["metadata"], pod["spec"])
+        reasons = ", ".join(each.reason for each in await violations_of(policy, subject))
         if reasons:
             found.setdefault(reasons, []).append(pod["metadata"]["name"])
         if await pace.over():

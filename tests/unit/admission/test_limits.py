@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from gateway.admission.limits.limit_range import ANNOTATION, set_defaults, violations_of_claim, violations_of_pod
+from gateway.admission.limits.limit_range import (
+    ANNOTATION,
+    comparisons,
+    set_defaults,
+    violations_of_claim,
+    violations_of_pod,
+)
 from gateway.admission.limits.pod_usage import pod_usage, with_overhead
 from gateway.admission.refusal import joined
 
@@ -139,6 +145,12 @@ def test_a_pod_s_limit_is_on_the_sum_of_its_containers() -> None:
     assert list(violations_of_pod(limits({"type": "Pod", "min": {"cpu": "5"}}), spec)) == [
         "minimum cpu usage per Pod is 5, but request is 4"
     ]
+
+
+def test_what_is_compared_is_counted() -> None:
+    item = {"type": "Container", "max": {"cpu": "1", "memory": "1Mi"}, "min": {"cpu": "1"}}
+    some = comparisons(limits(item), {"containers": [{}] * 10, "initContainers": [{}]})
+    assert comparisons(limits(item), {"containers": [{}] * 1000}) > 80 * some > 80 * 3 * 10
 
 
 def test_claims_are_held_to_what_they_request() -> None:
