@@ -81,6 +81,7 @@ class Admission:
         "reinvocations",
         "reinvoke",
         "reinvoked",
+        "replaced",
         "resource",
     )
 
@@ -108,6 +109,7 @@ class Admission:
         # `reinvoke`: set by what changes the object after the plug-ins; all mutating ones are run once more then.
         # `reinvoked`: whether this is that second run. `reinvocations`: what each wants to remember of the first run.
         self.reinvoke = self.reinvoked = False
+        self.replaced = False  # whether somebody has put another object in the place of the one that was sent
         self.reinvocations: dict[str, Any] = {}
 
     @property
@@ -175,7 +177,7 @@ class Admission:
         """Takes a changed object, of any version of the kind, and has it in the version in which writes see it."""
         assert self.obj is not None
         obj = await self._converted(obj, GroupVersion.parse(self.obj["apiVersion"])) or obj
-        self.obj = obj
+        self.obj, self.replaced = obj, True
         self.forget_versions()
 
     async def _converted(self, obj: JsonObject | None, version: GroupVersion) -> JsonObject | None:
@@ -184,6 +186,8 @@ class Admission:
         model = self.resource.model
         if model.convert_all is not None:
             return (await model.convert_all([obj], version))[0]
+        if self.resource.defined:  # what the other version's schema does not know stays until the object is stored
+            return {**obj, "apiVersion": version.api_version}
         return model.convert(obj, GroupVersion.parse(obj["apiVersion"]), version)
 
     def forget_versions(self) -> None:

@@ -316,7 +316,8 @@ def _decoded(operation: JsonObject, member: str, kind: str) -> str:
     """What is said of an operation without a path, "" where it has one."""
     if isinstance(operation.get(member), str):
         return ""
-    return f"{kind} operation failed to decode {member}: {_MISSING}"
+    what = "" if member == "path" else f"operation, missing {member} field: "
+    return f"{kind} operation failed to decode {member}: {what}{_MISSING}"
 
 
 _ACTIONS: dict[Any, Callable[[_Patched, JsonObject], None]] = {

@@ -20,7 +20,7 @@ from gateway.outbound.trust import Context, context_of
 from gateway.webhooks.refusals import refusal
 
 TIMEOUT = 30.0  # seconds
-_HEADERS: tuple[Header, ...] = ((b"content-type", b"application/json"), (b"accept", b"application/json"))
+_HEADERS: tuple[Header, ...] = ((b"content-type", b"application/json"), (b"accept", b"application/json, */*"))
 
 
 class WebhookError(Exception):
@@ -61,20 +61,32 @@ class Webhooks:
 
         Raises WebhookError.
         """
-        answer = await self.post(config, review, timeout, headers, largest)
-        if not 200 <= answer.status <= 206:
-            raise WebhookError(refusal(answer.status, answer.body), reached=True)
-        if not answer.body:
-            told = f"0-length response with status code: {answer.status} and content type: application/json"
-            raise WebhookError(told, reached=True)
+        answered = await self.ask(config, review, timeout, headers, largest)
         try:
-            found = loads(answer.body)
+            found = loads(answered)
         except ValueError:
             found = None
         if not isinstance(found, dict):
             told = "couldn't get version/kind; json parse error: the answer is no JSON object"
             raise WebhookError(told, reached=True)
         return found
+
+    async def ask(
+        self,
+        config: JsonObject,
+        review: bytes,
+        timeout: float = TIMEOUT,
+        headers: tuple[Header, ...] = (),
+        largest: int = LARGEST,
+    ) -> bytes:
+        """The same, whatever the answer holds, if it is one of success and not empty. Raises WebhookError."""
+        answer = await self.post(config, review, timeout, headers, largest)
+        if not 200 <= answer.status <= 206:
+            raise WebhookError(refusal(answer.status, answer.body), reached=True)
+        if not answer.body:
+            told = f"0-length response with status code: {answer.status} and content type: application/json"
+            raise WebhookError(told, reached=True)
+        return answer.body
 
     async def post(
         self,

@@ -54,8 +54,11 @@ async def _admit(write: Write, options: DeleteOptions, old: JsonObject) -> None:
 def _shown(write: Write, options: DeleteOptions, old: JsonObject) -> JsonObject:
     """The options as admission sees them: with the grace period that comes of them, and whom a termination is of."""
     document, strategy = delete_options_document(options), write.endpoint.strategy
-    if strategy.grace_period is not None and not old["metadata"].get("deletionTimestamp"):
-        document["gracePeriodSeconds"] = strategy.grace_period(old, options.grace_period)
+    if strategy.grace_period is not None:
+        marked = old["metadata"].get("deletionGracePeriodSeconds")
+        asked = options.grace_period
+        grace = strategy.grace_period(old, asked) if marked is None else marked if asked is None else asked
+        document["gracePeriodSeconds"] = grace
     if strategy.termination is not None:
         document["preconditions"] = {"uid": old["metadata"].get("uid", ""), **(document.get("preconditions") or {})}
     return document

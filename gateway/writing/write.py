@@ -27,6 +27,7 @@ from gateway.kinds.attributes import Attributes
 from gateway.kinds.metadata import now_text
 from gateway.kinds.resource import Resource
 from gateway.kinds.write_context import WriteContext
+from gateway.schema.decode import DecodeReport
 from gateway.validation.field import FieldError
 from gateway.writing.converting import Conversions
 from gateway.writing.offload import offloaded
@@ -215,7 +216,12 @@ def invalid(write: Write, errors: Sequence[FieldError], obj: JsonObject) -> Stat
 
 
 async def encoded(write: Write, obj: JsonObject) -> bytes:
-    """An object as etcd holds it, of the version in which writes see it."""
+    """An object as etcd holds it, of the version in which writes see it.
+
+    What admission has added to a custom object, and its schema does not know, was seen by the validating half and goes.
+    """
+    if write.admission is not None and write.admission.replaced and write.resource.custom:
+        obj = {**obj, **write.resource.model_version.decode(obj, DecodeReport())}
     recurrence, kept = write.attributes.recurrence, write.kept
     if recurrence is None and kept is None:
         return await _encoded(write, obj)

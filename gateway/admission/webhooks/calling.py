@@ -7,9 +7,10 @@ from time import monotonic
 
 from gateway.admission.matching import Target
 from gateway.admission.record import Admission
+from gateway.admission.webhooks.answer import InvalidAnswer, Undecodable, Verdict, verdict
 from gateway.admission.webhooks.configuration import REVIEW_VERSIONS, Hook
 from gateway.admission.webhooks.metrics import Failure, Half, fail_open, observe, reject
-from gateway.admission.webhooks.review import InvalidAnswer, Reviews, Undecodable, Verdict, verdict
+from gateway.admission.webhooks.review import Reviews
 from gateway.http.deadline import timed_out
 from gateway.http.status import StatusError, bad_request, internal_error
 from gateway.validation.field import go_quote
@@ -54,8 +55,8 @@ async def ask(
         raise CallFailed(hook, f"could not create admission objects: {text}", 400)
     uid, body = await reviews.review(hook.version, target)
     try:
-        answer = await client.review(hook.client, body, _seconds(hook, admission), _HEADERS, LARGEST)
-        found = verdict(answer, hook.version, uid, mutating=half is Half.MUTATING)
+        answer = await client.ask(hook.client, body, _seconds(hook, admission), _HEADERS, LARGEST)
+        found = await verdict(answer, hook.version, uid, mutating=half is Half.MUTATING)
     except InvalidAnswer as error:
         raise CallFailed(hook, f"received invalid webhook response: {error}") from None
     except (WebhookError, Undecodable) as error:

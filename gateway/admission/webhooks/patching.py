@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from gateway.admission.webhooks.answer import Verdict
 from gateway.admission.webhooks.calling import CallFailed
 from gateway.admission.webhooks.configuration import Hook
-from gateway.admission.webhooks.review import Verdict, type_in
+from gateway.admission.webhooks.review import type_in
 from gateway.http.status import StatusError, internal_error, request_too_large
 from gateway.jsontypes import JsonObject, loads
-from gateway.kinds.identity import GroupVersionKind
+from gateway.kinds.identity import GroupVersion, GroupVersionKind
 from gateway.kinds.resource import Resource
 from gateway.kinds.scheme import internal_package, unregistered
 from gateway.patches.document import go_kind
@@ -66,19 +67,20 @@ def _patched(document: bytes, changes: list[JsonObject], resource: Resource, kin
         raise internal_error(str(error)) from None
     if not isinstance(result, dict):
         raise internal_error(_unreadable(result, "struct { APIVersion string; Kind string }"))
-    _check_kind(result, resource, kind)
     version = None if resource.foreign_kind else resource.model.versions.get(kind.group_version)
     if version is not None and version.openapi is not None:
         obj: JsonObject = result  # a custom object keeps what its schema does not know, until it is stored
         if not isinstance(obj.get("metadata"), dict):
             obj["metadata"] = {}
+        _check_version(result, resource, kind)
     else:
+        _check_kind(result, resource, kind)
         type_ = type_in(resource, kind) or type_for(*kind)
         try:
             obj = decode(type_, result, DecodeReport())
         except DecodeError as error:
             raise internal_error(str(error)) from None
-    obj["kind"], obj["apiVersion"] = result["kind"], result["apiVersion"]
+    obj["kind"], obj["apiVersion"] = result.get("kind") or kind.kind, result.get("apiVersion") or kind.api_version
     if version is not None:
         version.default(obj)
     else:
@@ -86,13 +88,19 @@ def _patched(document: bytes, changes: list[JsonObject], resource: Resource, kin
     return obj
 
 
+def _check_version(result: JsonObject, resource: Resource, kind: GroupVersionKind) -> None:
+    """Raises StatusError 500 for a custom object of a version that its kind has not; validation looks at kinds."""
+    version = str(result.get("apiVersion") or kind.api_version)
+    if GroupVersion.parse(version) not in resource.model.versions:
+        what = f"{version}, Kind={result.get('kind') or kind.kind} is unstructured"
+        raise StatusError(500, "", f'{what} and is not suitable for converting to "{kind.api_version}"')
+
+
 def _check_kind(result: JsonObject, resource: Resource, kind: GroupVersionKind) -> None:
     """Raises StatusError 500 for what became an object of another kind."""
     name, version = (str(result.get(key) or "") for key in ("kind", "apiVersion"))
-    if (name, version) == (kind.kind, kind.api_version):
+    if (name or kind.kind, version or kind.api_version) == (kind.kind, kind.api_version):
         return
-    if not name:
-        raise internal_error(f"Object 'Kind' is missing in '{result}'")
     group, _, number = version.rpartition("/")
     try:
         type_for(group, number, name)

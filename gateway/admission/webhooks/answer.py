@@ -1,0 +1,160 @@
+"""AdmissionReview, the response: what a webhook answers (admission.k8s.io/v1 and v1beta1)."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway.jsontypes import JsonObject
+from gateway.kinds.scheme import unregistered
+from gateway.patches.document import go_kind
+from gateway.schema.catalog import META, type_of
+from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
+from gateway.schema.types import Field, Kind, Omit, Type
+from gateway.settings.configuration_file import InvalidConfiguration, load_yaml
+
+GROUP, KIND = "admission.k8s.io", "AdmissionReview"
+_VERSIONS = ("v1", "v1beta1")
+_MOST_YAML = 256 << 10  # bytes
+_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+
+
+class InvalidAnswer(Exception):
+    """A webhook's answer breaks the rules of AdmissionReview; the message says which, in kube-apiserver's words."""
+
+
+class Undecodable(Exception):
+    """A webhook's answer is no AdmissionReview at all; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a webhook says: `status` is that of a denial, `patch` the JSON text of a JSON patch, empty for none."""
+
+    allowed: bool
+    status: JsonObject | None = None
+    patch: bytes = b""
+    patch_type: str = ""
+    warnings: list[str] = field(default_factory=list)
+    annotations: dict[str, str] = field(default_factory=dict)
+
+
+def _member(name: str, go_name: str, of: Type, *, pointer: bool = False) -> tuple[str, Field]:
+    return name, Field(name, go_name, of, Omit.NIL if pointer else Omit.EMPTY, pointer)
+
+
+_TEXT = Type(Kind.STRING, "string")
+_RESPONSE = Type(
+    Kind.STRUCT,
+    "v1.AdmissionResponse",
+    dict(
+        (
+            _member("uid", "UID", Type(Kind.STRING, "types.UID")),
+            _member("allowed", "Allowed", Type(Kind.BOOL, "bool")),
+            _member("status", "Result", type_of(META + "Status"), pointer=True),
+            _member("patch", "Patch", Type(Kind.BYTES, "[]uint8")),
+            _member("patchType", "PatchType", Type(Kind.STRING, "v1.PatchType"), pointer=True),
+            _member("auditAnnotations", "AuditAnnotations", Type(Kind.MAP, "map[string]string", elem=_TEXT)),
+            _member("warnings", "Warnings", Type(Kind.LIST, "[]string", elem=_TEXT)),
+        )
+    ),
+)
+_REVIEW = Type(
+    Kind.STRUCT,
+    "v1.AdmissionReview",
+    dict(
+        (
+            _member("kind", "Kind", _TEXT),
+            _member("apiVersion", "APIVersion", _TEXT),
+            _member("response", "Response", _RESPONSE, pointer=True),
+        )
+    ),
+)
+
+
+async def verdict(answer: bytes, version: str, uid: str, *, mutating: bool) -> Verdict:
+    """What an answer to the review of a version and uid says. Raises InvalidAnswer, Undecodable.
+
+    YAML is taken too, whatever the answer says to be.
+    """
+    review = await _read(answer, version)
+    response: JsonObject | None = review.get("response")
+    if response is None:
+        raise InvalidAnswer("webhook response was absent")
+    patch, patch_type = base64.b64decode(response.get("patch") or ""), response.get("patchType")
+    if version == "v1":
+        _check(review, uid, patch, patch_type, mutating=mutating)
+    return Verdict(
+        bool(response.get("allowed")),
+        response.get("status"),
+        patch if mutating else b"",
+        patch_type if version == "v1" and patch_type else "JSONPatch",
+        response.get("warnings") or [],
+        response.get("auditAnnotations") or {},
+    )
+
+
+async def _read(answer: bytes, version: str) -> JsonObject:
+    """The answer as an AdmissionReview. Raises Undecodable."""
+    try:
+        if answer.lstrip()[:1] == b"{":
+            value, _ = parse_body(answer)
+        else:
+            value = await _yaml(answer)
+    except DecodeError as error:
+        raise Undecodable(f"couldn't get version/kind; json parse error: {error}") from None
+    if value is None:
+        value = {}
+    if not isinstance(value, dict):
+        wrong = f"json: cannot unmarshal {go_kind(value)} into Go value of type {_META}"
+        raise Undecodable(f"couldn't get version/kind; json parse error: {wrong}")
+    _check_kind(value, version)
+    try:
+        return decode(_REVIEW, value, DecodeReport())
+    except DecodeError as error:
+        raise Undecodable(str(error)) from None
+
+
+async def _yaml(answer: bytes) -> Any:
+    if len(answer) > _MOST_YAML:
+        raise DecodeError(f"YAML of more than {_MOST_YAML} bytes")
+    try:
+        return await asyncio.to_thread(load_yaml, answer)
+    except InvalidConfiguration as error:
+        raise DecodeError(f"error converting YAML to JSON: {error}") from None
+
+
+def _check_kind(value: JsonObject, version: str) -> None:
+    """Raises Undecodable for what says to be something else; what says nothing is taken for what is wanted."""
+    kind, api_version = value.get("kind") or KIND, value.get("apiVersion") or f"{GROUP}/{version}"
+    if (kind, api_version) == (KIND, f"{GROUP}/{version}"):
+        return
+    known = [(KIND, f"{GROUP}/{each}") for each in _VERSIONS] + [("Status", "v1")]
+    if (kind, api_version) not in known:
+        raise Undecodable(unregistered(str(kind), str(api_version)))
+    named = f"{api_version.rpartition('/')[2]}.{kind}"
+    raise Undecodable(f"converting ({named}) to ({version}.{KIND}): unknown conversion")
+
+
+def _check(review: JsonObject, uid: str, patch: bytes, patch_type: str | None, *, mutating: bool) -> None:
+    """The rules of v1. Raises InvalidAnswer."""
+    if (given := review["response"].get("uid") or "") != uid:
+        raise InvalidAnswer(f'expected response.uid="{uid}", got "{given}"')
+    kind, api_version = review.get("kind") or "", review.get("apiVersion") or ""
+    if (kind, api_version) != (KIND, f"{GROUP}/v1"):
+        found = f"{api_version or '/'}, Kind={kind}"
+        raise InvalidAnswer(f"expected webhook response of {GROUP}/v1, Kind={KIND}, got {found}")
+    if not mutating:
+        if patch:
+            raise InvalidAnswer("validating webhook may not return response.patch")
+        if patch_type is not None:
+            raise InvalidAnswer("validating webhook may not return response.patchType")
+        return
+    if patch and patch_type is None:
+        raise InvalidAnswer("webhook returned response.patch but not response.patchType")
+    if not patch and patch_type is not None:
+        raise InvalidAnswer("webhook returned response.patchType but not response.patch")
+    if patch and not patch_type:
+        raise InvalidAnswer('webhook returned invalid response.patchType of ""')
