@@ -8,33 +8,27 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from gateway.controllers.courtesy import give_way
+from instruments import BETA, histogram
 
 logger = logging.getLogger(__name__)
 
 BASE_DELAY, MAX_DELAY = 0.005, 1000.0  # seconds; doubled for each failure of a key
-BUCKETS = tuple(10.0**exponent for exponent in range(-8, 4))  # seconds
+BUCKETS = tuple(10.0**exponent for exponent in range(-8, 2))  # seconds
 
 K = TypeVar("K", bound=Hashable)
 
 
-class Histogram:
-    """How often something took how long, in buckets."""
-
-    __slots__ = ("counts", "total")
-
-    def __init__(self) -> None:
-        self.counts = [0] * (len(BUCKETS) + 1)
-        self.total = 0.0
-
-    def observe(self, seconds: float) -> None:
-        self.total += seconds
-        self.counts[bisect_left(BUCKETS, seconds)] += 1
+WAITED = histogram(
+    "workqueue_queue_duration_seconds", "How long an item stays in the queue.", "name", buckets=BUCKETS, level=BETA
+)
+WORKED = histogram(
+    "workqueue_work_duration_seconds", "How long processing an item takes.", "name", buckets=BUCKETS, level=BETA
+)
 
 
 class WorkQueue(Generic[K]):
@@ -43,7 +37,7 @@ class WorkQueue(Generic[K]):
     def __init__(self, name: str, *, max_delay: float = MAX_DELAY) -> None:
         self.name = name
         self.adds = self.retries = 0
-        self.waited, self.worked = Histogram(), Histogram()
+        self.waited, self.worked = WAITED.labels(name), WORKED.labels(name)
         self._max_delay = max_delay
         self._waiting: OrderedDict[K, float] = OrderedDict()  # key -> since when
         self._working: dict[K, float] = {}

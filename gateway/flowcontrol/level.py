@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from gateway.flowcontrol.demand import Demand
+from gateway.flowcontrol.measures import FlowMeasures
 from gateway.flowcontrol.retrying import Retrying
 from gateway.flowcontrol.sharing import Limits
 
@@ -74,17 +75,20 @@ class Queue:
 class Seats:
     """The seats that a request has until it gives them back, and keeps for `kept` seconds after that."""
 
-    __slots__ = ("_level", "_queue", "_since", "kept", "number")
+    __slots__ = ("_level", "_measures", "_queue", "_since", "kept", "number")
 
-    def __init__(self, level: Level, queue: Queue, number: int, since: float) -> None:
+    def __init__(self, level: Level, queue: Queue, number: int, since: float, measures: FlowMeasures) -> None:
         self._level, self._queue, self.number, self._since = level, queue, number, since
+        self._measures = measures
         self.kept = 0.0
+        measures.begin(number)
 
     def give_back(self) -> None:
         """May be called several times."""
         if not self.number:
             return
         number, self.number = self.number, 0
+        self._measures.end(number, self._level.now() - self._since)
         if not self.kept:
             self._level.given_back(self._queue, number, self._since)
             return
@@ -109,6 +113,7 @@ class Level:
         self.retrying = Retrying()
         self.dispatched: Counter[str] = Counter()  # by flow schema
         self.refusals: Counter[tuple[str, Cause]] = Counter()  # by flow schema and cause
+        self._measures: dict[str, FlowMeasures] = {}  # by flow schema
         self.executing = self.waiting = 0
         self.in_use = 0  # seats
         self._wanted = 0  # seats in use and waited for
@@ -152,6 +157,7 @@ class Level:
             return None
         queue = self._choose(hand)
         self._add(queue, seats, now)
+        self._measures_of(schema).waited.counts[0] += 1
         return self._start(schema, queue, seats, now)
 
     async def wait(self, schema: str, seats: int, hand: Sequence[int], patience: float) -> Seats:
@@ -166,17 +172,24 @@ class Level:
         self._add(queue, seats, now)
         queue.waiting.append(waiting)
         self.waiting += 1
+        measures = self._measures_of(schema)
+        measures.waiting.inc()
         self.dispatch()
         try:
             async with asyncio.timeout(patience):
                 await waiting.turn
         except (TimeoutError, asyncio.CancelledError) as error:
             self._leave(queue, waiting)
+            measures.refused.observe(self._clock() - now)
             refusal = self._refusal(schema, Cause.TIME_OUT if isinstance(error, TimeoutError) else Cause.CANCELLED)
             if isinstance(error, TimeoutError):
                 raise refusal from None
             raise
-        return self._start(schema, queue, seats, self._clock(), charged=True)
+        finally:
+            measures.waiting.dec()
+        began = self._clock()
+        measures.waited.observe(began - now)
+        return self._start(schema, queue, seats, began, charged=True)
 
     def _choose(self, hand: Sequence[int]) -> Queue:
         """The queue of a hand with the least to do; of one dealt from more queues than there are now, any."""
@@ -228,7 +241,13 @@ class Level:
         if not charged:
             self._occupy(queue, seats)
         self.dispatched[schema] += 1
-        return Seats(self, queue, seats, now)
+        return Seats(self, queue, seats, now, self._measures_of(schema))
+
+    def _measures_of(self, schema: str) -> FlowMeasures:
+        found = self._measures.get(schema)
+        if found is None:
+            found = self._measures[schema] = FlowMeasures(self.name, schema)
+        return found
 
     def _leave(self, queue: Queue, waiting: Waiting) -> None:
         """Undoes what was done for a request that does not wait any more."""

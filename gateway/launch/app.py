@@ -11,6 +11,7 @@ import traceback
 from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS, bootstrap, bootstrap_roles, keep_bootstrapped
@@ -20,6 +21,8 @@ from gateway.http.sending import Send
 from gateway.jsontypes import JsonObject
 from gateway.launch.patient import PATIENCE, said
 from gateway.memory import keep_trimmed
+from gateway.observability.metrics import follow
+from gateway.observability.siblings import Siblings
 from gateway.observability.watchdog import keep_watch
 from gateway.operations.application import Operational
 from gateway.requests.context import Receive, Scope
@@ -54,8 +57,9 @@ class CannotServe(Exception):
 class App:
     """The ASGI application of a server process: HTTP requests, and the lifespan."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+    def __init__(self, settings: Settings, siblings: Path | None = None) -> None:
+        """`siblings` is a directory in which the processes meet that serve together, where there are several."""
+        self.settings, self._siblings = settings, Siblings(siblings)
         self.gateway: Gateway | None = None  # from start-up on
         self.failure: CannotServe | None = None  # why it never served, or ended by itself
         self._started = asyncio.Event()
@@ -123,7 +127,11 @@ class App:
                 from gateway.audit.auditing import audit_of
 
                 gateway.services.audit = audit_of(self.settings)
-            self._handler = Handler(gateway, discovery, Operational(gateway, discovery.paths, BOOTSTRAP_HOOKS))
+            follow(gateway)
+            tasks.append(asyncio.create_task(self._siblings.run(), name="siblings"))
+            self._handler = Handler(
+                gateway, discovery, Operational(gateway, self._siblings, discovery.paths, BOOTSTRAP_HOOKS)
+            )
             yield
         except RestoreUnfinished as error:
             self.failure = CannotServe(str(error), passing=False)

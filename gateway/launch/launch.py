@@ -17,6 +17,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
@@ -32,8 +33,6 @@ from gateway.observability import logs
 from gateway.settings.config import Settings
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from gateway.launch.ports import Listening
 
 logger = logging.getLogger("gateway")
@@ -113,12 +112,15 @@ def _run(
         def work(tell_ready: Callable[[], None]) -> int:
             with listening.another() as listener:
                 try:
-                    return serve(settings, context, listener, tell_ready)
+                    return serve(settings, context, listener, tell_ready, siblings=Path(sockets))
                 except CannotServe as error:
                     logger.error("%s", error)
                     return 1 if error.passing else HOPELESS
 
-        return Supervisor(settings.workers, work).run(ready)
+        from tempfile import TemporaryDirectory
+
+        with TemporaryDirectory(prefix="apiserver-gateway-") as sockets:
+            return Supervisor(settings.workers, work).run(ready)
     try:
         return serve(settings, context, listening.held, ready, guard)
     except CannotServe as error:

@@ -163,15 +163,17 @@ def serve(
     listener: socket.socket,
     ready: Callable[[], None],
     guard: StopGuard | None = None,
+    siblings: Path | None = None,
 ) -> int:
-    """Serves until SIGTERM or SIGINT; returns the exit status. `ready` is called once requests are answered.
+    """Serves until SIGTERM or SIGINT; returns the exit status. `ready` is called once requests are answered, `siblings`
+    is a directory in which several processes that serve together meet.
 
     Raises CannotServe when it never came to that, or something ended on which all else depends.
     """
     settle_malloc()
     sys.setrecursionlimit(RECURSION)
     sys.setswitchinterval(SWITCH)
-    app = App(settings)
+    app = App(settings, siblings)
     server = Server(app, configuration(app, context), ready, guard)
     with suppress(SystemExit):  # uvicorn's way to say that the application did not start
         server.run(sockets=[listener])

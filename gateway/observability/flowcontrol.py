@@ -2,55 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
+from gateway.flowcontrol.configuration import Configuration
 from gateway.flowcontrol.level import Cause, Level
-from gateway.flowcontrol.limiting import FlowControl, InFlight, Limiter
+from gateway.flowcontrol.limiting import FlowControl, Limiter
+from instruments import ALPHA, BETA, counter, gauge
+from instruments.families import Labels
 
 DEBUG = "/debug/api_priority_and_fairness"
 
-_GAUGES: tuple[tuple[str, str, Callable[[Level], float]], ...] = (
-    ("apiserver_flowcontrol_nominal_limit_seats", "Seats that are a level's own.", lambda level: level.limits.nominal),
-    ("apiserver_flowcontrol_lower_limit_seats", "Seats that it never lends.", lambda level: level.limits.least),
-    ("apiserver_flowcontrol_upper_limit_seats", "Seats that it may borrow up to.", lambda level: level.limits.most),
-    ("apiserver_flowcontrol_current_limit_seats", "Seats that it has now.", lambda level: level.limit),
-    ("apiserver_flowcontrol_current_executing_seats", "Seats that are taken.", lambda level: level.in_use),
-    ("apiserver_flowcontrol_current_executing_requests", "Requests under way.", lambda level: level.executing),
-    ("apiserver_flowcontrol_current_inqueue_requests", "Requests that wait.", lambda level: level.waiting),
-    ("apiserver_flowcontrol_demand_seats_smoothed", "Seats wanted, smoothed.", lambda level: level.demand.smoothed),
+_PREFIX = "apiserver_flowcontrol_"
+_GAUGES = (
+    ("nominal_limit_seats", "Seats that are a level's own.", BETA, lambda level: level.limits.nominal),
+    ("lower_limit_seats", "Seats that it never lends.", ALPHA, lambda level: level.limits.least),
+    ("upper_limit_seats", "Seats that it may borrow up to.", ALPHA, lambda level: level.limits.most),
+    ("current_limit_seats", "Seats that it has now.", ALPHA, lambda level: level.limit),
+    ("demand_seats_smoothed", "Seats wanted, smoothed.", ALPHA, lambda level: level.demand.smoothed),
+)  # type: tuple[tuple[str, str, str, Callable[[Level], float]], ...]
+_FAMILIES = [
+    (gauge(_PREFIX + name, help_, "priority_level", level=stability), value_of)
+    for name, help_, stability, value_of in _GAUGES
+]
+DISPATCHED = counter(
+    f"{_PREFIX}dispatched_requests_total", "Requests that were let in.", "priority_level", "flow_schema", level=BETA
+)
+REJECTED = counter(
+    f"{_PREFIX}rejected_requests_total",
+    "Requests that were refused.",
+    "priority_level",
+    "flow_schema",
+    "reason",
+    level=BETA,
 )
 
 
-def lines(limiter: Limiter, watches: int) -> Iterator[str]:
-    """The lines of the metrics' text format."""
-    yield "# HELP apiserver_longrunning_requests Watches that are open."
-    yield "# TYPE apiserver_longrunning_requests gauge"
-    yield f'apiserver_longrunning_requests{{verb="WATCH"}} {watches}'
-    if isinstance(limiter, InFlight):
-        yield "# HELP apiserver_current_inflight_requests Requests under way."
-        yield "# TYPE apiserver_current_inflight_requests gauge"
-        for kind, count in zip(("readOnly", "mutating"), limiter.under_way, strict=True):
-            yield f'apiserver_current_inflight_requests{{request_kind="{kind}"}} {count}'
+def follow(limiter: Limiter) -> None:
+    """Has the families tell what this limiter does."""
     if not isinstance(limiter, FlowControl):
         return
-    levels = sorted(limiter.configuration.levels.items())
-    for name, help_, value_of in _GAUGES:
-        yield f"# HELP {name} {help_}"
-        yield f"# TYPE {name} gauge"
-        for level_name, level in levels:
-            yield f'{name}{{priority_level="{level_name}"}} {value_of(level):g}'
-    yield "# HELP apiserver_flowcontrol_dispatched_requests_total Requests that were let in."
-    yield "# TYPE apiserver_flowcontrol_dispatched_requests_total counter"
-    for level_name, level in levels:
-        for schema, count in sorted(level.dispatched.items()):
-            labels = f'flow_schema="{schema}",priority_level="{level_name}"'
-            yield f"apiserver_flowcontrol_dispatched_requests_total{{{labels}}} {count}"
-    yield "# HELP apiserver_flowcontrol_rejected_requests_total Requests that were refused."
-    yield "# TYPE apiserver_flowcontrol_rejected_requests_total counter"
-    for level_name, level in levels:
-        for (schema, cause), count in sorted(level.refusals.items(), key=str):
-            labels = f'flow_schema="{schema}",priority_level="{level_name}",reason="{cause.value}"'
-            yield f"apiserver_flowcontrol_rejected_requests_total{{{labels}}} {count}"
+    configuration = limiter.configuration
+    for family, value_of in _FAMILIES:
+        family.reads(_reader(configuration, value_of))
+    DISPATCHED.reads(
+        lambda: {
+            (name, schema): n for name, level in configuration.levels.items() for schema, n in level.dispatched.items()
+        }
+    )
+    REJECTED.reads(
+        lambda: {
+            (name, schema, cause.value): n
+            for name, level in configuration.levels.items()
+            for (schema, cause), n in level.refusals.items()
+        }
+    )
+
+
+def _reader(configuration: Configuration, value_of: Callable[[Level], float]) -> Callable[[], Mapping[Labels, float]]:
+    return lambda: {(name,): value_of(level) for name, level in configuration.levels.items()}
 
 
 def dump(limiter: Limiter, what: str) -> str | None:

@@ -7,12 +7,22 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from gateway.requests.parts import Gateway
+from instruments import STABLE, counter, gauge
 from storage.errors import NoSpace, StorageError
 
 Check = Callable[[], Awaitable[None]]  # raises Unhealthy
 
 ETCD_TIMEOUT = 2.0
 ROLES_TIMEOUT = 5.0  # seconds that a check waits for what a start is about to finish
+
+
+HEALTHY = gauge(
+    "kubernetes_healthcheck", "Whether a check went well the last time.", "name", "type", level=STABLE, across="max"
+)
+CHECKED = counter(
+    "kubernetes_healthchecks_total", "How often a check came to what.", "name", "type", "status", level=STABLE
+)
+SLIS = frozenset({HEALTHY.name, CHECKED.name})
 
 
 class Unhealthy(Exception):
@@ -34,6 +44,9 @@ async def report(endpoint: str, checks: Mapping[str, Check], excluded: Collectio
     """
     run = [name for name in checks if name not in excluded]
     reasons = dict(zip(run, await asyncio.gather(*(_failure(checks[name]) for name in run)), strict=True))
+    for name, reason in reasons.items():
+        HEALTHY.labels(name, endpoint).set(reason is None)
+        CHECKED.labels(name, endpoint, "success" if reason is None else "error").inc()
     failures = {name: reason for name, reason in reasons.items() if reason is not None}
     lines: list[str] = []
     for name in checks:

@@ -2,56 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from gateway.controllers.queue import BUCKETS, Histogram, WorkQueue
+from gateway.controllers.queue import WorkQueue
+from instruments import BETA, counter, gauge
+from instruments.families import Labels
 
-Queues = Sequence[WorkQueue[object]]
+Queues = Callable[[], Sequence[WorkQueue[object]]]
 
-_DURATIONS: tuple[tuple[str, str, Callable[[WorkQueue[object]], Histogram]], ...] = (
-    ("workqueue_queue_duration_seconds", "How long an item stays in the queue.", lambda queue: queue.waited),
-    ("workqueue_work_duration_seconds", "How long processing an item takes.", lambda queue: queue.worked),
+DEPTH = gauge("workqueue_depth", "Items that wait.", "name", level=BETA)
+ADDS = counter("workqueue_adds_total", "Items that were added.", "name", level=BETA)
+RETRIES = counter("workqueue_retries_total", "Items that came back after a failure.", "name", level=BETA)
+UNFINISHED = gauge(
+    "workqueue_unfinished_work_seconds",
+    "Seconds of work under way that are not in work_duration yet.",
+    "name",
+    level=BETA,
 )
-_NUMBERS: tuple[tuple[str, str, str, Callable[[WorkQueue[object]], float]], ...] = (
-    ("workqueue_depth", "gauge", "Items that wait.", len),
-    ("workqueue_adds_total", "counter", "Items that were added.", lambda queue: queue.adds),
-    ("workqueue_retries_total", "counter", "Items that came back after a failure.", lambda queue: queue.retries),
-    (
-        "workqueue_unfinished_work_seconds",
-        "gauge",
-        "Seconds of work under way that are not in work_duration yet.",
-        lambda queue: sum(queue.under_way()),
-    ),
-    (
-        "workqueue_longest_running_processor_seconds",
-        "gauge",
-        "Seconds for which the longest work under way has been going on.",
-        lambda queue: max(queue.under_way(), default=0.0),
-    ),
+LONGEST = gauge(
+    "workqueue_longest_running_processor_seconds",
+    "Seconds for which the longest work under way has been going on.",
+    "name",
+    level=BETA,
+    across="max",
 )
 
 
-def lines(queues: Queues) -> Iterator[str]:
-    """The lines of the text format; none where no controllers run."""
-    if not queues:
-        return
-    for name, kind, help_, value_of in _NUMBERS:
-        yield f"# HELP {name} {help_}"
-        yield f"# TYPE {name} {kind}"
-        for queue in queues:
-            yield f'{name}{{name="{queue.name}"}} {value_of(queue):g}'
-    for name, help_, histogram_of in _DURATIONS:
-        yield f"# HELP {name} {help_}"
-        yield f"# TYPE {name} histogram"
-        for queue in queues:
-            yield from _histogram(name, queue.name, histogram_of(queue))
+def follow(queues: Queues) -> None:
+    """Has the families tell of queues; of none where no controllers run."""
 
+    def read(value_of: Callable[[WorkQueue[object]], float]) -> Callable[[], Mapping[Labels, float]]:
+        return lambda: {(queue.name,): value_of(queue) for queue in queues()}
 
-def _histogram(name: str, queue: str, histogram: Histogram) -> Iterator[str]:
-    seen = 0
-    for bound, count in zip((*BUCKETS, "+Inf"), histogram.counts, strict=True):
-        seen += count
-        shown = bound if isinstance(bound, str) else f"{bound:g}"
-        yield f'{name}_bucket{{name="{queue}",le="{shown}"}} {seen}'
-    yield f'{name}_sum{{name="{queue}"}} {histogram.total:g}'
-    yield f'{name}_count{{name="{queue}"}} {seen}'
+    DEPTH.reads(read(len))
+    ADDS.reads(read(lambda queue: queue.adds))
+    RETRIES.reads(read(lambda queue: queue.retries))
+    UNFINISHED.reads(read(lambda queue: sum(queue.under_way())))
+    LONGEST.reads(read(lambda queue: max(queue.under_way(), default=0.0)))

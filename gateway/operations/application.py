@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.http.sending import Send
 from gateway.observability.probes import Probes
+from gateway.observability.siblings import Siblings
 from gateway.requests.parts import Gateway
 
 if TYPE_CHECKING:
@@ -24,8 +25,11 @@ TESTING = "/testing/"
 class Operational:
     """Answers health, version, metrics, OpenAPI and the rest that is not under /api and /apis; an ASGI application."""
 
-    def __init__(self, gateway: Gateway, api_paths: Callable[[], list[str]], hooks: Sequence[str]) -> None:
+    def __init__(
+        self, gateway: Gateway, siblings: Siblings, api_paths: Callable[[], list[str]], hooks: Sequence[str]
+    ) -> None:
         """`api_paths` lists the paths of discovery, `hooks` the start-up work that is done."""
+        self._siblings = siblings
         self._gateway, self._api_paths, self._probes = gateway, api_paths, Probes(gateway, hooks)
         self._app: FastAPI | None = None
         self._tests: TestingApi | None = None
@@ -65,7 +69,7 @@ class Operational:
         gateway = self._gateway
         app = FastAPI(title="apiserver-gateway", openapi_url=None, docs_url=None, redoc_url=None)
         answer_strays(app)
-        app.include_router(operations(gateway, self._paths))
+        app.include_router(operations(gateway, self._siblings, self._paths))
         app.include_router(openapi(gateway.registry, gateway.endpoints.on_change))
         return app
 

@@ -12,19 +12,23 @@ from gateway.encodings.registry import encode_plain
 from gateway.endpoints.routing import method_not_allowed
 from gateway.http.exchange import TEXT_TYPE
 from gateway.http.negotiation import STANDARD, literally_acceptable, unacceptable
-from gateway.observability import flowcontrol, metrics
+from gateway.http.thread_pool import beside
+from gateway.observability import flowcontrol, health
 from gateway.observability.probes import METHODS
+from gateway.observability.siblings import Siblings
 from gateway.operations.framework import APIRouter, FastAPI, Request, Response
 from gateway.requests.parts import Gateway
 from gateway.requests.plain_answers import NO_SNIFF, PAGE_NOT_FOUND
 from gateway.version import version_info
+from instruments.exposition import OPEN_METRICS, TEXT, exposition
 
+SLIS = "/metrics/slis"
 _JSON = "application/json"
 _TEXT = TEXT_TYPE.decode()
 _NO_SNIFF = {NO_SNIFF[0].decode(): NO_SNIFF[1].decode()}
 
 
-def operations(gateway: Gateway, paths: Callable[[], list[str]]) -> APIRouter:
+def operations(gateway: Gateway, siblings: Siblings, paths: Callable[[], list[str]]) -> APIRouter:
     """The router; `paths` lists those that others answer."""
     router = APIRouter()
     version = orjson.dumps(version_info(), option=orjson.OPT_INDENT_2)
@@ -44,8 +48,14 @@ def operations(gateway: Gateway, paths: Callable[[], list[str]]) -> APIRouter:
     async def show_keys(request: Request) -> Response:
         return _public(request, openid.key_set(gateway.settings), openid.KEYS_TYPE)
 
-    async def show_metrics(_request: Request) -> Response:
-        return Response(metrics.exposition(gateway), headers={"content-type": metrics.CONTENT_TYPE.decode()})
+    async def show_metrics(request: Request) -> Response:
+        found = await siblings.all()
+        if request.url.path == SLIS:
+            found = [family for family in found if family.name in health.SLIS]
+        wanted = request.headers.get("accept", "")
+        open_metrics = "application/openmetrics-text" in wanted
+        text = await beside(lambda: exposition(found, open_metrics))
+        return Response(text, headers={"content-type": (OPEN_METRICS if open_metrics else TEXT).decode()})
 
     async def check_consistency(request: Request) -> Response:
         if request.method != "GET":
@@ -58,7 +68,7 @@ def operations(gateway: Gateway, paths: Callable[[], list[str]]) -> APIRouter:
         return page_not_found() if text is None else Response(text, media_type=_TEXT, headers=_NO_SNIFF)
 
     async def show_paths(_request: Request) -> Response:
-        found = sorted({*paths(), "/apis/", "/metrics", "/openapi/v2", "/openapi/v3", "/version"})
+        found = sorted({*paths(), "/apis/", "/metrics", SLIS, "/openapi/v2", "/openapi/v3", "/version"})
         return Response(orjson.dumps({"paths": found}, option=orjson.OPT_INDENT_2), media_type="application/json")
 
     for path, answer in (
@@ -67,6 +77,7 @@ def operations(gateway: Gateway, paths: Callable[[], list[str]]) -> APIRouter:
         ("/version", show_version),
         ("/version/", show_version),
         ("/metrics", show_metrics),
+        (SLIS, show_metrics),
         (openid.CONFIGURATION_PATH, show_issuer),
         (openid.KEYS_PATH, show_keys),
         ("/debug/consistency", check_consistency),

@@ -2,10 +2,35 @@
 
 from __future__ import annotations
 
-from gateway.access.authorization import Authorizer, require_verdict
+from time import monotonic
+
+from gateway.access.authorization import Authorizer, Decision, require_verdict
 from gateway.audit.auditing import Audit
 from gateway.flowcontrol.limiting import Limiter
 from gateway.requests.context import Outcome, RequestContext, Run
+from instruments import counter, exponential, histogram
+
+DURATION = histogram(
+    "authorization_duration_seconds",
+    "Time to find out whether a request is allowed.",
+    "result",
+    buckets=exponential(0.001, 2, 15),
+)
+ATTEMPTS = counter("authorization_attempts_total", "Requests of which it was to be found out.", "result")
+DECISIONS = counter("apiserver_authorization_decisions_total", "What came of it.", "decision")
+_TOOK = {
+    Decision.ALLOW: DURATION.labels("allowed"),
+    Decision.DENY: DURATION.labels("denied"),
+    Decision.NO_OPINION: DURATION.labels("no-opinion"),
+}
+_ERROR = DURATION.labels("error")
+ATTEMPTS.reads(lambda: {labels: sum(child.counts) for labels, child in DURATION.children()})
+DECISIONS.reads(
+    lambda: {
+        ("allowed",): sum(_TOOK[Decision.ALLOW].counts),
+        ("denied",): sum(_TOOK[Decision.DENY].counts) + sum(_TOOK[Decision.NO_OPINION].counts),
+    }
+)
 
 
 def auditing(audit: Audit) -> Run:
@@ -33,13 +58,16 @@ def authorization(authorizer: Authorizer) -> Run:
         verdict = authorizer.known(context.attributes)
         if verdict is None:
             return ask(context)
+        _TOOK[verdict.decision].counts[0] += 1  # it took next to no time
         if context.record is not None:
             context.record.decided(verdict)
         require_verdict(verdict, context.attributes)
         return None
 
     async def ask(context: RequestContext) -> None:
+        began = monotonic()
         verdict = await authorizer.authorize(context.attributes)
+        (_ERROR if verdict.error else _TOOK[verdict.decision]).observe(monotonic() - began)
         if context.record is not None:
             context.record.decided(verdict)
         require_verdict(verdict, context.attributes)

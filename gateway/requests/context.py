@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from gateway.flowcontrol.limiting import Held
     from gateway.http.user import User
     from gateway.kinds.attributes import Attributes
+    from gateway.requests.measures import Measures
     from gateway.requests.routes import Route
 
 Scope = MutableMapping[str, Any]
@@ -37,6 +38,7 @@ class RequestContext(Times):
     seats: Held | None = None
     watch: Held | None = None
     response: Response
+    measures: Measures | None = None  # what it is counted by, from the stage on that it is served by
 
     def __init__(self, request: Request, scope: Scope, receive: Receive, send: Send) -> None:
         self.request, self.scope, self.receive, self.send = request, scope, receive, send

@@ -16,11 +16,13 @@ from gateway.http.compression import compressed
 from gateway.http.cycle import WHOLE
 from gateway.http.exchange import ClientDisconnected, Request, Response
 from gateway.http.sending import Send, send_response
+from gateway.requests import measures
 from gateway.requests.context import ANSWERED, Receive, RequestContext, Scope
 from gateway.requests.elsewhere import Operations
 from gateway.requests.parts import Gateway
 from gateway.requests.plain_answers import internal_error
 from gateway.requests.routes import Routes
+from gateway.requests.slow import SLOW, tell_slow
 from gateway.requests.stages import stages_of
 from instruments.timing import current
 
@@ -48,8 +50,11 @@ class Handler:
             response = await self._answer(context)
             if response is not ANSWERED:
                 await send_response(request, response, send, whole)
+            if context.measures is not None and context.measures.answered(context, response) > SLOW:
+                tell_slow(context, response)
         except ClientDisconnected:
-            return
+            if context.measures is not None:
+                measures.aborted(context.measures)
         finally:
             context.give_back()
             if context.record is not None:
@@ -81,6 +86,7 @@ class Handler:
         except ClientDisconnected:
             raise
         except Refused as refused:
+            measures.turned_away(context, 429)
             return too_many(refused)
         except Undecided as error:
             return internal_error(request.path, str(error))

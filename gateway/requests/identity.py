@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+from time import monotonic
+
 from gateway.access.authentication import Authenticator
 from gateway.access.authorization import Authorizer
 from gateway.access.impersonation import Impersonation, impersonates
 from gateway.http.status import StatusError
 from gateway.kinds.attributes import Attributes
 from gateway.requests.context import Outcome, RequestContext, Run
+from instruments import counter, exponential, histogram
+
+DURATION = histogram(
+    "authentication_duration_seconds",
+    "Time to find out who asks.",
+    "result",
+    buckets=exponential(0.001, 2, 15),
+)
+ATTEMPTS = counter("authentication_attempts", "Requests of which it was to be found out who asks.", "result")
+USERS = counter("authenticated_user_requests", "Requests by what kind of user asks.", "username")
+_SUCCEEDED, _FAILED = DURATION.labels("success"), DURATION.labels("failure")
+ATTEMPTS.reads(lambda: {labels: sum(child.counts) for labels, child in DURATION.children()})
+_NAMED = frozenset({"admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default"})
+
+
+def _class_of(name: str) -> str:
+    """What a user is counted as: there may be any number of them."""
+    return name if name in _NAMED else "email_id" if "@" in name else "other"
 
 
 def authentication(authenticator: Authenticator) -> Run:
@@ -16,11 +36,18 @@ def authentication(authenticator: Authenticator) -> Run:
     def find_user(context: RequestContext) -> Outcome:
         certificate = context.scope.get("client_certificate", b"")
         context.user = authenticator.known(context.request.headers, certificate)
-        return None if context.user is not None else ask(context, certificate)
+        if context.user is None:
+            return ask(context, certificate)
+        _SUCCEEDED.counts[0] += 1  # it took next to no time
+        return None
 
     async def ask(context: RequestContext, certificate: bytes) -> None:
-        request, scope = context.request, context.scope
-        context.user = await authenticator.authenticate(request.headers, scope["headers"], certificate, request.path)
+        request, scope, began = context.request, context.scope, monotonic()
+        user = await authenticator.authenticate(request.headers, scope["headers"], certificate, request.path)
+        context.user = user
+        (_FAILED if user is None else _SUCCEEDED).observe(monotonic() - began)
+        if user is not None:
+            USERS.labels(_class_of(user.name)).inc()
 
     return find_user
 

@@ -15,6 +15,7 @@ from gateway.http.request_info import MalformedPath, RequestInfo, request_info
 from gateway.http.status import not_found
 from gateway.kinds.registry import builtin_groups
 from gateway.requests.context import Outcome, RequestContext
+from gateway.requests.measures import Measures, measures_of
 from gateway.requests.parts import Gateway
 from gateway.requests.plain_answers import PAGE_NOT_FOUND, internal_error
 from gateway.subresources import PASSED_ON
@@ -35,6 +36,7 @@ class Route:
     media: Negotiator
     query: dict[str, list[str]]
     timeout: float | None
+    measures: Measures
 
 
 class Routes:
@@ -96,7 +98,8 @@ class Routes:
         media = self._media.of_custom if resource.defined else self._media
         if (resource.gvr.group_resource, resource.subresource) in PASSED_ON:
             media = self._media.of_others
-        route = Route(info, endpoint, verb_for(info.verb, resource), media, request.query, timeout)
+        measures = measures_of(request, "" if endpoint.deprecation else None)
+        route = Route(info, endpoint, verb_for(info.verb, resource), media, request.query, timeout, measures)
         if _is_memorable(request):
             known = self.gets if request.method == "GET" else self.creates
             if len(known) >= _ROUTES_LIMIT:

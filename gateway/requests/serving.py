@@ -15,6 +15,7 @@ from gateway.http.status import StatusError
 from gateway.http.websocket import switched
 from gateway.kinds.resource import Resource
 from gateway.requests.context import Outcome, RequestContext, Run
+from gateway.requests.routes import Route
 from gateway.requests.transforms import check_read, transformed
 from storage.errors import StorageError
 from storage.reads import Reads
@@ -26,6 +27,7 @@ def negotiate(context: RequestContext) -> Outcome:
     """Sets the representation of the answer. Raises StatusError 400, 406 and, for a patch, 415."""
     request, route = context.request, context.route
     assert route is not None
+    context.measures = route.measures
     request.media, verb = route.media, route.info.verb
     if verb == "patch" and not request.media.passing:
         _check_patch_type(request, route.endpoint.resource)
@@ -58,24 +60,34 @@ def verb(watches: OpenWatches) -> Run:
     async def carry_out(context: RequestContext) -> None:
         request, route = context.request, context.route
         assert route is not None
-        endpoint = route.endpoint
+        endpoint, under_way = route.endpoint, route.measures.in_flight
         if endpoint.deprecation:
             request.warnings.append(endpoint.deprecation)
             if request.audit is not None:
                 request.audit.annotate("k8s.io/deprecated", "true")
-        if route.info.verb == "watch":
-            context.watch = watches.open(request)
-            context.response = await route.verb(endpoint, request)
-            if context.seats is not None:
-                context.seats.give_back()
-        elif context.timeout is None:
-            context.response = await route.verb(endpoint, request)
-        else:
-            try:
-                async with asyncio.timeout(context.timeout):
-                    context.response = await route.verb(endpoint, request)
-            except TimeoutError:
-                raise timed_out() from None
+        under_way.value += 1
+        try:
+            if route.info.verb == "watch":
+                await begin_watch(context, route)
+            elif context.timeout is None:
+                context.response = await route.verb(endpoint, request)
+            else:
+                await carry_out_in_time(context, route)
+        finally:
+            under_way.value -= 1
+
+    async def carry_out_in_time(context: RequestContext, route: Route) -> None:
+        try:
+            async with asyncio.timeout(context.timeout):
+                context.response = await route.verb(route.endpoint, context.request)
+        except TimeoutError:
+            raise timed_out() from None
+
+    async def begin_watch(context: RequestContext, route: Route) -> None:
+        context.watch = watches.open(context.request)
+        context.response = await route.verb(route.endpoint, context.request)
+        if context.seats is not None:
+            context.seats.give_back()
 
     return carry_out
 

@@ -9,7 +9,7 @@ from gateway.controllers.queue import WorkQueue, work
 
 
 async def test_a_key_is_there_once_however_often_it_is_added() -> None:
-    queue: WorkQueue[str] = WorkQueue("q")
+    queue: WorkQueue[str] = WorkQueue("q1")
     for key in ("a", "b", "a"):
         queue.add(key)
     assert [await queue.get(), await queue.get()] == ["a", "b"]
@@ -17,7 +17,7 @@ async def test_a_key_is_there_once_however_often_it_is_added() -> None:
 
 
 async def test_what_is_added_while_it_is_worked_on_comes_back_afterwards() -> None:
-    queue: WorkQueue[str] = WorkQueue("q")
+    queue: WorkQueue[str] = WorkQueue("q2")
     queue.add("a")
     key = await queue.get()
     queue.add("a")
@@ -27,7 +27,7 @@ async def test_what_is_added_while_it_is_worked_on_comes_back_afterwards() -> No
 
 
 async def test_the_earlier_of_two_times_counts() -> None:
-    queue: WorkQueue[str] = WorkQueue("q")
+    queue: WorkQueue[str] = WorkQueue("q3")
     queue.add_after("a", 60)
     queue.add_after("a", 0.001)
     queue.add_after("a", 60)
@@ -37,7 +37,7 @@ async def test_the_earlier_of_two_times_counts() -> None:
 
 
 async def test_what_fails_comes_back_and_is_forgotten_once_it_works() -> None:
-    queue: WorkQueue[str] = WorkQueue("q")
+    queue: WorkQueue[str] = WorkQueue("q4")
     attempts, worked = [], asyncio.Event()
 
     async def reconcile(key: str) -> None:
@@ -58,7 +58,7 @@ async def test_what_fails_comes_back_and_is_forgotten_once_it_works() -> None:
 
 
 async def test_a_key_is_never_worked_on_twice_at_the_same_time() -> None:
-    queue: WorkQueue[int] = WorkQueue("q")
+    queue: WorkQueue[int] = WorkQueue("q5")
     under_way: set[int] = set()
     seen = 0
 

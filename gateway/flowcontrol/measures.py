@@ -1,0 +1,59 @@
+"""What is counted of the requests of one flow schema at one priority level, under kube-apiserver's names."""
+
+from __future__ import annotations
+
+from instruments import BETA, gauge, histogram
+
+_OF_FLOWS = ("priority_level", "flow_schema")
+_SECONDS = (0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30)
+_PREFIX = "apiserver_flowcontrol_"
+
+EXECUTING = gauge(f"{_PREFIX}current_executing_requests", "Requests that have their seats.", *_OF_FLOWS, level=BETA)
+SEATS = gauge(f"{_PREFIX}current_executing_seats", "Seats that are taken.", *_OF_FLOWS, level=BETA)
+WAITING = gauge(f"{_PREFIX}current_inqueue_requests", "Requests that wait for seats.", *_OF_FLOWS, level=BETA)
+WAITED = histogram(
+    f"{_PREFIX}request_wait_duration_seconds",
+    "Time that requests waited for seats, whether they got them (execute) or not.",
+    *_OF_FLOWS,
+    "execute",
+    buckets=_SECONDS,
+    level=BETA,
+)
+EXECUTED = histogram(
+    f"{_PREFIX}request_execution_seconds",
+    "Time for which requests had their seats.",
+    *_OF_FLOWS,
+    "type",
+    buckets=_SECONDS,
+)
+WORK = histogram(
+    f"{_PREFIX}work_estimated_seats",
+    "Seats that requests took.",
+    *_OF_FLOWS,
+    buckets=(1, 2, 4, 10, 20, 50, 100),
+)
+
+
+class FlowMeasures:
+    """The children of one schema and level."""
+
+    __slots__ = ("executed", "executing", "refused", "seats", "waited", "waiting", "work")
+
+    def __init__(self, level: str, schema: str) -> None:
+        self.executing, self.seats = EXECUTING.labels(level, schema), SEATS.labels(level, schema)
+        self.waiting, self.work = WAITING.labels(level, schema), WORK.labels(level, schema)
+        self.waited = WAITED.labels(level, schema, "true")
+        self.refused = WAITED.labels(level, schema, "false")
+        self.executed = EXECUTED.labels(level, schema, "regular")
+
+    def begin(self, seats: int) -> None:
+        """A request has got its seats."""
+        self.executing.value += 1
+        self.seats.value += seats
+        self.work.observe(seats)
+
+    def end(self, seats: int, seconds: float) -> None:
+        """It has given them back."""
+        self.executing.value -= 1
+        self.seats.value -= seats
+        self.executed.observe(seconds)

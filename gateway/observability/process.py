@@ -1,0 +1,85 @@
+"""What the process and its interpreter use, under the names of Prometheus' clients, and what is running in it."""
+
+from __future__ import annotations
+
+import gc
+import os
+import platform
+import resource
+import time
+from pathlib import Path
+
+from gateway.version import version_info
+from instruments import BETA, counter, gauge
+
+CPU = counter("process_cpu_seconds_total", "CPU time of the process.", level="")
+RESIDENT = gauge("process_resident_memory_bytes", "Resident memory of the process.", level="")
+VIRTUAL = gauge("process_virtual_memory_bytes", "Virtual memory of the process.", level="")
+STARTED = gauge("process_start_time_seconds", "When the process started, since the epoch.", level="", across="max")
+OPEN = gauge("process_open_fds", "Open file descriptors.", level="")
+MOST_OPEN = gauge("process_max_fds", "File descriptors that may be open.", level="", across="max")
+CLOCK = gauge("process_time_seconds", "The process' clock.", level="", across="max")
+COLLECTIONS = counter("python_gc_collections_total", "Garbage collections.", "generation", level="")
+COLLECTED = counter("python_gc_objects_collected_total", "Objects that were garbage.", "generation", level="")
+PYTHON = gauge("python_info", "The interpreter.", "implementation", "version", level="", across="max")
+BUILD = gauge(
+    "kubernetes_build_info",
+    "What is running.",
+    "major",
+    "minor",
+    "git_version",
+    "git_commit",
+    "git_tree_state",
+    "build_date",
+    "go_version",
+    "compiler",
+    "platform",
+    level=BETA,
+    across="max",
+)
+
+_BUILD = ("major", "minor", "gitVersion", "gitCommit", "gitTreeState", "buildDate", "goVersion", "compiler", "platform")
+
+
+def follow() -> None:
+    """Has the families tell of this process."""
+    CPU.reads(lambda: {(): time.process_time()})
+    RESIDENT.reads(lambda: {(): _statm(1)})
+    VIRTUAL.reads(lambda: {(): _statm(0)})
+    STARTED.reads(lambda: {(): _STARTED})
+    OPEN.reads(lambda: {(): _descriptors()})
+    MOST_OPEN.reads(lambda: {(): resource.getrlimit(resource.RLIMIT_NOFILE)[0]})
+    CLOCK.reads(lambda: {(): time.time()})
+    COLLECTIONS.reads(lambda: {(str(index),): each["collections"] for index, each in enumerate(gc.get_stats())})
+    COLLECTED.reads(lambda: {(str(index),): each["collected"] for index, each in enumerate(gc.get_stats())})
+    PYTHON.labels(platform.python_implementation(), platform.python_version()).set(1)
+    info = version_info()
+    BUILD.labels(*(str(info.get(name, "")) for name in _BUILD)).set(1)
+
+
+def _statm(field: int) -> int:
+    """Bytes, by the kernel's count of pages; 0 where it keeps none."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[field])
+    except OSError:
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _descriptors() -> int:
+    try:
+        return sum(1 for _ in Path("/proc/self/fd").iterdir())
+    except OSError:
+        return 0
+
+
+def _began() -> float:
+    try:
+        fields = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        boot = next(line for line in Path("/proc/stat").read_text(encoding="ascii").splitlines() if "btime" in line)
+        return int(boot.split()[1]) + int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    except OSError:
+        return time.time()
+
+
+_STARTED = _began()

@@ -1,0 +1,94 @@
+"""The numbers of all processes of a server with --workers: each tells the others its own over a unix socket.
+
+So a request that counts something pays nothing for that; who asks for the metrics waits for the answers of the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import orjson
+
+from gateway.http.thread_pool import beside
+from instruments.snapshot import Sample, Snapshot, snapshots, together
+
+logger = logging.getLogger(__name__)
+
+_PATIENCE = 2.0  # seconds that another process has for its answer
+_MOST = 256 << 20  # bytes of one
+
+
+class Siblings:
+    """The processes that have sockets in one directory; None is a process that has no others beside it."""
+
+    def __init__(self, directory: Path | None) -> None:
+        self._directory = directory
+        self._own = None if directory is None else directory / str(os.getpid())
+
+    async def run(self) -> None:
+        """Tells who asks the numbers of this process, until cancelled."""
+        if self._own is None:
+            return
+        server = await asyncio.start_unix_server(self._tell, self._own)
+        try:
+            await server.serve_forever()
+        finally:
+            with suppress(OSError):
+                self._own.unlink()
+
+    async def _tell(self, _reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            writer.write(await beside(lambda: orjson.dumps(snapshots(), option=orjson.OPT_NON_STR_KEYS)))
+            await writer.drain()
+            writer.close()
+
+    async def all(self) -> list[Snapshot]:
+        """The numbers of all processes together; those of one that does not answer in time are missing."""
+        own = await beside(snapshots)
+        if self._directory is None:
+            return own
+        others = [path for path in self._directory.iterdir() if path != self._own]
+        told = await asyncio.gather(*map(_ask, others))
+        return await beside(lambda: together([own, *map(_read, told)]))
+
+
+async def _ask(path: Path) -> bytes:
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            reader, writer = await asyncio.open_unix_connection(path, limit=_MOST)
+            try:
+                return await reader.read(-1)
+            finally:
+                writer.close()
+    except ConnectionRefusedError:  # it was killed
+        _forget(path)
+    except (OSError, TimeoutError) as error:
+        logger.warning("another worker does not tell its metrics", extra={"pid": path.name, "error": str(error)})
+    return b""
+
+
+def _forget(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink()
+
+
+def _read(told: bytes) -> Sequence[Snapshot]:
+    found = []
+    for family in orjson.loads(told or b"[]"):
+        samples = [
+            Sample(
+                tuple(each["labels"]),
+                each["value"],
+                each["counts"],
+                {int(bucket): tuple(example) for bucket, example in each["exemplars"].items()},
+            )
+            for each in family.pop("samples")
+        ]
+        family["labels"], family["bounds"] = tuple(family["labels"]), tuple(family["bounds"])
+        found.append(Snapshot(**family, samples=samples))
+    return found

@@ -1,0 +1,74 @@
+"""What the watch cache and etcd hold, under kube-apiserver's names; read off the running parts when somebody asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from gateway.requests.parts import Gateway
+from instruments import STABLE, counter, gauge
+from instruments.families import Labels
+from storage.cache import ResourceCache
+
+OBJECTS = gauge(
+    "apiserver_storage_objects", "Objects that are stored, of a resource.", "resource", level=STABLE, across="max"
+)
+RESOURCE_OBJECTS = gauge(
+    "apiserver_resource_objects", "Objects that are stored, of a resource.", "group", "resource", across="max"
+)
+SIZES = gauge(
+    "apiserver_resource_size_estimate_bytes", "Bytes of the objects of a resource.", "group", "resource", across="max"
+)
+VERSION = gauge(
+    "apiserver_watch_cache_resource_version",
+    "The revision up to which the watch cache has seen every change.",
+    "group",
+    "resource",
+    across="max",
+)
+HISTORY = gauge("watch_cache_capacity", "Changes that watches may go on from.", "group", "resource", across="max")
+UNOWNED = gauge("apiserver_unowned_bytes", "Bytes kept in memory for resources that are not registered.", across="max")
+CHECKS = counter(
+    "apiserver_storage_consistency_checks_total",
+    "Comparisons of the watch cache with etcd, by what they found.",
+    "group",
+    "resource",
+    "status",
+)
+
+
+def follow(gateway: Gateway) -> None:
+    """Has the families tell what this gateway's caches hold."""
+
+    def read(value_of: Callable[[ResourceCache], float]) -> Callable[[], Mapping[Labels, float]]:
+        return lambda: {
+            (served.group, served.resource): value_of(cache) for served, cache in gateway.endpoints.caches()
+        }
+
+    OBJECTS.reads(lambda: {(_named(*labels),): number for labels, number in read(len)().items()})
+    RESOURCE_OBJECTS.reads(read(len))
+    SIZES.reads(read(_bytes))
+    VERSION.reads(read(lambda _: gateway.store.reads.reached))
+    HISTORY.reads(read(lambda cache: cache.history.end - cache.history.first))
+    UNOWNED.reads(lambda: {(): gateway.store.cache.unowned.size})
+    CHECKS.reads(lambda: _checks(gateway))
+
+
+def _bytes(cache: ResourceCache) -> int:
+    """About as many as there are, by three of the objects."""
+    count = len(cache)
+    some = [cache.slice(index, index + 1)[0] for index in (0, count // 2, count - 1)] if count else []
+    return sum(entry.size for entry in some) * count // max(len(some), 1)
+
+
+def _named(group: str, resource: str) -> str:
+    return f"{resource}.{group}" if group else resource
+
+
+def _checks(gateway: Gateway) -> Mapping[Labels, float]:
+    counts = gateway.services.checker.counts
+    return {
+        (served.group, served.resource, status): count
+        for served, cache in gateway.endpoints.caches()
+        for status in ("success", "failure", "error")
+        if (count := counts[cache.spec.prefix, status])
+    }

@@ -1,0 +1,96 @@
+"""What /metrics tells, on a real server: kube-apiserver's names and labels, and all workers at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from apiserver_gateway.testing import ApiServer, api_server
+from tests.integration.server.client import ask
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+LABELS = {
+    "group": "",
+    "version": "v1",
+    "resource": "configmaps",
+    "subresource": "",
+    "component": "apiserver",
+    "dry_run": "",
+}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ApiServer]:
+    with api_server() as made:
+        yield made
+
+
+def value(server: ApiServer, metric: str, path: str = "/metrics", **labels: str) -> float:
+    """The sum of the samples of a name that have these labels; the reader adds _total to counters that lack it."""
+    text = ask(server, "GET", path).body.decode()
+    return sum(
+        sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name == metric and labels.items() <= sample.labels.items()
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "counted"),
+    [
+        ("POST", MAPS, {"metadata": {"name": "a"}}, {"verb": "POST", "scope": "resource", "code": "201"}),
+        ("GET", f"{MAPS}/a", None, {"verb": "GET", "scope": "resource", "code": "200"}),
+        ("GET", f"{MAPS}/absent", None, {"verb": "GET", "scope": "resource", "code": "404"}),
+        ("GET", MAPS, None, {"verb": "LIST", "scope": "namespace", "code": "200"}),
+        ("GET", "/api/v1/configmaps", None, {"verb": "LIST", "scope": "cluster", "code": "200"}),
+        ("PUT", f"{MAPS}/a", {"metadata": {"name": "a"}}, {"verb": "PUT", "scope": "resource", "code": "200"}),
+        ("GET", f"{MAPS}?watch=1&timeoutSeconds=1", None, {"verb": "WATCH", "scope": "namespace", "code": "200"}),
+        ("DELETE", f"{MAPS}/a?dryRun=All", None, {"verb": "DELETE", "dry_run": "All", "code": "200"}),
+        ("DELETE", MAPS, None, {"verb": "DELETE", "scope": "namespace", "code": "200"}),
+    ],
+)
+def test_requests_are_counted_by_kube_apiservers_labels(
+    server: ApiServer, method: str, path: str, body: object, counted: dict[str, str]
+) -> None:
+    labels = LABELS | counted
+    timed = {key: label for key, label in labels.items() if key != "code"}
+    before = value(server, "apiserver_request_total", **labels)
+    seconds = value(server, "apiserver_request_duration_seconds_count", **timed)
+    assert ask(server, method, path, body).status == int(counted["code"])
+    assert value(server, "apiserver_request_total", **labels) == before + 1
+    assert value(server, "apiserver_request_duration_seconds_count", **timed) == seconds + 1
+
+
+def test_who_asks_and_what_is_allowed_is_counted(server: ApiServer) -> None:
+    names = (
+        ("authentication_attempts_total", {"result": "success"}),
+        ("authorization_attempts_total", {"result": "allowed"}),
+    )
+    before = [value(server, name, **labels) for name, labels in names]
+    assert all(value(server, name, **labels) > old for (name, labels), old in zip(names, before, strict=True))
+    failed = value(server, "authentication_attempts_total", result="failure")
+    assert ask(server, "GET", MAPS, token="wrong").status == 401
+    assert value(server, "authentication_attempts_total", result="failure") == failed + 1
+
+
+def test_objects_and_the_process_are_told(server: ApiServer) -> None:
+    assert value(server, "apiserver_storage_objects", resource="namespaces") >= 4
+    assert value(server, "process_resident_memory_bytes") > 10_000_000
+    assert value(server, "kubernetes_build_info", git_version="v1.36.3") == 1
+
+
+def test_health_checks_have_a_page_of_their_own(server: ApiServer) -> None:
+    assert ask(server, "GET", "/readyz").status == 200
+    assert value(server, "kubernetes_healthcheck", "/metrics/slis", name="etcd", type="readyz") == 1
+    assert value(server, "process_open_fds", "/metrics/slis") == 0
+
+
+def test_one_scrape_shows_all_workers() -> None:
+    with api_server("--workers=2") as server:
+        for _ in range(24):  # each on a connection of its own, of which the kernel gives each worker some
+            assert ask(server, "GET", f"{MAPS}/absent").status == 404
+        counted = [value(server, "apiserver_request_total", resource="configmaps", code="404") for _ in range(6)]
+        assert counted == [24] * 6
