@@ -11,7 +11,7 @@ Quantities = Mapping[str, Quantity]
 MAX_MILLI_VALUE = ((1 << 63) - 1) // 1000
 """Whole units beyond which thousandths of them do not fit 64 bits: such are compared in whole units."""
 
-_NOTHING = Quantity(0)
+NOTHING = Quantity(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def minimum(kind: str, name: str, enforced: Quantity, usage: Usage) -> str:
     about = f"minimum {name} usage per {kind} is {enforced}"
     if request is None:
         return f"{about}.  No request is specified"
-    requested, limited, least = _comparable(request, limit or _NOTHING, enforced)
+    requested, limited, least = _comparable(request, limit or NOTHING, enforced)
     if requested < least:
         return f"{about}, but request is {request}"
     if limit is not None and limited < least:
@@ -47,7 +47,7 @@ def maximum(kind: str, name: str, enforced: Quantity, usage: Usage) -> str:
     about = f"maximum {name} usage per {kind} is {enforced}"
     if limit is None:
         return f"{about}.  No limit is specified"
-    requested, limited, most = _comparable(request or _NOTHING, limit, enforced)
+    requested, limited, most = _comparable(request or NOTHING, limit, enforced)
     if limited > most:
         return f"{about}, but limit is {limit}"
     if request is not None and requested > most:
@@ -61,7 +61,7 @@ def maximum_request(kind: str, name: str, enforced: Quantity, usage: Usage) -> s
     about = f"maximum {name} usage per {kind} is {enforced}"
     if request is None:
         return f"{about}.  No request is specified"
-    requested, _, most = _comparable(request, _NOTHING, enforced)
+    requested, _, most = _comparable(request, NOTHING, enforced)
     return f"{about}, but request is {request}" if requested > most else ""
 
 
@@ -69,7 +69,7 @@ def ratio(kind: str, name: str, enforced: Quantity, usage: Usage) -> str:
     """What is wrong with a limit that is more times the request than allowed; empty if nothing is."""
     request, limit = usage.requests.get(name), usage.limits.get(name)
     about = f"{name} max limit to request ratio per {kind} is {enforced}"
-    requested, limited, _ = _comparable(request or _NOTHING, limit or _NOTHING, enforced)
+    requested, limited, _ = _comparable(request or NOTHING, limit or NOTHING, enforced)
     if not requested:
         return f"{about}, but no request is specified or request is 0"
     if not limited:

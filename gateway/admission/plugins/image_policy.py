@@ -6,14 +6,16 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gateway.access.remote import Remote, RemoteError, read_place
 from gateway.admission.chain import Parts, Plugin, Reviews, on
 from gateway.admission.configuration import Document, InvalidConfiguration, Leaf, checked
 from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject, dumps
+
+if TYPE_CHECKING:
+    from gateway.access.remote import Remote
 
 NAME = "ImagePolicyWebhook"
 _API_VERSION = "imagepolicy.k8s.io/v1alpha1"
@@ -74,6 +76,8 @@ class ImagePolicy:
         """Raises StatusError 403."""
         pod = admission.obj
         assert pod is not None
+        from gateway.access.remote import RemoteError
+
         try:
             status = await self._status(_specification(admission, pod))
         except RemoteError as error:
@@ -91,6 +95,8 @@ class ImagePolicy:
 
     async def _status(self, specification: JsonObject) -> JsonObject:
         """The status of a review. Raises RemoteError."""
+        from gateway.access.remote import RemoteError
+
         key, now = dumps(specification), time.monotonic()
         until, status = self._answers.get(key, (0.0, {}))
         if now < until:
@@ -129,6 +135,8 @@ def _specification(admission: Admission, pod: JsonObject) -> JsonObject:
 
 def configure(document: Document) -> ImagePolicy:
     """The service that `imagePolicy` names. Raises InvalidConfiguration."""
+    from gateway.access.remote import Remote, read_place  # what a start without it does not need
+
     if document is None:
         raise InvalidConfiguration("it needs a configuration: --admission-control-config-file gives one")
     given = checked(document, _SHAPE).get("imagePolicy") or {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gateway.admission.chain import Plugin, looking_up
-from gateway.admission.limits.limit_range import comparisons, set_defaults, violations_of_claim, violations_of_pod
 from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import joined, refused
 from gateway.jsontypes import JsonObject
@@ -38,18 +37,26 @@ def _limit_ranges(admission: Admission, objects: Objects) -> list[JsonObject]:
 async def _admit(admission: Admission, objects: Objects) -> None:
     if admission.resource.resource != "pods":
         return
-    pod = admission.obj
+    limit_ranges, pod = _limit_ranges(admission, objects), admission.obj
     assert pod is not None
-    for limit_range in _limit_ranges(admission, objects):
+    if not limit_ranges:
+        return
+    from gateway.admission.limits.limit_range import set_defaults  # what a start does not need
+
+    for limit_range in limit_ranges:
         _refuse_too_much(admission, limit_range, pod)
         set_defaults(limit_range, pod)
 
 
 async def _validate(admission: Admission, objects: Objects) -> None:
-    obj, recurrence = admission.obj, admission.recurrence
+    limit_ranges, obj, recurrence = _limit_ranges(admission, objects), admission.obj, admission.recurrence
     assert obj is not None
+    if not limit_ranges:
+        return
+    from gateway.admission.limits.limit_range import violations_of_claim, violations_of_pod
+
     found = violations_of_pod if admission.resource.resource == "pods" else violations_of_claim
-    for limit_range in _limit_ranges(admission, objects):
+    for limit_range in limit_ranges:
         meta = limit_range["metadata"]
         rule = (meta.get("uid"), meta.get("resourceVersion"))
         if recurrence is not None and recurrence.is_admitted(rule):
@@ -64,6 +71,8 @@ async def _validate(admission: Admission, objects: Objects) -> None:
 
 def _refuse_too_much(admission: Admission, limit_range: JsonObject, obj: JsonObject) -> None:
     """Raises StatusError where so much would be compared that others had to wait for it."""
+    from gateway.admission.limits.limit_range import comparisons
+
     if comparisons(limit_range, obj.get("spec") or {}) > _MOST_COMPARISONS:
         name = limit_range["metadata"]["name"]
         raise refused(admission, obj, f"limit range {name} says too much of too many containers to be enforced")

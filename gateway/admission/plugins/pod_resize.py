@@ -7,18 +7,14 @@ from __future__ import annotations
 
 from gateway.admission.chain import Plugin, looking_up, on
 from gateway.admission.kinds import NODES
-from gateway.admission.limits.constraints import quantities
-from gateway.admission.limits.pod_usage import pod_usage, with_overhead
 from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import refused
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject
 from gateway.kinds.objects import Objects
-from gateway.schema.quantity import Quantity
 from gateway.validation.field import go_quote
 
 _OS_LABEL = "kubernetes.io/os"
-_NONE = Quantity(0)
 
 
 async def _validate(admission: Admission, objects: Objects) -> None:
@@ -44,10 +40,13 @@ async def _validate(admission: Admission, objects: Objects) -> None:
 
 def _lacking(spec: JsonObject, node: JsonObject) -> list[str]:
     """What the pod requests more of than its node has, as messages say it."""
+    from gateway.admission.limits.constraints import NOTHING, quantities  # what a start does not need
+    from gateway.admission.limits.pod_usage import pod_usage, with_overhead
+
     requested = with_overhead(pod_usage(spec, "requests"), spec)
     allocatable = quantities((node.get("status") or {}).get("allocatable"))
-    cpu, cpus = requested.get("cpu", _NONE), allocatable.get("cpu", _NONE)
-    memory, memories = requested.get("memory", _NONE), allocatable.get("memory", _NONE)
+    cpu, cpus = requested.get("cpu", NOTHING), allocatable.get("cpu", NOTHING)
+    memory, memories = requested.get("memory", NOTHING), allocatable.get("memory", NOTHING)
     found = []
     if cpu > cpus:
         found.append(f"cpu, requested: {cpu.milli_value}, allocatable: {cpus.milli_value}")

@@ -1,19 +1,26 @@
 """PodSecurity: namespaces say by labels how pods are restricted (page "Pod Security Admission").
 
 Pods are refused, audited and warned of; templates of pods are audited and warned of only. A namespace that becomes
-stricter is answered with warnings about the pods that it has.
+stricter is answered with warnings about the pods that it has. What a start does not need is imported with the first
+thing that is judged.
 """
 
 from __future__ import annotations
 
+from functools import cache
+from typing import TYPE_CHECKING
+
 from gateway.admission.chain import Parts, Plugin, Reviews
-from gateway.admission.podsecurity.configuration import Configuration, configuration_of
-from gateway.admission.podsecurity.reviews import PodSecurity
 from gateway.admission.record import Admission, Operation
+from gateway.jsontypes import JsonObject
 from gateway.kinds.pod_templates import TEMPLATES
 from gateway.kinds.resource import Resource
 
+if TYPE_CHECKING:
+    from gateway.admission.podsecurity.reviews import PodSecurity
+
 NAME = "PodSecurity"
+_LABELS = "pod-security.kubernetes.io/"
 _OF_PODS = ("", "ephemeralcontainers", "resize")  # those subresources that change what pods may do
 
 
@@ -28,21 +35,43 @@ def _handles(resource: Resource, operation: Operation) -> bool:
     return not resource.subresource and (resource.group, resource.resource) in TEMPLATES
 
 
-def _make(parts: Parts) -> Reviews:
-    configuration = parts.configured[NAME]
+def _configure(document: JsonObject | None) -> object:
+    """The configuration; None where there is none. Raises InvalidConfiguration."""
+    if document is None:
+        return None
+    from gateway.admission.podsecurity.configuration import configuration_of
+
+    return configuration_of(document)
+
+
+def _security(parts: Parts) -> PodSecurity:
+    from gateway.admission.podsecurity.configuration import Configuration, configuration_of
+    from gateway.admission.podsecurity.reviews import PodSecurity
+
+    configuration = parts.configured.get(NAME) or configuration_of(None)
     assert isinstance(configuration, Configuration)
-    security = PodSecurity(configuration, parts.objects)
+    return PodSecurity(configuration, parts.objects)
+
+
+def _is_labelled(obj: JsonObject | None) -> bool:
+    labels = ((obj or {}).get("metadata") or {}).get("labels") or ()
+    return any(label.startswith(_LABELS) for label in labels)
+
+
+def _make(parts: Parts) -> Reviews:
+    security = cache(lambda: _security(parts))
 
     async def validate(admission: Admission) -> None:
         match admission.resource.resource:
             case "pods":
-                await security.validate_pod(admission)
+                await security().validate_pod(admission)
             case "namespaces":
-                await security.validate_namespace(admission)
+                if _is_labelled(admission.obj) or _is_labelled(admission.old):
+                    await security().validate_namespace(admission)
             case _:
-                await security.validate_template(admission)
+                await security().validate_template(admission)
 
     return Reviews(validate=validate)
 
 
-PLUGIN = Plugin(NAME, _handles, _make, configure=configuration_of)
+PLUGIN = Plugin(NAME, _handles, _make, configure=_configure)
