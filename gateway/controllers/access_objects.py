@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 
 from gateway.controllers.bootstrap_objects import BootstrapObject
+from gateway.credentials.front_proxy import CA_FILE, NAME
 from gateway.jsontypes import JsonObject
 from gateway.pem import blocks
 from gateway.settings.config import Settings
@@ -27,12 +28,21 @@ def authentication_data(settings: Settings) -> dict[str, str]:
     data: dict[str, str] = {}
     if settings.client_ca_file:
         data["client-ca-file"] = settings.client_ca_file.read_text()
-    if settings.requestheader_client_ca_file:
-        data["requestheader-client-ca-file"] = settings.requestheader_client_ca_file.read_text()
+    uids = settings.requestheader_uid_headers
+    proxies = [settings.requestheader_client_ca_file] if settings.requestheader_client_ca_file else []
+    allowed = list(settings.requestheader_allowed_names)
+    own = settings.cert_dir / CA_FILE
+    if settings.proxy_client_cert_file is None and own.is_file():
+        if allowed or not proxies:
+            allowed.append(NAME)
+        proxies.append(own)
+        uids = uids or ("x-remote-uid",)
+    if proxies:
+        data["requestheader-client-ca-file"] = "".join(path.read_text() for path in proxies)
         for name, values in (
-            ("allowed-names", settings.requestheader_allowed_names),
+            ("allowed-names", allowed),
             ("username-headers", settings.requestheader_username_headers),
-            ("uid-headers", settings.requestheader_uid_headers),
+            ("uid-headers", uids),
             ("group-headers", settings.requestheader_group_headers),
             ("extra-headers-prefix", settings.requestheader_extra_headers_prefix),
         ):

@@ -7,9 +7,10 @@ Built once from the served resources, as JSON bytes: legacy documents (`APIVersi
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 
+from gateway.discovery.others import Others
 from gateway.jsontypes import JsonObject, dumps
 from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
@@ -34,10 +35,11 @@ def groups_of(registry: Registry) -> Groups:
     }
 
 
-def legacy_documents(groups: Groups, server_address: str) -> dict[str, bytes]:
+def legacy_documents(groups: Groups, server_address: str, others: Others | None = None) -> dict[str, bytes]:
     """Each legacy document by its path, without a trailing slash."""
     documents: dict[str, bytes] = {}
-    named = [_group(name, versions) for name, versions in groups.items() if name]
+    local: Mapping[str, Iterable[str]] = {name: versions for name, versions in groups.items() if name}
+    named = [_group(name, versions) for name, versions in (local.items() if others is None else others.groups(local))]
     api_versions: JsonObject = {
         "kind": "APIVersions",
         "versions": list(groups.get("", {})),
@@ -54,7 +56,7 @@ def legacy_documents(groups: Groups, server_address: str) -> dict[str, bytes]:
     return documents
 
 
-def _group(name: str, versions: Versions) -> JsonObject:
+def _group(name: str, versions: Iterable[str]) -> JsonObject:
     served = [{"groupVersion": f"{name}/{version}", "version": version} for version in versions]
     return {"name": name, "versions": served, "preferredVersion": served[0]}
 
@@ -82,10 +84,12 @@ def _api_resource(resource: Resource) -> JsonObject:
     return entry
 
 
-def aggregated_documents(groups: Groups) -> dict[str, bytes]:
+def aggregated_documents(groups: Groups, others: Others | None = None) -> dict[str, bytes]:
     """The aggregated documents of /api and /apis."""
     core = [_group_discovery(name, versions) for name, versions in groups.items() if not name]
     named = [_group_discovery(name, versions) for name, versions in groups.items() if name]
+    if others is not None:
+        named = others.discovered({each["metadata"]["name"]: each for each in named})
     return {"/api": _line(_aggregated(core)), "/apis": _line(_aggregated(named))}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gateway.discovery.documents import aggregated_documents, groups_of, legacy_documents
+from gateway.discovery.others import Others
 from gateway.encodings import pretty_json, protobuf, yaml
 from gateway.encodings.rendering_process import Apart
 from gateway.endpoints.routing import method_not_allowed, unknown_path
@@ -49,6 +50,7 @@ class Discovery:
         self._registry, self._address = registry, server_address
         self._builtin = builtin_groups(registry)
         self._stale = False
+        self.others: Others | None = None  # who knows of groups of other servers
         self._make()
 
     def refresh(self) -> None:
@@ -57,8 +59,8 @@ class Discovery:
 
     def _make(self) -> None:
         groups = groups_of(self._registry)
-        self._legacy = legacy_documents(groups, self._address)
-        self._aggregated = aggregated_documents(groups)
+        self._legacy = legacy_documents(groups, self._address, self.others)
+        self._aggregated = aggregated_documents(groups, self.others)
         self._made: dict[tuple[str, Choice], bytes] = {}
         self._etags = {path: b'"%b"' % _digest(document) for path, document in self._aggregated.items()}
 

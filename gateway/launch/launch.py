@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from gateway.credentials.certificates import Certificates, authorities_of, ensure_certificates, server_context
+from gateway.credentials.front_proxy import ensure_front_proxy
 from gateway.credentials.kubeconfig import write_kubeconfig
 from gateway.files import words
 from gateway.launch.descriptors import raise_descriptor_limit
@@ -208,6 +209,8 @@ def _identity(settings: Settings, advertised: str) -> tuple[Certificates, str]:
         external = urlsplit(settings.kubeconfig_server).hostname or ""
         names = {settings.bind_address, advertised, settings.advertise_address, _service_address(settings), external}
         made = ensure_certificates(settings.cert_dir, {*names, *settings.tls_san} - _ANY_ADDRESS)
+    if settings.proxy_client_cert_file is None:
+        ensure_front_proxy(settings.cert_dir)
     token = settings.admin_token
     if not token and (settings.kubeconfig_out or not settings.token_auth_file):
         from gateway.credentials.identity import kept_token

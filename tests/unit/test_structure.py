@@ -50,6 +50,7 @@ ROOMS = (
     ("gateway.verbs",),
     ("gateway.customresources",),
     ("gateway.controllers",),
+    ("gateway.aggregation",),
     ("gateway.requests",),
     ("gateway.observability",),
     ("gateway.trials",),

@@ -1,0 +1,154 @@
+"""Whether extension servers are there: their service, its endpoints, and an answer to discovery, as a condition."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from gateway.aggregation.identity import on_behalf_of
+from gateway.aggregation.services import AVAILABLE, GROUP, RESOURCE, ApiService, ApiServices
+from gateway.controllers.queue import WorkQueue
+from gateway.http.user import User
+from gateway.jsontypes import JsonObject
+from gateway.kinds.metadata import now_text
+from gateway.kinds.service_objects import ServiceObjects
+from gateway.outbound.client import Client
+from gateway.outbound.errors import CallError
+from gateway.outbound.identity import ClientIdentity
+from gateway.outbound.request import OutboundRequest
+from gateway.outbound.services import NoAddress, ServiceAddresses, endpoints
+from gateway.writing.actor import Actor
+
+AGGREGATOR = User("system:kube-aggregator", ("system:masters",))
+PROBES = 5  # at once: one that succeeds is enough
+PROBE_TIMEOUT = 5.0  # seconds
+EVERY = 30.0  # seconds between looks where nothing changes
+
+
+class Unavailable(Exception):
+    """An extension server is not available, for a `reason`."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class Availability:
+    """Looks at extension servers, and writes the condition of their APIServices. Keys are names of APIServices."""
+
+    def __init__(
+        self,
+        services: ApiServices,
+        objects: ServiceObjects,
+        addresses: ServiceAddresses,
+        client: Client,
+        identity: ClientIdentity,
+        actor: Actor,
+    ) -> None:
+        self._services, self._objects, self._addresses = services, objects, addresses
+        self._client, self._identity, self._actor = client, identity, actor
+        self.queue: WorkQueue[str] = WorkQueue("RemoteAvailabilityController", max_delay=EVERY)
+        self.told: list[Callable[[ApiService, str], None]] = []  # are told of each look, with the reason if it fails
+
+    def changed(self, names: set[str]) -> None:
+        """Has APIServices looked at."""
+        for name in names:
+            self.queue.add(name)
+
+    async def reconcile(self, name: str) -> None:
+        """Looks at one APIService. Raises Unavailable, so that it is looked at again, StatusError and StorageError."""
+        service = self._services.all.get(name)
+        if service is None:
+            return
+        if service.service is None:
+            if service.available:
+                return
+            await self._write(service, {"status": "True", **_LOCAL})
+            return
+        self.queue.add_after(name, EVERY)
+        try:
+            self._look_at_service(service)
+            await self._probe(service)
+        except Unavailable as error:
+            await self._write(service, {"status": "False", "reason": error.reason, "message": str(error)})
+            if error.reason == "FailedDiscoveryCheck":
+                raise
+        else:
+            await self._write(service, {"status": "True", "reason": "Passed", "message": "all checks passed"})
+
+    def _look_at_service(self, service: ApiService) -> None:
+        """Raises Unavailable where a service of the cluster can't lead to a server."""
+        assert service.service is not None
+        namespace, name, port = service.service
+        found = self._objects.service(namespace, name)
+        shown = f'service/{name} in "{namespace}"'
+        if found is None:
+            raise Unavailable("ServiceNotFound", f"{shown} is not present")
+        spec = found.get("spec") or {}
+        if (spec.get("type") or "ClusterIP") != "ClusterIP":
+            return
+        at = next((each for each in spec.get("ports") or () if each.get("port") == port), None)
+        if at is None:
+            raise Unavailable("ServicePortError", f"{shown} is not listening on port {port}")
+        slices, port_name = self._objects.endpoint_slices(namespace, name), at.get("name") or ""
+        if not slices:
+            raise Unavailable("EndpointsNotFound", f"cannot find endpointslices for {shown}")
+        if not any(endpoints(slices, port_name)):
+            message = f'endpointslices for {shown} have no addresses with port name "{port_name}"'
+            raise Unavailable("MissingEndpoints", message)
+
+    async def _probe(self, service: ApiService) -> None:
+        """Asks for the discovery document. Raises Unavailable with the last problem."""
+        probes = [asyncio.ensure_future(self._ask(service)) for _ in range(PROBES)]
+        problem = ""
+        try:
+            for each in asyncio.as_completed(probes):
+                problem = await each
+                if not problem:
+                    return
+        finally:
+            for probe in probes:
+                probe.cancel()
+        raise Unavailable("FailedDiscoveryCheck", problem)
+
+    async def _ask(self, service: ApiService) -> str:
+        """What is wrong with a server's answer, "" if nothing is."""
+        try:
+            target = service.target(self._addresses, self._identity)
+        except (NoAddress, OSError, ValueError) as error:
+            return str(error)
+        url = f"https://{target.host_header}{service.path}"
+        try:
+            request = OutboundRequest("GET", service.path, on_behalf_of(AGGREGATOR))
+            answer = await self._client.stream(target, request, PROBE_TIMEOUT)
+        except CallError as error:
+            said = f"{error} (Client.Timeout exceeded while awaiting headers)" if error.late else str(error)
+            return f'failing or missing response from {url}: Get "{url}": {said}'
+        await answer.aclose()
+        if not 200 <= answer.status < 300:
+            return f"failing or missing response from {url}: bad status from {url}: {answer.status}"
+        return ""
+
+    async def _write(self, service: ApiService, condition: JsonObject) -> None:
+        """Writes the condition, if it says anything new."""
+        for tell in self.told:
+            tell(service, "" if condition["status"] == "True" else condition["reason"])
+
+        def alter(obj: JsonObject) -> bool:
+            known = obj.setdefault("status", {}).setdefault("conditions", [])
+            present = next((each for each in known if each.get("type") == AVAILABLE), None)
+            if present is None:
+                known.append({"type": AVAILABLE, "lastTransitionTime": now_text(), **condition})
+                return True
+            if all(present.get(key) == value for key, value in condition.items()):
+                return False
+            if present.get("status") != condition["status"]:
+                present["lastTransitionTime"] = now_text()
+            present.update(condition)
+            return True
+
+        status = self._actor.of(GROUP, "v1", RESOURCE, "status")
+        await self._actor.change(status, "", service.name, alter)
+
+
+_LOCAL = {"reason": "Local", "message": "Local APIServices are always available"}

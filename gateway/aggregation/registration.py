@@ -1,0 +1,107 @@
+"""APIServices of the versions that definitions of custom resources serve: made, kept as they are to be, and removed.
+
+Those that somebody has taken over, by removing the label that says who manages them, are left alone.
+"""
+
+from __future__ import annotations
+
+from gateway.aggregation.services import AUTOMANAGED, GROUP, RESOURCE, ApiServices
+from gateway.controllers.queue import WorkQueue
+from gateway.jsontypes import JsonObject, loads
+from gateway.kinds.registry import Registry, builtin_groups
+from gateway.writing.actor import Actor
+from gateway.writing.options import DeleteOptions
+from storage.cache import ResourceCache, WatchCache
+from storage.entry import ChangeType, Entry
+from storage.tap import Batch, State, listen
+
+_MANAGED = "true"
+_GROUP_PRIORITY, _VERSION_PRIORITY = 1000, 100  # of all custom resources: CRDs should have a low priority
+
+Served = frozenset[tuple[str, str]]  # group, version
+
+
+class Registration:
+    """Follows definitions and APIServices. Keys are names of APIServices."""
+
+    def __init__(self, services: ApiServices, registry: Registry, actor: Actor) -> None:
+        self._services, self._actor = services, actor
+        self._builtin = builtin_groups(registry)
+        self._served: dict[bytes, Served] = {}  # by the key of a definition
+        self._counts: dict[tuple[str, str], int] = {}
+        self.queue: WorkQueue[str] = WorkQueue("autoregister", max_delay=30.0)
+
+    def follow(self, cache: WatchCache, definitions: ResourceCache) -> None:
+        """Begins to follow definitions, and the APIServices."""
+        listen(cache, [definitions], self._take)
+        self._services.on_change(self._services_changed)
+
+    def _services_changed(self, names: set[str]) -> None:
+        for name in names:
+            found = self._services.all.get(name)
+            if found is None or found.automanaged == _MANAGED:
+                self.queue.add(name)
+
+    def _take(self, batch: Batch) -> None:
+        if isinstance(batch, State):
+            for key in set(self._served):
+                self._set(key, frozenset())
+            for entries in batch.entries.values():
+                for entry in entries:
+                    self._set(entry.key, _served(entry))
+            return
+        for told in batch.told:
+            deleted = told.change.type is ChangeType.DELETED
+            self._set(told.change.entry.key, frozenset() if deleted else _served(told.change.entry))
+
+    def _set(self, key: bytes, served: Served) -> None:
+        before = self._served.pop(key, frozenset())
+        if served:
+            self._served[key] = served
+        for each in before - served:
+            self._counts[each] -= 1
+            if not self._counts[each]:
+                del self._counts[each]
+                self.queue.add(f"{each[1]}.{each[0]}")
+        for each in served - before:
+            self._counts[each] = self._counts.get(each, 0) + 1
+            if self._counts[each] == 1:
+                self.queue.add(f"{each[1]}.{each[0]}")
+
+    async def reconcile(self, name: str) -> None:
+        """Makes, changes or removes one APIService. Raises StatusError, StorageError."""
+        version, _, group = name.partition(".")
+        wanted = (group, version) in self._counts and group not in self._builtin
+        found, endpoint = self._services.all.get(name), self._actor.of(GROUP, "v1", RESOURCE)
+        if not wanted:
+            if found is not None and found.automanaged == _MANAGED:
+                await self._actor.delete(endpoint, "", name, DeleteOptions())
+        elif found is None:
+            await self._actor.create(endpoint, "", _made(group, version))
+        elif found.automanaged == _MANAGED:
+            spec = _made(group, version)["spec"]
+
+            def alter(obj: JsonObject) -> bool:
+                changed = obj["spec"] != spec and (obj["metadata"].get("labels") or {}).get(AUTOMANAGED) == _MANAGED
+                if changed:
+                    obj["spec"] = dict(spec)
+                return changed
+
+            await self._actor.change(endpoint, "", name, alter)
+
+
+def _made(group: str, version: str) -> JsonObject:
+    return {
+        "metadata": {"name": f"{version}.{group}", "labels": {AUTOMANAGED: _MANAGED}},
+        "spec": {
+            "group": group,
+            "version": version,
+            "groupPriorityMinimum": _GROUP_PRIORITY,
+            "versionPriority": _VERSION_PRIORITY,
+        },
+    }
+
+
+def _served(entry: Entry) -> Served:
+    spec = loads(b"{" + entry.tail).get("spec") or {}
+    return frozenset((spec["group"], each["name"]) for each in spec.get("versions") or () if each.get("served"))

@@ -1,0 +1,45 @@
+"""The certificate by which extension servers know this server as their front proxy, where no flag names one.
+
+Its CA is made for it alone, and signs nothing else: the CA's key is not kept. What extension servers trust is told in
+the ConfigMap `extension-apiserver-authentication`, which has the CAs of all replicas.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from gateway.credentials.certificates import VALIDITY, new_authority
+from gateway.files import exclusive, replace_file
+from gateway.outbound.identity import ClientIdentity
+from gateway.settings.config import Settings
+
+NAME = "front-proxy-client"  # the common name
+CA_FILE, CERTIFICATE_FILE, KEY_FILE = "front-proxy-ca.crt", "front-proxy-client.crt", "front-proxy-client.key"
+
+
+def front_proxy_identity(settings: Settings) -> ClientIdentity:
+    """The certificate that a flag names, or the one of `ensure_front_proxy`."""
+    if settings.proxy_client_cert_file is not None:
+        return ClientIdentity(settings.proxy_client_cert_file, settings.proxy_client_key_file)
+    return ClientIdentity(settings.cert_dir / CERTIFICATE_FILE, settings.cert_dir / KEY_FILE)
+
+
+def ensure_front_proxy(directory: Path) -> None:
+    """Makes the files where they are missing, or half their time is over. Raises OSError."""
+    paths = [directory / name for name in (CA_FILE, CERTIFICATE_FILE, KEY_FILE)]
+    if all(path.is_file() for path in paths):
+        made = datetime.fromtimestamp(paths[1].stat().st_mtime, UTC)
+        if datetime.now(UTC) - made < VALIDITY / 2:
+            return
+    from gateway.access.signing import load_authority, new_request, now
+
+    directory.mkdir(parents=True, exist_ok=True)
+    with exclusive(directory):
+        authority = new_authority()
+        request, key = new_request(NAME, [])
+        signer = load_authority(authority.certificate, authority.key)
+        certificate = signer.sign(request, ("digital signature", "client auth"), VALIDITY, now())
+        replace_file(paths[0], authority.certificate, 0o644)
+        replace_file(paths[2], key, 0o600)
+        replace_file(paths[1], certificate, 0o644)
