@@ -20,6 +20,7 @@ from storage.etcd import DeleteResult, EtcdClient, PutResult, RangeResult
 from storage.etcd.operations import put, read, version_is
 
 ROUND_KEY: Final = b"compact_rev_key"
+_LONGEST_REVISION: Final = 20  # digits: what is longer, no server wrote
 
 log = logging.getLogger(__name__)
 
@@ -104,5 +105,5 @@ class Compactor:
         assert isinstance(found, RangeResult)
         self._see(found.revision)
         self._round = found.kvs[0].version if found.kvs else 0
-        if found.kvs and found.kvs[0].value.isdigit():
+        if found.kvs and found.kvs[0].value.isdigit() and len(found.kvs[0].value) < _LONGEST_REVISION:
             self.compacted = int(found.kvs[0].value)

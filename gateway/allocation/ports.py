@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from gateway.allocation.errors import AllocationError, RangeFull
 from gateway.jsontypes import JsonObject, dumps, loads
 from storage.change import KEEP, Decision, Put, change
-from storage.errors import StoredObject
+from storage.errors import CorruptObject, StoredObject
 from storage.protocol import Store
 
 _ALLOCATED = "provided port is already allocated"
@@ -125,14 +125,17 @@ class NodePorts:
         )
 
     def _bits(self, stored: StoredObject | None) -> int:
-        """The bitmap; empty when there is none or it is for another range."""
+        """The bitmap; empty when there is none or it is for another range. Raises CorruptObject for what is none."""
         if stored is None:
             return 0
-        if stored.value.startswith(_PROTOBUF):
-            spec, data = _from_protobuf(stored.value[len(_PROTOBUF) :])
-        else:
-            obj: JsonObject = loads(stored.value)
-            spec, data = obj.get("range", ""), base64.b64decode(obj.get("data") or "")
+        try:
+            if stored.value.startswith(_PROTOBUF):
+                spec, data = _from_protobuf(stored.value[len(_PROTOBUF) :])
+            else:
+                obj: JsonObject = loads(stored.value)
+                spec, data = obj.get("range", ""), base64.b64decode(obj.get("data") or "")
+        except (ValueError, TypeError, AttributeError, IndexError) as error:
+            raise CorruptObject(stored.key, stored.revision, f"it is no RangeAllocation: {error}") from None
         return int.from_bytes(data, "big") if spec == f"{self.first}-{self.last}" else 0
 
 

@@ -8,11 +8,11 @@ import os
 import signal
 import time
 import traceback
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gateway.aggregation.running import Aggregation
 from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS, bootstrap, bootstrap_roles, keep_bootstrapped
@@ -22,6 +22,7 @@ from gateway.discovery.serving import Discovery
 from gateway.http.sending import Send
 from gateway.jsontypes import JsonObject
 from gateway.launch.patient import PATIENCE, said
+from gateway.launch.upkeep import kept_up
 from gateway.memory import keep_trimmed
 from gateway.observability.metrics import follow
 from gateway.observability.siblings import Siblings
@@ -110,14 +111,17 @@ class App:
                 await bootstrap(gateway.endpoints)
             gateway.services.policy.complete.clear()
             tasks += _controllers(gateway)
-            tasks.append(asyncio.create_task(_make_roles(gateway, self._started), name="bootstrap-roles"))
-            tasks.append(asyncio.create_task(_control(gateway, self._started), name="controllers"))
-            tasks.append(asyncio.create_task(_identify(gateway, self._started), name="identity"))
-            tasks.append(asyncio.create_task(_judge_flow_schemas(gateway, self._started), name="flow-schemas"))
-            tasks.append(asyncio.create_task(keep_watch(self._started), name="watchdog"))
-            tasks.append(asyncio.create_task(_look_at_certificate(self.settings, self._started), name="certificate"))
+            stopping, started = gateway.stopping, self._started
+            tasks += [
+                kept_up("bootstrap-roles", partial(_make_roles, gateway, started), stopping),
+                kept_up("controllers", partial(_control, gateway, started), stopping),
+                kept_up("identity", partial(_identify, gateway, started), stopping),
+                kept_up("flow-schemas", partial(_judge_flow_schemas, gateway, started), stopping),
+                kept_up("watchdog", partial(keep_watch, started), stopping),
+                kept_up("certificate", partial(_look_at_certificate, self.settings, started), stopping),
+            ]
             definitions = Definitions(gateway.endpoints, partial(_webhook_of, gateway))
-            tasks.append(asyncio.create_task(definitions.run(), name="definitions"))
+            tasks.append(kept_up("definitions", definitions.run, stopping))
             for task in tasks[1:]:
                 task.add_done_callback(self._ended)
             async with said("the definitions of custom resources to be read"):
@@ -195,25 +199,20 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
         interval=settings.etcd_compaction_interval,
         retention=settings.etcd_compaction_retention,
     )
-    limiter = gateway.services.limiter
-    lending = [asyncio.create_task(limiter.run(), name="flow-control")] if isinstance(limiter, FlowControl) else []
-    return [
-        *lending,
-        asyncio.create_task(Replica(gateway.endpoints).run(gateway.stopping), name="replica"),
-        asyncio.create_task(compactor.run(), name="compaction"),
-        asyncio.create_task(
-            gateway.services.checker.run(settings.consistency_check_interval), name="consistency-check"
-        ),
-        asyncio.create_task(
-            repair_until(service_allocation(gateway.endpoints), gateway.stopping), name="service-ip-repair"
-        ),
-        asyncio.create_task(
-            keep_bootstrapped(gateway.endpoints, gateway.stopping, gateway.furnished), name="bootstrap"
-        ),
-        asyncio.create_task(gateway.services.following.run(gateway.stopping), name="files"),
-        asyncio.create_task(label_used_tokens(gateway.endpoints), name="legacy-tokens"),
-        asyncio.create_task(keep_trimmed(), name="memory"),
-    ]
+    limiter, stopping = gateway.services.limiter, gateway.stopping
+    runs: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
+        "replica": partial(Replica(gateway.endpoints).run, stopping),
+        "compaction": compactor.run,
+        "consistency-check": partial(gateway.services.checker.run, settings.consistency_check_interval),
+        "service-ip-repair": lambda: repair_until(service_allocation(gateway.endpoints), stopping),
+        "bootstrap": partial(keep_bootstrapped, gateway.endpoints, stopping, gateway.furnished),
+        "files": partial(gateway.services.following.run, stopping),
+        "legacy-tokens": partial(label_used_tokens, gateway.endpoints),
+        "memory": keep_trimmed,
+    }
+    if isinstance(limiter, FlowControl):
+        runs["flow-control"] = limiter.run
+    return [kept_up(name, run, stopping) for name, run in runs.items()]
 
 
 async def _make_roles(gateway: Gateway, started: asyncio.Event) -> None:

@@ -1,0 +1,168 @@
+"""Values in etcd that nobody can read, under every key that a server reads by itself: none ends a start or a process.
+
+Not among them is the mark of a restore that did not end (storage/backups/marker.py): it is there to end starts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from apiserver_gateway.testing import ApiServer, api_server
+from storage.embedded import EmbeddedEtcd
+from storage.etcd import EtcdClient, EtcdSettings
+from tests.hostile.probe import is_alive
+from tests.integration.customresources.definitions import definition, establish
+from tests.integration.server.client import ask
+from tests.stalls import MARK
+
+ROOT = "/registry/"
+# what a server reads besides the objects that it has written itself
+MORE = (
+    "ranges/servicenodeports",
+    "ranges/serviceips",
+    "masterleases/10.9.9.9",
+    "masterleases/127.0.0.1",
+    "services/endpoints/default/kubernetes",
+    "endpointslices/default/kubernetes",
+    "services/specs/default/other",
+    "ipaddresses/10.0.0.9",
+    "servicecidrs/kubernetes",
+    "leases/kube-system/apiserver-gateway-controllers",
+    "leases/kube-system/kube-controller-manager",
+    "secrets/kube-system/bootstrap-token-abcdef",
+    "serviceaccounts/default/default",
+    "serviceaccounts/kube-system/namespace-controller",
+    "resourcequotas/default/all",
+    "limitranges/default/all",
+    "priorityclasses/other",
+    "storageclasses/other",
+    "runtimeclasses/other",
+    "ingressclasses/other",
+    "mutatingwebhookconfigurations/all",
+    "validatingwebhookconfigurations/all",
+    "validatingadmissionpolicies/all",
+    "validatingadmissionpolicybindings/all",
+    "mutatingadmissionpolicies/all",
+    "mutatingadmissionpolicybindings/all",
+    "certificatesigningrequests/other",
+    "pods/default/other",
+    "minions/other",
+    "namespaces/other",
+    "persistentvolumes/other",
+    "persistentvolumeclaims/default/other",
+    "deviceclasses/other",
+    "apiextensions.k8s.io/customresourcedefinitions/others.example.com",
+    "apiregistration.k8s.io/apiservices/v9.example.com",
+    "wrong.example.com/widgets/default/other",
+    "no-such-thing/other",
+    "no-slash",
+)
+OWN = ("compact_rev_key",)  # below no prefix
+WRONG: dict[str, bytes] = {
+    "nothing": b"",
+    "a zero": b"\0",
+    "no UTF-8": b"\xff\xfe\xfd",
+    "null": b"null",
+    "a number": b"17",
+    "a large number": b"9" * 5000,
+    "a text": b'"text"',
+    "a list": b"[]",
+    "an empty object": b"{}",
+    "half an object": b'{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"',
+    "members of wrong types": b'{"kind":1,"apiVersion":[],"metadata":"x","spec":7,"status":[],"data":5,"range":{}}',
+    "nulls": b'{"kind":null,"apiVersion":null,"metadata":null,"spec":null,"status":null,"data":null,"range":null}',
+    "metadata of wrong types": b'{"kind":"Pod","apiVersion":"v1","metadata":{"uid":1,"labels":7,"finalizers":{}}}',
+    "deep": b'{"metadata":' + b"[" * 50_000 + b"]" * 50_000 + b"}",
+    "protobuf of nothing": b"k8s\0",
+    "protobuf that is cut": b"k8s\0\n\x0b\n\x02v1\x12\x05Secret\x12\xff\xff\xff\xff\x0f",
+    "encrypted": b"k8s:enc:aescbc:v1:key1:\x17\x93\0\xff" * 9,
+}
+
+pytestmark = getattr(pytest.mark, MARK)("starts read 50 kB of brackets many times")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[tuple[EmbeddedEtcd, ApiServer]]:
+    with EmbeddedEtcd() as etcd, api_server(etcd_servers=etcd.endpoint) as running:
+        establish(running, definition("wrong.example.com"))
+        port = {"spec": {"type": "NodePort", "ports": [{"port": 1}]}, "metadata": {"name": "a"}}
+        assert ask(running, "POST", "/api/v1/namespaces/default/services", port).status == 201
+        yield etcd, running
+
+
+async def _overwrite(endpoint: str, value: bytes) -> dict[bytes, bytes]:
+    """Puts a value in place of all that servers read; what was there."""
+    async with EtcdClient(EtcdSettings((endpoint,))) as client:
+        there = {kv.key: kv.value for kv in (await client.range(ROOT.encode(), b"/registry0")).kvs}
+        keys = {*there, *(f"{ROOT}{key}".encode() for key in MORE), *map(str.encode, OWN)}
+        for key in sorted(keys):
+            await client.put(key, value)
+    return there
+
+
+async def _put_back(endpoint: str, values: dict[bytes, bytes]) -> None:
+    async with EtcdClient(EtcdSettings((endpoint,))) as client:
+        for kv in (await client.range(b"\0", b"\0")).kvs:
+            if kv.key not in values:
+                await client.delete(kv.key)
+        for key, value in values.items():
+            await client.put(key, value)
+
+
+def _goes_on(server: ApiServer) -> None:
+    """The server lives, and answers for what is not stored, or can be read."""
+    assert is_alive(server)
+    assert ask(server, "GET", "/readyz").status == 200
+    assert ask(server, "GET", "/apis").status == 200
+    with ThreadPoolExecutor(8) as pool:  # what was overwritten is an error, and no end
+        for status in pool.map(lambda path: ask(server, "GET", path).status, ASKED):
+            assert status in (200, 403, 404, 500, 503)
+    for path in ("/api/v1/namespaces/default/services", "/api/v1/namespaces/default/configmaps"):
+        body = {"metadata": {"generateName": "b"}}
+        if path.endswith("services"):
+            body["spec"] = {"type": "NodePort", "ports": [{"port": 1}]}  # type: ignore[assignment]
+        assert ask(server, "POST", path, body).status in (201, 403, 404, 500, 503)
+    assert is_alive(server)
+
+
+ASKED = (
+    "/api/v1/namespaces",
+    "/api/v1/namespaces/default",
+    "/api/v1/services",
+    "/api/v1/nodes",
+    "/api/v1/pods",
+    "/api/v1/secrets",
+    "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    "/apis/apiregistration.k8s.io/v1/apiservices",
+    "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas",
+    "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+    "/apis/wrong.example.com/v1/widgets",
+    "/openapi/v2",
+    "/openapi/v3",
+)
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_an_unreadable_value_ends_neither_a_process_nor_a_start(
+    server: tuple[EmbeddedEtcd, ApiServer], wrong: str
+) -> None:
+    etcd, running = server
+    before = asyncio.run(_overwrite(etcd.endpoint, WRONG[wrong]))
+    try:
+        time.sleep(1.5)  # for those who look at intervals: nothing tells when they have
+        _goes_on(running)
+        running.stop()
+        running.start()
+        time.sleep(0.5)
+        _goes_on(running)
+    finally:
+        asyncio.run(_put_back(etcd.endpoint, before))
+        if not is_alive(running):
+            running.kill()
+            running.start()
