@@ -8,7 +8,7 @@ import sys
 
 from setuptools import find_packages, setup
 
-SERVER = ("gateway", "instruments", "storage")
+SERVER = ("gateway", "storage")
 PLACES = {top: top if "editable_wheel" in sys.argv else f"apiserver_gateway._server.{top}" for top in SERVER}
 FOUND = find_packages(include=["apiserver_gateway*", *(f"{top}*" for top in SERVER)])
 
@@ -25,7 +25,6 @@ setup(
     package_data={
         "apiserver_gateway": ["py.typed"],
         PLACES["gateway"]: ["**/*.json", "py.typed"],
-        PLACES["instruments"]: ["py.typed"],
         PLACES["storage"]: ["py.typed"],
     },
 )

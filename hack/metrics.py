@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from instruments.families import AnyFamily, declared  # noqa: E402
+from storage.instruments.families import AnyFamily, declared  # noqa: E402
 
 PAGE = ROOT / "docs" / "metrics.md"
 PACKAGES = ("gateway", "storage")
@@ -32,7 +32,7 @@ def families() -> Iterator[AnyFamily]:
     """All that the server's modules declare."""
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
-            if "from instruments" in path.read_text(encoding="utf-8"):
+            if "from storage.instruments" in path.read_text(encoding="utf-8"):
                 import_module(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"))
     yield from declared()
 

@@ -11,9 +11,9 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 
-from instruments.timing import timed_until_done
 from storage.cache import WatchCache
 from storage.errors import StorageError, Unavailable
+from storage.instruments.timing import timed_until_done
 
 PROBES = 2  # while etcd answers one, those who came meanwhile need not wait for it
 EVENTS_WAIT = 0.1  # seconds for events to bring the feed to the probed revision before progress is asked for

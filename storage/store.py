@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from instruments.timing import timed
 from storage.cache import WatchCache
 from storage.entry import Entry
 from storage.errors import BesideChanged, Conflict, KeyExists, StoredObject
@@ -17,6 +16,7 @@ from storage.etcd import DELETE, PUT, EtcdClient, Event, KeyValue
 from storage.etcd.kv import Beside, Guard
 from storage.etcd.results import SwapResult
 from storage.fence import Fence
+from storage.instruments.timing import timed
 from storage.keys import prefix_end
 from storage.protocol import Swap
 from storage.reads import Reads

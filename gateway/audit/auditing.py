@@ -27,8 +27,8 @@ from gateway.http.sending import Send, audit_id
 from gateway.http.status import StatusError
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject, dumps, loads
-from instruments.timing import Times
 from storage.errors import StorageError
+from storage.instruments.timing import Times
 
 if TYPE_CHECKING:
     from gateway.settings.config import Settings

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 
-from instruments.timing import Times
+from storage.instruments.timing import Times
 
 _PREFIX = "apiserver.latency.k8s.io/"
 _SLOW = 0.5  # seconds from which on it is told

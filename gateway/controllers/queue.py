@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Hashable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from gateway.controllers.courtesy import give_way
-from instruments import BETA, histogram
+from storage.instruments import BETA, histogram
 
 logger = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from instruments import BETA, gauge, histogram
+from storage.instruments import BETA, gauge, histogram
 
 _OF_FLOWS = ("priority_level", "flow_schema")
 _SECONDS = (0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30)

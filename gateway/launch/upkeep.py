@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
-from instruments import counter
+from storage.instruments import counter
 
 logger = logging.getLogger(__name__)
 

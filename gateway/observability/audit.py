@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gateway.audit.counts import Counts
-from instruments import counter
+from storage.instruments import counter
 
 EVENTS = counter("apiserver_audit_event_total", "Audit events that were made.")
 ERRORS = counter("apiserver_audit_error_total", "Audit events that were lost, by what lost them.", "plugin")

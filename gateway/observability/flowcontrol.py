@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from gateway.flowcontrol.configuration import Configuration
 from gateway.flowcontrol.level import Cause, Level
 from gateway.flowcontrol.limiting import FlowControl, Limiter
-from instruments import ALPHA, BETA, counter, gauge
-from instruments.families import Labels
+from storage.instruments import ALPHA, BETA, counter, gauge
+from storage.instruments.families import Labels
 
 DEBUG = "/debug/api_priority_and_fairness"
 

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from gateway.requests.parts import Gateway
-from instruments import STABLE, counter, gauge
 from storage.errors import NoSpace, StorageError
+from storage.instruments import STABLE, counter, gauge
 
 Check = Callable[[], Awaitable[None]]  # raises Unhealthy
 

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from gateway.version import version_info
-from instruments import BETA, counter, gauge
+from storage.instruments import BETA, counter, gauge
 
 CPU = counter("process_cpu_seconds_total", "CPU time of the process.", level="")
 RESIDENT = gauge("process_resident_memory_bytes", "Resident memory of the process.", level="")

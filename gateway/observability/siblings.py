@@ -15,7 +15,7 @@ from pathlib import Path
 import orjson
 
 from gateway.http.thread_pool import beside
-from instruments.snapshot import Sample, Snapshot, snapshots, together
+from storage.instruments.snapshot import Sample, Snapshot, snapshots, together
 
 logger = logging.getLogger(__name__)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from gateway.requests.parts import Gateway
-from instruments import STABLE, counter, gauge
-from instruments.families import Labels
 from storage.cache import ResourceCache
+from storage.instruments import STABLE, counter, gauge
+from storage.instruments.families import Labels
 
 OBJECTS = gauge(
     "apiserver_storage_objects", "Objects that are stored, of a resource.", "resource", level=STABLE, across="max"

@@ -14,7 +14,7 @@ import threading
 import time
 from types import FrameType
 
-from instruments import counter
+from storage.instruments import counter
 
 log = logging.getLogger(__name__)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from gateway.controllers.queue import WorkQueue
-from instruments import BETA, counter, gauge
-from instruments.families import Labels
+from storage.instruments import BETA, counter, gauge
+from storage.instruments.families import Labels
 
 Queues = Callable[[], Sequence[WorkQueue[object]]]
 

@@ -20,7 +20,7 @@ from gateway.operations.framework import APIRouter, FastAPI, Request, Response
 from gateway.requests.parts import Gateway
 from gateway.requests.plain_answers import NO_SNIFF, PAGE_NOT_FOUND
 from gateway.version import version_info
-from instruments.exposition import OPEN_METRICS, TEXT, exposition
+from storage.instruments.exposition import OPEN_METRICS, TEXT, exposition
 
 SLIS = "/metrics/slis"
 _JSON = "application/json"

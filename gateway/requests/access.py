@@ -8,7 +8,7 @@ from gateway.access.authorization import Authorizer, Decision, require_verdict
 from gateway.audit.auditing import Audit
 from gateway.flowcontrol.limiting import Limiter
 from gateway.requests.context import Outcome, RequestContext, Run
-from instruments import counter, exponential, histogram
+from storage.instruments import counter, exponential, histogram
 
 DURATION = histogram(
     "authorization_duration_seconds",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gateway.http.exchange import Request, Response
 from gateway.http.sending import Send
-from instruments.timing import Times
+from storage.instruments.timing import Times
 
 if TYPE_CHECKING:
     from gateway.audit.auditing import Record

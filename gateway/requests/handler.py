@@ -24,7 +24,7 @@ from gateway.requests.plain_answers import internal_error
 from gateway.requests.routes import Routes
 from gateway.requests.slow import SLOW, tell_slow
 from gateway.requests.stages import stages_of
-from instruments.timing import current
+from storage.instruments.timing import current
 
 
 class Handler:

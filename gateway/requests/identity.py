@@ -10,7 +10,7 @@ from gateway.access.impersonation import Impersonation, impersonates
 from gateway.http.status import StatusError
 from gateway.kinds.attributes import Attributes
 from gateway.requests.context import Outcome, RequestContext, Run
-from instruments import counter, exponential, histogram
+from storage.instruments import counter, exponential, histogram
 
 DURATION = histogram(
     "authentication_duration_seconds",

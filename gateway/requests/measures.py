@@ -11,7 +11,7 @@ from time import monotonic
 from gateway.http.exchange import Request, Response
 from gateway.http.request_info import RequestInfo
 from gateway.requests.context import RequestContext
-from instruments import STABLE, Counter, Gauge, counter, exponential, gauge, histogram
+from storage.instruments import STABLE, Counter, Gauge, counter, exponential, gauge, histogram
 
 COMPONENT = "apiserver"
 _OF_ROUTE = ("verb", "group", "version", "resource", "subresource", "scope", "component")

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 # From the lowest on; a module belongs to the longest prefix. What stands on one line may import from each other.
 ROOMS = (
     ("apiserver_gateway",),
-    ("instruments",),
+    ("storage.instruments",),
     ("storage",),
     ("gateway.children", "gateway.clock", "gateway.files", "gateway.jsontypes"),
     ("gateway.memo", "gateway.memory", "gateway.pem", "gateway.time_limits", "gateway.version"),
@@ -67,7 +67,7 @@ ROOMS = (
 def modules() -> dict[str, Path]:
     """Every module of the project by its name."""
     found = {}
-    for top in ("apiserver_gateway", "gateway", "instruments", "storage"):
+    for top in ("apiserver_gateway", "gateway", "storage"):
         for path in (ROOT / top).rglob("*.py"):
             parts = path.relative_to(ROOT).with_suffix("").parts
             found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path

@@ -7,7 +7,7 @@ from functools import lru_cache
 from gateway.admission.podsecurity.levels import Level, LevelVersion
 from gateway.admission.record import Admission
 from gateway.version import MINOR
-from instruments import Counter, counter
+from storage.instruments import Counter, counter
 
 _REQUEST = ("request_operation", "resource", "subresource")
 _EVALUATIONS = counter(

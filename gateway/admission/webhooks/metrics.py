@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from gateway.admission.record import Operation
-from instruments import counter, histogram
+from storage.instruments import counter, histogram
 
 _TYPES = ("name", "type", "operation")
 _DURATION = histogram(

@@ -50,7 +50,7 @@ def test_up_says_what_is_wrong(words: tuple[str, ...], status: int, said: str) -
 
 
 def test_packages_of_the_callers_directory_are_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("gateway", "instruments", "storage"):
+    for name in ("gateway", "storage.instruments", "storage"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text("raise SystemExit('the wrong package')")
     monkeypatch.chdir(tmp_path)

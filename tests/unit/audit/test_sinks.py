@@ -25,7 +25,7 @@ from gateway.outbound.client import Answer
 from gateway.outbound.errors import CallError
 from gateway.outbound.request import OutboundRequest
 from gateway.outbound.target import Target
-from instruments.timing import Times
+from storage.instruments.timing import Times
 
 META: dict[str, Any] = {
     "level": "Metadata",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gateway.controllers.queue import WorkQueue
 from gateway.observability.workqueues import follow
-from instruments.exposition import exposition
-from instruments.snapshot import snapshots
+from storage.instruments.exposition import exposition
+from storage.instruments.snapshot import snapshots
 
 
 async def test_depth_adds_and_durations_are_told_for_each_queue() -> None:

@@ -29,14 +29,14 @@ def test_several_files_are_one(tmp_path: Path) -> None:
     environment = {"KUBECONFIG": f"{one}{os.pathsep}{tmp_path}/none{os.pathsep}{two}"}
     assert find_place(None, "", environment).url == "http://a:1/"
     found = find_place(None, "b", environment)
-    assert found.url == "http://b:2/" and found.headers()["Authorization"] == "Bearer t"
+    assert found.url == "http://b:2/" and found.headers().count((b"authorization", b"Bearer t")) == 1
     assert find_place(two, "", environment).url == "http://b:2/"
 
 
 def test_files_are_named_from_where_the_kubeconfig_is(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("t\n")
     (path := tmp_path / "config").write_text(config("a", "http://a:1", {"tokenFile": "token"}))
-    assert find_place(path, "", {}).headers()["Authorization"] == "Bearer t"
+    assert find_place(path, "", {}).headers().count((b"authorization", b"Bearer t")) == 1
 
 
 def test_a_program_may_know_the_credentials(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_a_program_may_know_the_credentials(tmp_path: Path) -> None:
     )
     user = {"exec": {"command": sys.executable, "args": ["-c", code], "env": [{"name": "WHAT", "value": "t"}]}}
     (path := tmp_path / "config").write_text(config("a", "http://a:1", user))
-    assert find_place(path, "", dict(os.environ)).headers()["Authorization"] == "Bearer t"
+    assert find_place(path, "", dict(os.environ)).headers().count((b"authorization", b"Bearer t")) == 1
 
 
 @pytest.mark.parametrize(

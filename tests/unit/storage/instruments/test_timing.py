@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from instruments.timing import Times, current, timed, timed_until_done
+from storage.instruments.timing import Times, current, timed, timed_until_done
 
 PAUSE = 0.01
 

@@ -8,10 +8,10 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_open_metrics
 from prometheus_client.parser import text_string_to_metric_families as read_text
 
-from instruments import families
-from instruments.exposition import exposition
-from instruments.families import OVERFLOW, STABLE, counter, declared, gauge, histogram
-from instruments.snapshot import snapshots, together
+from storage.instruments import families
+from storage.instruments.exposition import exposition
+from storage.instruments.families import OVERFLOW, STABLE, counter, declared, gauge, histogram
+from storage.instruments.snapshot import snapshots, together
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from instruments.families import AnyFamily, Histogram, Labels, declared
+from storage.instruments.families import AnyFamily, Histogram, Labels, declared
 
 
 @dataclass(slots=True)

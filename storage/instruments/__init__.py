@@ -1,6 +1,6 @@
 """What is measured: families of counters, gauges and histograms, declared beside what they measure.
 
-    from instruments import counter
+    from storage.instruments import counter
 
     REQUESTS = counter("apiserver_request_total", "Requests that were answered.", "verb", "code")
     child = REQUESTS.labels("GET", "200")  # once: where a route, an endpoint or a plug-in is made
@@ -12,7 +12,7 @@ has them. `exposition` writes all families as text, `snapshot` adds up those of 
 makes docs/metrics.md of what is declared.
 """
 
-from instruments.families import (
+from storage.instruments.families import (
     ALPHA,
     BETA,
     STABLE,

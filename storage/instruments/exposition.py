@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import isfinite
 
-from instruments.snapshot import Sample, Snapshot
+from storage.instruments.snapshot import Sample, Snapshot
 
 TEXT = b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 OPEN_METRICS = b"application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores"
