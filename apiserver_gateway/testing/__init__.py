@@ -8,6 +8,7 @@ from apiserver_gateway.testing.requests import Refused, ask, namespace
 from apiserver_gateway.testing.server import ApiServer, ServerDidNotStart, api_server
 from apiserver_gateway.testing.state import Snapshot, User, advance_clock, restore, restored, snapshot, user
 from apiserver_gateway.testing.waiting import condition, wait_for
+from apiserver_gateway.testing.webhooks import Webhook, webhook
 
 __all__ = [
     "ApiServer",
@@ -15,6 +16,7 @@ __all__ = [
     "ServerDidNotStart",
     "Snapshot",
     "User",
+    "Webhook",
     "advance_clock",
     "api_server",
     "ask",
@@ -26,4 +28,5 @@ __all__ = [
     "snapshot",
     "user",
     "wait_for",
+    "webhook",
 ]

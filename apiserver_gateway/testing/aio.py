@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from apiserver_gateway import testing
-from apiserver_gateway.testing import ApiServer, Refused, ServerDidNotStart, Snapshot, User, condition
+from apiserver_gateway.testing import ApiServer, Refused, ServerDidNotStart, Snapshot, User, Webhook, condition
+from apiserver_gateway.testing.webhooks import Review
 
 __all__ = [
     "ApiServer",
@@ -17,6 +18,7 @@ __all__ = [
     "ServerDidNotStart",
     "Snapshot",
     "User",
+    "Webhook",
     "advance_clock",
     "api_server",
     "ask",
@@ -28,6 +30,7 @@ __all__ = [
     "snapshot",
     "user",
     "wait_for",
+    "webhook",
 ]
 
 P = ParamSpec("P")
@@ -99,3 +102,18 @@ async def advance_clock(server: ApiServer, seconds: float) -> None:
 async def user(server: ApiServer, name: str, **how: Any) -> User:
     """As `testing.user`."""
     return await asyncio.to_thread(lambda: testing.user(server, name, **how))
+
+
+@asynccontextmanager
+async def webhook(
+    server: ApiServer,
+    review: Review,
+    *resources: str,
+    operations: Sequence[str] = ("CREATE", "UPDATE"),
+    mutating: bool = False,
+    **fields: Any,
+) -> AsyncIterator[Webhook]:
+    """As `testing.webhook`; `review` is called in another thread."""
+    hook = testing.webhook(server, review, *resources, operations=operations, mutating=mutating, **fields)
+    async with _beside(hook) as served:
+        yield served

@@ -22,7 +22,7 @@ from gateway.http.exchange import Request
 from gateway.http.request_info import RequestInfo
 from gateway.http.status import StatusError
 from gateway.http.user import User
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import JsonObject, dumps
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.metadata import now_text
 from gateway.kinds.resource import Resource
@@ -181,6 +181,8 @@ async def mutate(
     admission.name = _admitted_name(write)
     await endpoint.chain.mutate(admission)
     obj, guard = admission.obj, write.endpoint.guard
+    if admission.replaced:
+        write.size = max(write.size, len(dumps(obj)))  # what was made of it may be larger than what was sent
     if guard is not None and obj is not None:
         await guard.check(write.attributes.request, obj, old)
     return obj

@@ -1,0 +1,173 @@
+"""Admission webhooks written in Python: a function that looks at a request, served with a certificate and registered.
+
+`with webhook(api, lambda request: "no more of these", "configmaps"): ...` refuses; see `webhook`.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from apiserver_gateway.testing.requests import ask
+from apiserver_gateway.testing.server import ApiServer
+
+if TYPE_CHECKING:
+    import ssl
+
+PATH = "/apis/admissionregistration.k8s.io/v1"
+_HOST = "127.0.0.1"
+_DAYS = 2  # that a certificate is good for
+
+Verdict = bool | str | Mapping[str, Any] | None
+"""None or True allows a request, False refuses it, and so does a text, which says why; an object takes the place of the
+request's, if the webhook is a mutating one.
+"""
+
+Review = Callable[[dict[str, Any]], Verdict]
+"""Looks at an AdmissionRequest, as JSON: `request["object"]`, `request["operation"]`, `request["userInfo"]`, …"""
+
+
+@dataclass(slots=True)
+class Webhook:
+    """A webhook that is served: where, by which CA (PEM), and what it was asked so far."""
+
+    url: str
+    authority: bytes
+    requests: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def client_config(self) -> dict[str, str]:
+        """As a webhook's configuration has it."""
+        return {"url": self.url, "caBundle": base64.b64encode(self.authority).decode()}
+
+
+@contextmanager
+def webhook(
+    server: ApiServer,
+    review: Review,
+    *resources: str,
+    operations: Sequence[str] = ("CREATE", "UPDATE"),
+    mutating: bool = False,
+    **fields: Any,
+) -> Iterator[Webhook]:
+    """A webhook that `review` answers for, in force in the block.
+
+    `resources` are plurals of any group ("pods", "pods/status", "*"); `fields` are others of a webhook's configuration,
+    or take the place of those made here: `rules`, `failurePolicy`, `namespaceSelector`, `matchConditions`.
+    """
+    __tracebackhide__ = True
+    rule = {"apiGroups": ["*"], "apiVersions": ["*"], "resources": list(resources), "operations": list(operations)}
+    plural = f"{'mutating' if mutating else 'validating'}webhookconfigurations"
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    with serve(review) as served:
+        hook = {
+            "name": f"{name}.example.org",
+            "clientConfig": served.client_config,
+            "rules": [rule],
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+            **fields,
+        }
+        ask(server, "POST", f"{PATH}/{plural}", {"metadata": {"name": name}, "webhooks": [hook]})
+        try:
+            yield served
+        finally:
+            ask(server, "DELETE", f"{PATH}/{plural}/{name}")
+
+
+@contextmanager
+def serve(review: Review) -> Iterator[Webhook]:
+    """The same without registering it: whoever wants to writes the configuration, with `client_config`."""
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+    context, authority = _certified()
+    served = Webhook("", authority)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            request = asked["request"]
+            served.requests.append(request)
+            answer = {"kind": asked["kind"], "apiVersion": asked["apiVersion"], "response": _response(review, request)}
+            content = json.dumps(answer).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Says nothing."""
+
+    listening = ThreadingHTTPServer((_HOST, 0), Handler)
+    listening.daemon_threads = True
+    listening.socket = context.wrap_socket(listening.socket, server_side=True, do_handshake_on_connect=False)
+    served.url = f"https://{_HOST}:{listening.server_port}/"
+    thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield served
+    finally:
+        listening.shutdown()
+        thread.join()
+        listening.server_close()
+
+
+def _response(review: Review, request: dict[str, Any]) -> dict[str, Any]:
+    try:
+        found = review(request)
+    except Exception as error:  # the test's own function: what it raises is what the client is told
+        found = f"{type(error).__name__}: {error}"
+    response: dict[str, Any] = {"uid": request["uid"], "allowed": found is None or found is True}
+    if isinstance(found, str):
+        response["status"] = {"message": found, "code": 403}
+    elif isinstance(found, Mapping):
+        patch = json.dumps([{"op": "replace", "path": "", "value": found}]).encode()
+        response |= {"allowed": True, "patchType": "JSONPatch", "patch": base64.b64encode(patch).decode()}
+    return response
+
+
+def _certified() -> tuple[ssl.SSLContext, bytes]:
+    """A context with a certificate for this host, and that certificate, which is its own CA."""
+    import ssl
+    import tempfile
+    from datetime import UTC, datetime, timedelta
+    from ipaddress import ip_address
+
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name, now = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "webhook")]), datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=_DAYS))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address(_HOST))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = certificate.public_bytes(serialization.Encoding.PEM)
+    secret = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with tempfile.NamedTemporaryFile() as file:  # ssl reads files only
+        file.write(secret + pem)
+        file.flush()
+        context.load_cert_chain(file.name)
+    return context, pem
