@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from gateway.aggregation.availability import Availability
 from gateway.aggregation.delegation import Delegation
+from gateway.aggregation.described import Described
 from gateway.aggregation.discovered import Discovered
 from gateway.aggregation.registration import Registration
 from gateway.aggregation.services import GROUP, RESOURCE, ApiServices
@@ -40,6 +41,7 @@ class Aggregation:
         self.availability = Availability(self.services, objects, addresses, client, identity, actor)
         self.registration = Registration(self.services, endpoints.registry, actor)
         self.discovered = Discovered(self.services, client, addresses, identity, discovery.refresh)
+        self.described = Described(self.services, client, addresses, identity)
         self._delegation = Delegation(self.services, client, addresses, identity)
         discovery.others = self.discovered
 
@@ -66,11 +68,13 @@ class Aggregation:
             group.create_task(work(self.availability.queue, self.availability.reconcile, _WORKERS))
             group.create_task(work(self.registration.queue, self.registration.reconcile, _WORKERS))
             group.create_task(work(self.discovered.queue, self.discovered.reconcile, _WORKERS))
+            group.create_task(work(self.described.queue, self.described.reconcile, _WORKERS))
 
     def _changed(self, names: set[str]) -> None:
         self.availability.changed(names)
         remote = {name for name in names if (found := self.services.all.get(name)) is None or found.service}
         self.discovered.changed(remote)
+        self.described.changed(remote)
 
     def _services_changed(self, prefix: bytes) -> Callable[[Batch], None]:
         def tell(batch: Batch) -> None:

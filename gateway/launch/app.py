@@ -132,6 +132,7 @@ class App:
             aggregation = Aggregation(gateway.endpoints, discovery, front_proxy_identity(self.settings))
             aggregation.services.on_change(lambda _: _delegate(gateway, aggregation))
             aggregation.follow()
+            gateway.described = aggregation.described
             tasks.append(asyncio.create_task(_aggregate(aggregation, self._started), name="aggregation"))
             tasks[-1].add_done_callback(self._ended)
             if self.settings.audit_policy_file is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from importlib.resources import files
 
 from gateway.jsontypes import JsonObject, dumps
@@ -35,10 +36,13 @@ class Documents:
         source = files("gateway.schema").joinpath("catalog.json").read_bytes() + dumps(version_info())
         self._digest = hashlib.sha512(source + descriptions.source().encode())
 
-    def index(self) -> bytes:
-        """Where each document is; the address changes with its content, so that clients may keep it forever."""
+    def index(self, others: Mapping[str, str]) -> bytes:
+        """Where each document is; the address changes with its content, so that clients may keep it forever.
+
+        `others` are those of other servers, by their places.
+        """
         places = {place: {"serverRelativeURL": f"{ROOT}/{place}?hash={self.hash_of(place)}"} for place in self._places}
-        return dumps({"paths": places})
+        return dumps({"paths": places | {place: {"serverRelativeURL": url} for place, url in others.items()}})
 
     def hash_of(self, place: str) -> str:
         """What tells this document from others and from that of another release."""

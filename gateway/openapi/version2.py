@@ -14,6 +14,7 @@ from gateway.kinds.resource import Resource
 from gateway.openapi.custom import custom_schemas
 from gateway.openapi.gnostic import gnostic
 from gateway.openapi.meta_kinds import OF_ALL
+from gateway.openapi.others import Others
 from gateway.openapi.paths import RESOURCE_LIST, paths_of
 from gateway.openapi.schemas import PATCH, REFERENCE, schemas_of
 from gateway.openapi.version2_paths import version_2_paths
@@ -56,14 +57,25 @@ class Version2:
                     built_in += resources
         return {("", ""): tuple(built_in), **found}
 
-    def document(self, served: Mapping[tuple[str, str], Resources], protobuf: bool = False) -> bytes:
-        """The document as JSON, or as an openapi.v2.Document."""
+    def document(
+        self, served: Mapping[tuple[str, str], Resources], protobuf: bool = False, others: Others | None = None
+    ) -> bytes:
+        """The document as JSON, or as an openapi.v2.Document; with what `others` serve."""
         parts = [self._part(place, resources, protobuf) for place, resources in served.items()]
         known = {(*place, protobuf) for place in served}
         for place in [each for each in self._parts if each[2] is protobuf and each not in known]:
             del self._parts[place]
         paths = dict(each for part in parts for each in part.paths)
         definitions = dict(each for part in reversed(parts) for each in part.definitions)
+        if others is not None:
+            encode = _as_protobuf if protobuf else _as_json
+            more = others.version_2()
+            paths |= {name: encode("Paths", name, value) for name, value in more[0].items()}
+            own = definitions
+            definitions = {
+                name: encode("Definitions", name, value) for name, value in more[1].items() if name not in own
+            }
+            definitions |= own
         return _joined(paths, definitions, protobuf)
 
     def _part(self, place: tuple[str, str], resources: Resources, protobuf: bool) -> _Part:

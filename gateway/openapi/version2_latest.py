@@ -7,6 +7,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from gateway.kinds.registry import Registry
+from gateway.openapi.others import Others
 
 if TYPE_CHECKING:  # it is imported when it is asked for
     from gateway.openapi.version2 import Version2
@@ -15,8 +16,8 @@ if TYPE_CHECKING:  # it is imported when it is asked for
 class LatestVersion2:
     """The document of a registry."""
 
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
+    def __init__(self, registry: Registry, others: Others | None = None) -> None:
+        self._registry, self._others = registry, others
         self._changes = 0
         self._made: dict[bool, bytes] = {}  # by whether it is protobuf, as of the last change
         self._tag = ""
@@ -36,10 +37,10 @@ class LatestVersion2:
             maker = self._maker = self._maker or Version2(self._registry)
             changes, made, served = self._changes, dict(self._made), maker.served()
             if False not in made:
-                made[False] = await asyncio.to_thread(maker.document, served)
+                made[False] = await asyncio.to_thread(maker.document, served, others=self._others)
                 self._tag = (await asyncio.to_thread(hashlib.sha512, made[False])).hexdigest().upper()
             if protobuf not in made:
-                made[True] = await asyncio.to_thread(maker.document, served, protobuf=True)
+                made[True] = await asyncio.to_thread(maker.document, served, protobuf=True, others=self._others)
             if changes == self._changes:
                 self._made = made
             return made[protobuf], self._tag

@@ -70,7 +70,7 @@ class Operational:
         app = FastAPI(title="apiserver-gateway", openapi_url=None, docs_url=None, redoc_url=None)
         answer_strays(app)
         app.include_router(operations(gateway, self._siblings, self._paths))
-        app.include_router(openapi(gateway.registry, gateway.endpoints.on_change))
+        app.include_router(openapi(gateway.registry, gateway.endpoints.on_change, gateway.described))
         return app
 
 

@@ -14,6 +14,7 @@ from gateway.http.negotiation import parse_accept
 from gateway.kinds.registry import Registry
 from gateway.openapi.documents import ROOT, Documents
 from gateway.openapi.gnostic import PROTOBUF, PROTOBUF_BEFORE
+from gateway.openapi.others import Others
 from gateway.openapi.version2_latest import LatestVersion2
 from gateway.operations.framework import APIRouter, Request, Response
 
@@ -22,13 +23,21 @@ _YEAR = 365 * 24 * 3600
 _JSON = "application/json"
 _INDEX = "text/plain; charset=utf-8"  # what kube-apiserver says of its index, which is JSON
 _VARY = {"vary": "Accept"}
+_PASSED = ("accept", "if-none-match")
 
 
-def openapi(registry: Registry, on_change: Callable[[Callable[[], None]], None]) -> APIRouter:
-    """The router; documents are made from `registry` when they are first asked for, and again after each change."""
+def openapi(
+    registry: Registry, on_change: Callable[[Callable[[], None]], None], others: Others | None = None
+) -> APIRouter:
+    """The router; documents are made from `registry` when they are first asked for, and again after each change.
+
+    `others` knows the documents of other servers.
+    """
     router = APIRouter()
     documents: list[Documents] = []
-    latest_2 = LatestVersion2(registry)
+    latest_2 = LatestVersion2(registry, others)
+    if others is not None:
+        others.on_change(latest_2.forget)
     on_change(documents.clear)
     on_change(latest_2.forget)
 
@@ -38,10 +47,14 @@ def openapi(registry: Registry, on_change: Callable[[Callable[[], None]], None])
         return documents[0]
 
     async def index(_request: Request) -> Response:
-        return Response(made().index(), media_type=_INDEX)
+        return Response(made().index({} if others is None else others.places()), media_type=_INDEX)
 
     async def document(request: Request) -> Response:
         place = request.path_params["place"]
+        if others is not None:
+            passed = {name: request.headers[name] for name in _PASSED if name in request.headers}
+            if (other := await others.document(place, request.url.query, passed)) is not None:
+                return Response(other.body, other.status, dict(other.headers))
         media_type = chosen(request.headers.get("accept", ""), _served(3))
         found = await asyncio.to_thread(made().document, place, media_type not in (None, _JSON))
         if found is None:

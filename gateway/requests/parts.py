@@ -23,6 +23,7 @@ Delegate = Callable[[Request], Response | Awaitable[Response | None] | None]
 if TYPE_CHECKING:
     from gateway.access.nodes.graph import NodeGraph
     from gateway.controllers.running import Controllers
+    from gateway.openapi.others import Others as OthersDescribed
 
 PROBE_TIMEOUT = 4.0  # seconds; a read may wait for the end of one probe and then for its own, and no read hangs over 10
 
@@ -35,6 +36,7 @@ class Gateway:
     services: Services
     endpoints: Endpoints
     delegate: Delegate | None = None  # finds what other servers serve
+    described: OthersDescribed | None = None  # and how they describe it
     controllers: Controllers | None = None  # from start-up on
     furnished: asyncio.Event = field(default_factory=asyncio.Event)  # set once all is there that every cluster has
 

@@ -13,7 +13,7 @@ from gateway.openapi.documents import Documents
 from tests.unit.openapi.definitions import custom
 
 DOCUMENTS = Documents(builtin_registry())
-PLACES = list(loads(DOCUMENTS.index())["paths"])
+PLACES = list(loads(DOCUMENTS.index({}))["paths"])
 
 
 def document(place: str) -> Any:
