@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gateway.admission.chain import Plugin, Reviews, on
 from gateway.admission.record import Admission, Operation
-from gateway.admission.refusal import refused
+from gateway.http.status import forbidden
 
 _ALLOWED = "kubernetes.io/hostname"
 
@@ -20,7 +20,7 @@ async def _validate(admission: Admission) -> None:
                 f"affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey {key} "
                 f"but only key {_ALLOWED} is allowed"
             )
-            raise refused(admission, obj, reason)
+            raise forbidden("", "pods", obj["metadata"].get("name", ""), reason)
 
 
 PLUGIN = Plugin(

@@ -7,6 +7,8 @@ from functools import partial
 from gateway.admission.chain import Parts, Plugin, Reviews
 from gateway.admission.kinds import NAMESPACES
 from gateway.admission.record import Admission, Operation
+from gateway.admission.refusal import refused
+from gateway.http.status import StatusError
 from gateway.kinds.resource import Resource
 
 
@@ -18,7 +20,12 @@ async def _admit(parts: Parts, admission: Admission) -> None:
     name = admission.namespace
     if admission.dry_run or not name or await parts.objects.get(NAMESPACES, "", name) is not None:
         return
-    await parts.create(NAMESPACES, "", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    try:
+        await parts.create(NAMESPACES, "", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    except StatusError as error:
+        if error.reason == "Forbidden":
+            raise
+        raise refused(admission, admission.obj, error.message) from None
 
 
 PLUGIN = Plugin("NamespaceAutoProvision", _handles, lambda parts: Reviews(partial(_admit, parts)), default_on=False)

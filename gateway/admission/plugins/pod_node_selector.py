@@ -9,14 +9,14 @@ from gateway.admission.chain import Parts, Plugin, Reviews, on
 from gateway.admission.configuration import Document, InvalidConfiguration
 from gateway.admission.kinds import NAMESPACES
 from gateway.admission.record import Admission, Operation
-from gateway.admission.refusal import refused
-from gateway.http.status import not_found
+from gateway.http.status import StatusError, forbidden, not_found
 from gateway.jsontypes import JsonObject
 from gateway.kinds.objects import Objects
 from gateway.validation.names import is_label_value, is_qualified_name
 
 NAME = "PodNodeSelector"
 _ANNOTATION = "scheduler.alpha.kubernetes.io/node-selector"
+_LONGEST = 32 << 10  # characters of a selector
 _DEFAULT = "clusterDefaultNodeSelector"
 _CONFLICT = "pod node label selector conflicts with its namespace node label selector"
 _NOT_LISTED = "pod node label selector labels conflict with its namespace whitelist"
@@ -32,6 +32,8 @@ class NodeSelectors:
 
 def parse_selector(text: str) -> dict[str, str]:
     """The labels of "a=b,c=d". Raises ValueError."""
+    if len(text) > _LONGEST:
+        raise ValueError("invalid selector: it is too long")
     labels = {}
     for part in text.split(",") if text else ():
         pieces = [piece.strip() for piece in part.split("=")]
@@ -39,6 +41,11 @@ def parse_selector(text: str) -> dict[str, str]:
             raise ValueError(f"invalid selector: [{' '.join(part.split('='))}]")
         labels[pieces[0]] = pieces[1]
     return labels
+
+
+def _refused(pod: JsonObject, reason: str) -> StatusError:
+    """403 for a pod by its name, if it has one already."""
+    return forbidden("", "pods", pod["metadata"].get("name", ""), reason)
 
 
 async def _of_namespace(
@@ -52,10 +59,10 @@ async def _of_namespace(
     try:
         found = selectors.default if text is None else parse_selector(text)
     except ValueError as error:
-        raise refused(admission, pod, str(error)) from None
+        raise _refused(pod, str(error)) from None
     own = pod["spec"].get("nodeSelector") or {}
     if any(own.get(key, value) != value for key, value in found.items()):
-        raise refused(admission, pod, _CONFLICT)
+        raise _refused(pod, _CONFLICT)
     return found
 
 
@@ -79,7 +86,7 @@ def _check_allowed(selectors: NodeSelectors, admission: Admission, pod: JsonObje
     allowed = selectors.allowed.get(admission.namespace)
     selected = pod["spec"].get("nodeSelector") or {}
     if allowed and not selected.items() <= allowed.items():
-        raise refused(admission, pod, _NOT_LISTED)
+        raise _refused(pod, _NOT_LISTED)
 
 
 def configure(document: Document) -> NodeSelectors:

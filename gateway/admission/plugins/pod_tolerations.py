@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from gateway.admission.chain import Parts, Plugin, Reviews, on
-from gateway.admission.configuration import Document, InvalidConfiguration, Leaf, of_kind
+from gateway.admission.configuration import Document, InvalidConfiguration, Leaf, checked, of_kind
 from gateway.admission.kinds import NAMESPACES
 from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import refused
@@ -88,9 +88,11 @@ async def _annotated(objects: Objects, admission: Admission, key: str) -> list[J
 
 
 def _checked(given: Any) -> list[JsonObject]:
+    """The tolerations in what JSON holds, without what they have no members for. Raises ValueError."""
     if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
         raise ValueError("it is no list of tolerations")
-    return [{key: value for key, value in each.items() if key in _TOLERATION and value is not None} for each in given]
+    known = [{key: each[key] for key in _TOLERATION if each.get(key) is not None} for each in given]
+    return [checked(each, _TOLERATION) for each in known]
 
 
 async def _admit(cluster: Tolerations, objects: Objects, admission: Admission) -> None:

@@ -160,8 +160,9 @@ def test_pods_tolerate_what_their_namespace_does_and_no_more(world: World) -> No
     scope = "pod tolerations (possibly merged with namespace default tolerations) conflict with its namespace whitelist"
     other = {"key": "other", "operator": "Exists"}
     assert scope in refusal(world.create(pods, pod("q", tolerations=[other])))
-    wrong = world.namespace("intolerable", annotations={TOLERATIONS: "{"})
-    assert f"annotation {TOLERATIONS} of its namespace is wrong" in refusal(world.create(wrong, pod()))
+    for index, text in enumerate(("{", "[1]", '[{"key": 1}]', '[{"tolerationSeconds": "1"}]')):
+        wrong = world.namespace(f"intolerable-{index}", annotations={TOLERATIONS: text})
+        assert f"annotation {TOLERATIONS} of its namespace is wrong" in refusal(world.create(wrong, pod()))
 
 
 def test_pods_tolerate_the_taints_of_extended_resources_that_they_request(world: World) -> None:
@@ -198,6 +199,8 @@ def test_a_missing_namespace_is_made_but_not_by_a_dry_run(world: World) -> None:
     assert world.create(f"{path}?dryRun=All", settings).status == 404
     assert world.create(path, settings).status == 201
     assert ask(world.server, "GET", "/api/v1/namespaces/unheard").status == 200
+    invalid = 'configmaps "c" is forbidden: Namespace "Un_heard" is invalid'
+    assert refusal(world.create("/api/v1/namespaces/Un_heard/configmaps", settings)).startswith(invalid)
 
 
 def test_a_service_is_asked_about_images(world: World) -> None:
