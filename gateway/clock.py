@@ -1,4 +1,4 @@
-"""The time by which things end that were given a time to live. Tests of others set it forward instead of waiting."""
+"""The clock that decides when objects with a time to live expire. A test can set it forward instead of waiting."""
 
 from __future__ import annotations
 

@@ -183,11 +183,11 @@ class ResourceCache:
         self.memo.clear()
 
     def load(self, items: Iterable[tuple[bytes, bytes, int]]) -> None:
-        """Takes over values as etcd holds them without a change being seen, as at the start."""
+        """Replaces all objects by values as etcd holds them. Nobody is told of changes: a cache starts so."""
         self.take({key: self.entry(key, value, revision) for key, value, revision in items})
 
     def take(self, entries: dict[bytes, Entry]) -> None:
-        """Takes over all objects that there are without a change being seen."""
+        """Replaces all objects. Nobody is told of changes."""
         self._entries = entries
         self._keys = sorted(entries)
         self._indexes.clear()

@@ -69,11 +69,11 @@ async def tap(cache: WatchCache, resources: Sequence[ResourceCache]) -> AsyncIte
 
 
 def listen(cache: WatchCache, resources: Sequence[ResourceCache], tell: Callable[[Batch], None]) -> Callable[[], None]:
-    """Tells the same, but at once: first the state, which is empty where there is none yet, then each change in the
-    turn of the loop in which it is applied, so that what this process has written is told before its writer goes on.
+    """Calls `tell` with the state, then with each change in the turn of the loop in which it is applied.
 
-    Gives a function that ends it. `tell` must be quick. It may find the caches in the midst of being changed: what it
-    was told is what it may go by.
+    So what this process writes is told before its writer goes on. The state is empty before the first load. `tell`
+    must be quick, and must go by what it is told: the caches may be in the middle of a change. The function that comes
+    back ends it.
     """
     known: list[int] = []
 

@@ -190,7 +190,10 @@ class Waiters:
                 del self._found[interest[:2]]
 
     def unserved(self, told: Told, interest: Interest | None, position: int) -> int:
-        """From where a follower has to look, at a position at most: what came before was told, or is of no concern."""
+        """The position from which a follower has to look for changes; it has been told of all before, or need not know.
+
+        `position` is the end of the history, which is the answer where nothing is left to look at.
+        """
         return -1 if interest is None else self._crowd(interest).unserved(told, position)
 
     def _crowd(self, interest: Interest | None) -> _Crowd:

@@ -1,1 +1,1 @@
-"""gateway.access"""
+"""Who asks (`authentication`), as whom (`impersonation`), and whether they may (`authorization`, `modes`)."""

@@ -60,7 +60,10 @@ def member_of(type_: Type, name: str) -> Type:
 
 
 def members_of(type_: Type) -> Callable[[str], Type]:
-    """`member_of` of one type, for what is compiled of it: that may not hold on to the type, which holds on to it."""
+    """`member_of` for one type, as a function that keeps no reference to it.
+
+    What is compiled of a type is kept on the type; a reference back would be a circle that is never freed.
+    """
     fields, element = type_.fields, element_of(type_)
 
     def member(name: str) -> Type:

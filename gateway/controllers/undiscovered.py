@@ -1,4 +1,4 @@
-"""What nobody can say whether it is in a namespace: group versions of another server that this one does not lead to."""
+"""Group versions of other servers that cannot be asked: nobody knows whether a namespace has objects of them."""
 
 from __future__ import annotations
 

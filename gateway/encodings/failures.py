@@ -29,7 +29,7 @@ async def failure(request: Request, error: Exception, apart: Apart) -> Response:
 
 
 def _negotiated(request: Request, accept: bytes, status: StatusError) -> Representation:
-    """What a refusal is written in. No work is done for a long header of somebody who may not ask, or done twice."""
+    """The representation of a refusal. A long Accept header is not parsed for somebody who is refused anyway."""
     if len(accept) > MEMORABLE:
         match status.code:
             case 401 | 403:

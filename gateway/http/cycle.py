@@ -17,7 +17,7 @@ from gateway.http.tunnel import ClientEnd
 WHOLE = "http.response.whole"
 """An ASGI extension: a message of this type is an answer's status, headers (with the length) and all of its body."""
 POUR = "http.response.pour"
-"""Another, which may come with it: a message of this type has in `take` who is given a sink for the body's chunks."""
+"""Another: in a message of this type, `take` is a function that is called with a sink for the body's chunks."""
 TUNNEL = "http.response.tunnel"
 """Another, of requests that may be upgraded: after a head with status 101, a message of this type comes back with the
 client's end of the connection in `client`. The last message of a body ends the tunnel."""

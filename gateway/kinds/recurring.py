@@ -23,7 +23,7 @@ LONGEST = 64 << 10  # bytes of a specification; longer ones hardly come again
 SEEN = 4096  # specifications that are known to have come once
 RULES = 32  # that are remembered to take a specification
 BUDGET = 16 << 20  # bytes of all that is remembered
-_SHARE = 16  # of which a byte of a specification takes about so many
+_SHARE = 16  # bytes of the budget that one byte of a specification takes, about
 _OVERHEAD = 1 << 10
 
 _MEMBER = "spec"

@@ -33,12 +33,12 @@ class Resource:
 
     @property
     def discovered_verbs(self) -> list[str]:
-        """The verbs as discovery tells them."""
+        """The verbs that discovery shows."""
         return list(self.shown_verbs) or sorted(self.verbs)
 
     @property
     def gvr(self) -> GroupVersionResource:
-        """What names it, apart from the subresource."""
+        """Group, version and plural; without the subresource."""
         return GroupVersionResource(self.group, self.version, self.resource)
 
     @property

@@ -1,8 +1,8 @@
 """Facts: the fields that each kind lets select, and where their values are in the object.
 
 metadata.name and metadata.namespace can be selected everywhere ("Field Selectors"); the rest is per kind, as each
-kind's field label conversion and its strategy's selectable fields have it. They stand here and not in the kinds'
-strategies, for reading an object takes no strategy.
+kind's field label conversion and its strategy's selectable fields have it. They are not in the kinds' strategies,
+because reads do not import strategies.
 """
 
 from __future__ import annotations

@@ -93,8 +93,8 @@ class Strategy:
     metadata_last: bool = False  # whether metadata is looked at only once there is nothing else wrong with a new object
     rechecks_metadata: bool = True  # whether the kind checks the metadata of updates once more, and reports it twice
     grants_rights: bool = False  # whether its writers have to have the rights that they grant
-    reread: bool = False  # whether reading from storage adds to objects: of a write is shown what is read back
-    weight: int = 1  # how many times longer than those of others its rules may take for a byte
+    reread: bool = False  # whether reading from storage changes objects: a write answers what is read back
+    weight: int = 1  # how much longer its rules take for a byte than those of other kinds
 
     # creation
     expires: bool = False  # whether objects go by themselves, --event-ttl after their last write

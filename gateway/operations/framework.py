@@ -14,7 +14,7 @@ from typing import Any
 
 @contextmanager
 def _models_put_off() -> Iterator[None]:
-    """Models that are defined in the block are built when they are first used, even those asked to be built anew."""
+    """Puts off the building of pydantic models: what the block defines is built on its first use, not when imported."""
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # each model asks all installed packages for some
     from pydantic import BaseModel
 

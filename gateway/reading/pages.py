@@ -69,7 +69,7 @@ async def _first(
 
 
 async def _one(reads: Reads, endpoint: Endpoint, key: bytes, options: ListOptions) -> Page:
-    """A collection narrowed to one name: a limit means nothing to it, not even that the version is meant exactly."""
+    """The page of a collection that a field selector narrows to one name. `limit` is ignored, as upstream does."""
     return await _first(reads, endpoint, key, replace(options, limit=0), Interest(By.KEY, "", key))
 
 

@@ -68,7 +68,7 @@ def type_name_for(group: str, version: str, kind: str) -> str:
 
 
 def type_for(group: str, version: str, kind: str) -> Type:
-    """The type of a kind. KeyError when there is none. Nothing is remembered by these names, which clients make up."""
+    """The type of a kind. Raises KeyError. Nothing is cached by these names, since clients can make up any number."""
     return type_of(type_name_for(group, version, kind))
 
 

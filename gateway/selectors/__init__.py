@@ -1,1 +1,1 @@
-"""gateway.selectors"""
+"""Label and field selectors: parsed once, then asked about objects."""
