@@ -20,7 +20,7 @@ OBJECT_VARIABLE, OLD_OBJECT, PARAMS, REQUEST = "object", "oldObject", "params", 
 NAMESPACE, AUTHORIZER, REQUEST_RESOURCE = "namespaceObject", "authorizer", "authorizer.requestResource"
 VARIABLES = "variables"
 
-_TEXTS, _VARIABLES_TYPE = list_of(STRING), "kubernetes.variables"
+_TEXTS, VARIABLES_TYPE = list_of(STRING), "kubernetes.variables"
 _KIND = {"group": STRING, "version": STRING, "kind": STRING}
 _RESOURCE = {"group": STRING, "version": STRING, "resource": STRING}
 _TYPES: Mapping[str, Mapping[str, Type]] = {
@@ -59,6 +59,7 @@ _TYPES: Mapping[str, Mapping[str, Type]] = {
         "finalizers": _TEXTS,
     },
 }
+ASKING = struct("kubernetes.authorization.Authorizer")
 _CHECKED = struct("kubernetes.authorization.ResourceCheck")
 # what an expression has to be; variables may be anything
 _RETURNS: Mapping[Use, tuple[Type, ...]] = {
@@ -82,14 +83,14 @@ class Compiled:
     fault: Fault | None = None
 
 
-class _Types:
+class PolicyTypes:
     """The object types of one policy: those of requests, its variables, and `others`."""
 
     def __init__(self, variables: Mapping[str, Type], *others: Structs) -> None:
         self._variables, self._others = variables, others
 
     def _fields(self, name: str) -> Mapping[str, Type] | None:
-        return self._variables if name == _VARIABLES_TYPE else _TYPES.get(name)
+        return self._variables if name == VARIABLES_TYPE else _TYPES.get(name)
 
     def known(self, name: str) -> bool:
         """See Structs."""
@@ -122,17 +123,17 @@ class PolicyExpressions:
         if params:
             variables[PARAMS] = DYN
         if composed:
-            variables[VARIABLES] = struct(_VARIABLES_TYPE)
+            variables[VARIABLES] = struct(VARIABLES_TYPE)
         authorized = {
             **variables,
-            AUTHORIZER: struct("kubernetes.authorization.Authorizer"),
+            AUTHORIZER: ASKING,
             REQUEST_RESOURCE: _CHECKED,
         }
         self._defined = dict[str, Type]()
-        types = _Types(self._defined)
+        types = PolicyTypes(self._defined)
         self._plain = Environment(authorized, types)
         self._message = Environment(variables, types)
-        self._patching = Environment(authorized, _Types(self._defined, PatchTypes()), frozenset({"jsonpatch"}))
+        self._patching = Environment(authorized, PolicyTypes(self._defined, PatchTypes()), frozenset({"jsonpatch"}))
 
     def compile(self, text: str, use: Use) -> Compiled:
         """The program of an expression, or why there is none."""
@@ -151,7 +152,7 @@ class PolicyExpressions:
     def variable(self, name: str, text: str) -> Compiled:
         """The same of a variable, which expressions can name from now on, even if it has no program."""
         compiled = self.compile(text, Use.VARIABLE)
-        self._defined[name] = DYN if compiled.program is None else _seen(compiled.program.type)
+        self._defined[name] = DYN if compiled.program is None else seen_type(compiled.program.type)
         return compiled
 
     def check(self, text: str, use: Use) -> Fault | None:
@@ -173,12 +174,12 @@ def _written(of: Type) -> str:
     return f"{of.name}({', '.join(map(_written, of.parameters))})" if of.parameters else of.name
 
 
-def _seen(of: Type) -> Type:
+def seen_type(of: Type) -> Type:
     """The type of a variable as other expressions see it: of objects they know nothing."""
     if of.kind in _SCALARS or of.kind is Kind.TIMESTAMP:
         return of
     if of.kind is Kind.LIST:
-        return list_of(_seen(of.parameters[0]))
+        return list_of(seen_type(of.parameters[0]))
     if of.kind is Kind.MAP:
-        return map_of(*map(_seen, of.parameters))
+        return map_of(*map(seen_type, of.parameters))
     return DYN

@@ -69,6 +69,5 @@ ELSEWHERE = frozenset(
         "tokencleaner",
         "ttl",
         "ttl-controller",
-        "validatingadmissionpolicy-status-controller",
     }
 )

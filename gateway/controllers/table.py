@@ -57,6 +57,11 @@ CONTROLLERS = {
     "clusterrole-aggregation-controller": Known(
         "role_aggregation:RoleAggregation", "clusterrole-aggregation-controller", "clusterrole-aggregation"
     ),
+    "validatingadmissionpolicy-status-controller": Known(
+        "policy_status:PolicyStatus",
+        "validatingadmissionpolicy-status-controller",
+        "validatingadmissionpolicy-status-controller",
+    ),
     "resourcequota-controller": Known("resource_quotas:ResourceQuotas", "resourcequota-controller", "resourcequota"),
     "certificatesigningrequest-cleaner-controller": Known(
         "old_requests:OldRequests", "certificate-controller", "csrcleaner"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gateway.admission.policies.json_values import json_value
+from gateway.admission.policies.nulls import null_problems
 from gateway.admission.policies.target_type import TargetType
 from gateway.apply.merging import merged
 from gateway.apply.nonconformity import nonconformity
@@ -35,6 +36,8 @@ def apply_configuration(obj: JsonObject, value: Any, target: TargetType) -> Json
         raise _unfit(f"no corresponding type for {kind}")
     if (problem := nonconformity(config, target.type)) is not None:
         raise _unfit(problem)
+    if nulls := list(null_problems(config, target.type)):
+        raise _unfit(nulls[0] if len(nulls) == 1 else "\n  ".join(("errors:", *nulls)))
     if atomic := list(atoms(config, target.type)):
         forbidden = f"may not mutate atomic arrays, maps or structs: {', '.join(atomic)}"
         raise MutationFailed(f"error applying patch: invalid ApplyConfiguration: {forbidden}")

@@ -1,0 +1,62 @@
+"""What expressions see in the objects of a built-in kind, by its Go types (page "Validating Admission Policy",
+"Type checking"). Values of some types, such as quantities, are not seen: their schema has no single type."""
+
+from __future__ import annotations
+
+from gateway.cel.names import escape
+from gateway.cel.schema_types import Declared
+from gateway.cel.types import BOOL, BYTES, DOUBLE, DYN, INT, STRING, TIMESTAMP
+from gateway.schema.types import Kind, Type
+
+_SCALARS = {
+    Kind.STRING: STRING,
+    Kind.BOOL: BOOL,
+    Kind.INT32: INT,
+    Kind.INT64: INT,
+    Kind.FLOAT: DOUBLE,
+    Kind.BYTES: BYTES,
+    Kind.TIME: TIMESTAMP,
+    Kind.MICROTIME: TIMESTAMP,
+    Kind.DURATION: STRING,
+    Kind.INT_OR_STRING: DYN,
+}
+_OPAQUE_OBJECTS = ("runtime.RawExtension", "v1.FieldsV1")
+
+
+class _Declaring:
+    """Declares the types of one object; what leads back to itself is an object of which nothing is known."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, Declared | None] = {}
+
+    def declare(self, type_: Type) -> Declared | None:
+        key = id(type_)
+        if key not in self._known:
+            self._known[key] = Declared(fields={}) if type_.kind is Kind.STRUCT else None
+            self._known[key] = self._declared(type_)
+        return self._known[key]
+
+    def _declared(self, type_: Type) -> Declared | None:
+        match type_.kind:
+            case Kind.STRUCT:
+                return self._object(type_)
+            case Kind.LIST | Kind.MAP:
+                element = None if type_.elem is None else self.declare(type_.elem)
+                return None if element is None else Declared(element=element, is_map=type_.kind is Kind.MAP)
+            case Kind.ANY:
+                return Declared(fields={}) if type_.name in _OPAQUE_OBJECTS else None
+        scalar = _SCALARS.get(type_.kind)
+        return None if scalar is None else Declared(scalar)
+
+    def _object(self, type_: Type) -> Declared:
+        fields = dict[str, tuple[str, Declared]]()
+        for name, field in type_.fields.items():
+            declared, written = self.declare(field.type), escape(name)
+            if declared is not None and written is not None:
+                fields[written] = name, declared
+        return Declared(fields=fields)
+
+
+def declare_builtin(type_: Type) -> Declared | None:
+    """What values of a type are in expressions; None if they are not seen there."""
+    return _Declaring().declare(type_)

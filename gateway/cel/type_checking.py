@@ -1,0 +1,76 @@
+"""Checks expressions of policies against the schemas of the kinds that they are about (page "Validating Admission
+Policy", "Type checking"): what it finds are warnings, for at run time objects have no types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from gateway.cel.checker import check
+from gateway.cel.environment import Environment, Structs
+from gateway.cel.parser import parse
+from gateway.cel.policies import (
+    ASKING,
+    AUTHORIZER,
+    NAMESPACE,
+    OBJECT_VARIABLE,
+    OLD_OBJECT,
+    PARAMS,
+    REQUEST,
+    VARIABLES,
+    VARIABLES_TYPE,
+    PolicyTypes,
+    seen_type,
+)
+from gateway.cel.schema_types import Declared, SchemaTypes
+from gateway.cel.source import CompilationError
+from gateway.cel.types import DYN, Type, struct
+from gateway.cel.validators import validate
+
+
+class TypedExpressions:
+    """The expressions of a policy, for objects of one kind and parameters of one (None where nothing is known of them).
+
+    `variables` are names and texts, in their order.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        of_object: Declared | None,
+        of_params: Declared | None,
+        *,
+        params: bool,
+        variables: Sequence[tuple[str, str]],
+    ) -> None:
+        self._defined: dict[str, Type] = {}
+        others, types = list[Structs](), dict[str, Type]()
+        for role, declared in ((f"{kind}0", of_object), ("Params0", of_params)):
+            known = None if declared is None else SchemaTypes(declared, role)
+            others += [] if known is None else [known]
+            types[role] = DYN if known is None else known.type
+        seen: Mapping[str, Type] = {
+            OBJECT_VARIABLE: types[f"{kind}0"],
+            OLD_OBJECT: types[f"{kind}0"],
+            NAMESPACE: struct("kubernetes.Namespace"),
+            REQUEST: struct("kubernetes.AdmissionRequest"),
+            AUTHORIZER: ASKING,
+            VARIABLES: struct(VARIABLES_TYPE),
+            **({PARAMS: types["Params0"]} if params else {}),
+        }
+        self._environment = Environment(seen, PolicyTypes(self._defined, *others))
+        for name, text in variables:
+            found = self._type_of(text)
+            self._defined[name] = DYN if isinstance(found, str) else seen_type(found)
+
+    def problem(self, text: str) -> str:
+        """What is wrong with the types of an expression, "" if nothing is."""
+        found = self._type_of(text)
+        return found if isinstance(found, str) else ""
+
+    def _type_of(self, text: str) -> Type | str:
+        try:
+            tree = check(text, parse(text), self._environment)
+            validate(text, tree)
+        except CompilationError as error:
+            return str(error)
+        return tree.type
