@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from gateway.admission.policies.foreign_values import foreign_problems
 from gateway.admission.policies.json_values import json_value
-from gateway.admission.policies.nulls import null_problems
 from gateway.admission.policies.target_type import TargetType
 from gateway.apply.merging import merged
 from gateway.apply.nonconformity import nonconformity
@@ -26,6 +26,8 @@ def apply_configuration(obj: JsonObject, value: Any, target: TargetType) -> Json
     """The object with a configuration (the value of an expression) merged into it. Raises MutationFailed."""
     if wrong := misnamed(value):
         raise MutationFailed("type mismatch: " + "\n".join(wrong))
+    if foreign := list(foreign_problems(value, target.type)) if target.described else []:
+        raise _unfit(foreign[0] if len(foreign) == 1 else "\n  ".join(("errors:", *foreign)))
     try:
         config = json_value(value, exact=True)
     except EvaluationError as error:
@@ -36,8 +38,6 @@ def apply_configuration(obj: JsonObject, value: Any, target: TargetType) -> Json
         raise _unfit(f"no corresponding type for {kind}")
     if (problem := nonconformity(config, target.type)) is not None:
         raise _unfit(problem)
-    if nulls := list(null_problems(config, target.type)):
-        raise _unfit(nulls[0] if len(nulls) == 1 else "\n  ".join(("errors:", *nulls)))
     if atomic := list(atoms(config, target.type)):
         forbidden = f"may not mutate atomic arrays, maps or structs: {', '.join(atomic)}"
         raise MutationFailed(f"error applying patch: invalid ApplyConfiguration: {forbidden}")
