@@ -16,6 +16,7 @@ from itertools import count
 
 from storage.concerning import Concerning
 from storage.entry import MARK, METADATA, AttributesOf, Change, ChangeType, CorruptEntry, Entry, entry_of, reread_entry
+from storage.etcd.transforming import UnreadableValue
 from storage.history import History
 from storage.index import FEW, Indexes
 from storage.keys import prefix_end
@@ -85,6 +86,8 @@ class ResourceCache:
 
     def entry(self, key: bytes, value: bytes, revision: int) -> Entry:
         """An entry of a value as etcd holds it, brought into canonical form if somebody else wrote it."""
+        if isinstance(value, UnreadableValue):
+            return _corrupt(key, value, revision, ValueError(value.reason))
         head = self._head_of(value) if self.spec.trusts_marks else None
         if head is not None:
             try:

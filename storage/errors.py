@@ -113,19 +113,16 @@ class BesideChanged(StorageError):
         self.found = found
 
 
+class Untransformed(StorageError):
+    """A value could not be made what etcd is to hold of it."""
+
+
 class Fenced(StorageError):
     """The writer had the right to write from a lease that it no longer holds."""
 
 
 # A write that was answered with one of these was certainly not made.
 REFUSALS = (
-    KeyExists,
-    Conflict,
-    BesideChanged,
-    Fenced,
-    TooLarge,
-    NoSpace,
-    LeaseNotFound,
-    PermissionDenied,
-    Unauthenticated,
+    *(KeyExists, Conflict, BesideChanged, Untransformed, Fenced, TooLarge, NoSpace, LeaseNotFound),
+    *(PermissionDenied, Unauthenticated),
 )

@@ -69,6 +69,10 @@ class Store(Protocol):
         """
         ...
 
+    async def is_stale(self, key: bytes) -> bool:
+        """Whether the present value is kept otherwise than it would be written now: it is to be written anew."""
+        ...
+
     async def delete(self, key: bytes, expected: int) -> int:
         """Deletes the version of the revision `expected`; the deletion's revision.
 

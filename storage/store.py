@@ -15,6 +15,7 @@ from storage.errors import BesideChanged, Conflict, KeyExists, StoredObject
 from storage.etcd import DELETE, PUT, EtcdClient, Event, KeyValue
 from storage.etcd.kv import Beside, Guard
 from storage.etcd.results import SwapResult
+from storage.etcd.transforming import StaleValue
 from storage.fence import Fence
 from storage.instruments.timing import timed
 from storage.keys import prefix_end
@@ -93,6 +94,13 @@ class EtcdStore:
         if answer.current is not None and answer.current.mod_revision == expected:
             raise self._beside_changed(answer)
         raise Conflict(answer.current and self._readable(answer.current))
+
+    async def is_stale(self, key: bytes) -> bool:
+        transformer = self.client.transformer
+        if transformer is None:
+            return False
+        found = await self.client.get(key)
+        return found is not None and isinstance(found.value, StaleValue)
 
     async def delete(self, key: bytes, expected: int) -> int:
         answer = await self._swap(lambda guard: self.client.delete_if(key, expected, guard=guard, timeout=ANSWER))

@@ -29,6 +29,7 @@ from storage.store import EtcdStore
 
 if TYPE_CHECKING:
     from gateway.audit.auditing import Audit
+    from gateway.encryption.encryption import Encryption
 
 
 @dataclass(slots=True)
@@ -59,4 +60,5 @@ class Services:
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     renderings: Renderings = field(default_factory=Renderings)
     hooks: MakeHooks = no_hooks
+    encryption: Encryption | None = None  # of objects in etcd, where it is configured
     audit: Audit | None = None  # where a policy asks for it

@@ -101,6 +101,9 @@ class App:
     async def _lifespan(self) -> AsyncIterator[None]:
         """Connects, loads the cache, puts the objects in place that every cluster has, and undoes it at the end."""
         gateway = self.gateway = build_gateway(self.settings)
+        encryption = gateway.services.encryption
+        if encryption is not None:
+            await encryption.start()
         tasks = [asyncio.create_task(gateway.feed.run(), name="feed")]
         try:
             tasks[0].add_done_callback(self._ended)
@@ -165,6 +168,8 @@ class App:
             if gateway.services.audit is not None:
                 await gateway.services.audit.close()
             await gateway.client.close()
+            if encryption is not None:
+                await encryption.close()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         """Ends the process when something fails that runs beside the requests: without it they get wrong answers."""

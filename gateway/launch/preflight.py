@@ -38,6 +38,7 @@ def check_files(settings: Settings, *, touch: bool = True) -> None:
                 ours = str(settings.service_account_signing_key_file) in str(error)
                 raise ValueError(str(error) if ours else "it is no private key in PEM without a password") from None
     _check_access(settings)
+    _check_encryption(settings)
     _check_audit(settings, touch)
     with _wrong("--cluster-signing-cert-file", settings.cluster_signing_cert_file):
         if settings.cluster_signing_cert_file and settings.cluster_signing_key_file:
@@ -99,6 +100,14 @@ def _check_deciders(settings: Settings) -> None:
 
         with _wrong("--admission-control-config-file", path):
             configure(path, settings.enable_admission_plugins, settings.disable_admission_plugins)
+
+
+def _check_encryption(settings: Settings) -> None:
+    with _wrong("--encryption-provider-config", settings.encryption_provider_config):
+        if settings.encryption_provider_config:
+            from gateway.encryption.configuration import read_rules
+
+            read_rules(settings.encryption_provider_config)
 
 
 def _check_audit(settings: Settings, touch: bool) -> None:

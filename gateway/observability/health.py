@@ -107,7 +107,16 @@ def checks_of(gateway: Gateway, hooks: Sequence[str]) -> dict[str, dict[str, Che
         except TimeoutError:
             raise Unhealthy("not finished") from None
 
+    async def kms() -> None:
+        if encryption is not None and (wrong := await encryption.health()):
+            raise Unhealthy(wrong)
+
+    encryption = gateway.services.encryption
     basic: dict[str, Check] = {"ping": passed, "log": passed, "etcd": etcd}
+    if encryption is not None and (
+        encryption.asks_services or gateway.settings.encryption_provider_config_automatic_reload
+    ):
+        basic["kms-providers"] = kms
     started: dict[str, Check] = {f"poststarthook/{name}": passed for name in hooks}
     started["poststarthook/rbac/bootstrap-roles"] = roles
     return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ Delegate = Callable[[Request], Response | Awaitable[Response | None] | None]
 if TYPE_CHECKING:
     from gateway.access.nodes.graph import NodeGraph
     from gateway.controllers.running import Controllers
+    from gateway.encryption.encryption import Encryption
     from gateway.openapi.others import Others as OthersDescribed
 
 PROBE_TIMEOUT = 4.0  # seconds; a read may wait for the end of one probe and then for its own, and no read hangs over 10
@@ -106,14 +108,15 @@ def build_gateway(settings: Settings) -> Gateway:
     from storage.consistency import ConsistentReads
     from storage.reads import Reads
 
-    client = EtcdClient(settings.etcd())
+    registry = builtin_registry()
+    encryption = _encryption_of(settings, registry)
+    client = EtcdClient(settings.etcd(), encryption)
     root = f"{settings.etcd_prefix}/".encode()
     cache = WatchCache(root)
     feed = Feed(client, cache)
 
     consistent = ConsistentReads(cache, lambda: feed.probe(PROBE_TIMEOUT), feed.request_progress)
     store = EtcdStore(client, cache, Reads(client, cache, consistent), feed.acknowledged)
-    registry = builtin_registry()
     policies = Policies(registry)
     policy, following, objects = Policy(), Following(), Objects(registry, store, settings.etcd_prefix)
     authorization, uses = Authorization(settings, policy), LegacyUses()
@@ -154,6 +157,7 @@ def build_gateway(settings: Settings) -> Gateway:
         following=following,
         legacy_uses=uses,
         pasts=Pasts(client),
+        encryption=encryption,
         outbound=outbound,
         webhooks=webhooks,
         kubelets=kubelets,
@@ -172,7 +176,20 @@ def build_gateway(settings: Settings) -> Gateway:
         _follow_nodes(authorization.graph, endpoints)
     for each in authorization.followed():
         following.add(each)
+    if encryption is not None and settings.encryption_provider_config_automatic_reload:
+        following.add(encryption.followed())
     return Gateway(registry, services, endpoints)
+
+
+def _encryption_of(settings: Settings, registry: Registry) -> Encryption | None:
+    """By what objects are encrypted in etcd; None where nothing is."""
+    path = settings.encryption_provider_config
+    if path is None:
+        return None
+    from gateway.encryption.encryption import Encryption
+    from gateway.encryption.resources import keys_of
+
+    return Encryption(path, keys_of(registry, settings.etcd_prefix), socket.gethostname())
 
 
 def _follow_nodes(graph: NodeGraph, endpoints: Endpoints) -> None:

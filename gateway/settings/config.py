@@ -112,6 +112,8 @@ class Settings:
     enable_admission_plugins: frozenset[str] = frozenset()
     disable_admission_plugins: frozenset[str] = frozenset()
     admission_control_config_file: Path | None = None
+    encryption_provider_config: Path | None = None
+    encryption_provider_config_automatic_reload: bool = False
     event_ttl: float = 3600.0
     delete_collection_workers: int = 8
     enable_garbage_collector: bool = True
@@ -200,6 +202,7 @@ class Settings:
             ("--authorization-config", self.authorization_config),
             ("--authorization-webhook-config-file", self.authorization_webhook_config_file),
             ("--admission-control-config-file", self.admission_control_config_file),
+            ("--encryption-provider-config", self.encryption_provider_config),
             ("--audit-policy-file", self.audit_policy_file),
             ("--audit-webhook-config-file", self.audit_webhook_config_file),
         ):

@@ -104,6 +104,18 @@ GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
         (
             Flag("etcd-servers", endpoints, "etcd endpoints, separated by commas", "URLS"),
             Flag("etcd-prefix", str, "what all keys in etcd start with", "PREFIX"),
+            Flag(
+                "encryption-provider-config",
+                Path,
+                "an EncryptionConfiguration: which resources are encrypted in etcd, and how",
+                "FILE",
+            ),
+            Flag(
+                "encryption-provider-config-automatic-reload",
+                boolean,
+                "whether --encryption-provider-config is read anew when it changes",
+                "BOOL",
+            ),
             Flag("etcd-cafile", Path, "CA of etcd's certificates, PEM", "FILE"),
             Flag("etcd-certfile", Path, "client certificate for etcd, PEM", "FILE"),
             Flag("etcd-keyfile", Path, "the client certificate's key, PEM", "FILE"),

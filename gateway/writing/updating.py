@@ -85,6 +85,8 @@ class _Update:
         write, endpoint = self._write, self._write.endpoint
         seen = await endpoint.as_written(current)
         old, new = await self._settled(lambda: self._made(seen))
+        if new is None and await write.store.is_stale(self._key):
+            new, write.kept = deepcopy(old), None
         if new is None:
             self._shown = Written(current.value, current.revision, unchanged=True)
             return KEEP
@@ -145,7 +147,7 @@ class _Update:
             self._shown = Written(await encoded(write, obj), current.revision)
             return KEEP if dry_run else Delete(_then_released(write, old, finish))
         unchanged = identical(obj, old) if write.kept is None else write.kept.is_all_of(obj)
-        if unchanged and write.endpoint.is_stored_form(current):
+        if unchanged and write.endpoint.is_stored_form(current) and not await write.store.is_stale(self._key):
             self._shown = Written(current.value, current.revision, unchanged=True, link=link if dry_run else "")
             return KEEP
         value = await encoded(write, obj)

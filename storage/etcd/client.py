@@ -9,16 +9,23 @@ from storage.etcd.kv import KV
 from storage.etcd.lease import Leases
 from storage.etcd.maintenance import Maintenance
 from storage.etcd.settings import EtcdSettings
+from storage.etcd.transforming import Transformer, TransformingKV
 from storage.etcd.watch import Watches
 
 
 class EtcdClient:
     """To be made and used on one event loop; connects when first used. What its parts can do is documented there."""
 
-    def __init__(self, settings: EtcdSettings) -> None:
+    def __init__(self, settings: EtcdSettings, transformer: Transformer | None = None) -> None:
+        """With a `transformer` values are written and read by it."""
+        self.transformer = transformer
         self._endpoints = Endpoints(settings)
-        self._watches = Watches(self._endpoints)
-        self.kv = KV(self._endpoints)
+        if transformer is None:
+            self.kv = KV(self._endpoints)
+            self._watches = Watches(self._endpoints)
+        else:
+            self.kv = transforming = TransformingKV(self._endpoints, transformer)
+            self._watches = Watches(self._endpoints, transforming.events)
         self.leases = Leases(self._endpoints)
         self.maintenance = Maintenance(self._endpoints)
         self.range, self.prefix, self.get, self.revision = self.kv.range, self.kv.prefix, self.kv.get, self.kv.revision

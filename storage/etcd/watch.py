@@ -22,7 +22,7 @@ from storage.etcd.endpoints import Endpoints, Method
 from storage.etcd.errors import translate
 from storage.etcd.generated import rpc_pb2
 from storage.etcd.results import WatchBatch
-from storage.etcd.watch_stream import WatchStream
+from storage.etcd.watch_stream import Transform, WatchStream
 from storage.versions import progress_notifications_correct
 
 BUFFERED_EVENTS: Final = 4096
@@ -35,8 +35,8 @@ _STATUS: Method[rpc_pb2.StatusRequest, rpc_pb2.StatusResponse] = attrgetter("mai
 class Watches:
     """Opens watches: on one shared stream, or each on its own."""
 
-    def __init__(self, endpoints: Endpoints) -> None:
-        self.endpoints = endpoints
+    def __init__(self, endpoints: Endpoints, transform: Transform | None = None) -> None:
+        self.endpoints, self._transform = endpoints, transform
         self._shared: WatchStream | None = None
         self._streams: set[WatchStream] = set()
 
@@ -79,7 +79,7 @@ class Watches:
         if not own and self._shared is not shared and self._shared is not None and not self._shared.broken:
             return self._shared
         self._streams = {stream for stream in self._streams if not stream.broken}
-        stream = WatchStream(endpoint, metadata)
+        stream = WatchStream(endpoint, metadata, self._transform)
         self._streams.add(stream)
         if not own:
             if shared is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from grpc.aio import AioRpcError, Metadata
@@ -15,6 +16,8 @@ from storage.etcd.generated import kv_pb2, rpc_pb2
 from storage.etcd.results import Event, KeyValue, WatchBatch
 
 _NO_WATCH = -1
+
+Transform = Callable[[list[Event]], Awaitable[list[Event]]]
 
 
 class Receiver(Protocol):
@@ -28,8 +31,8 @@ class Receiver(Protocol):
 class WatchStream:
     """A stream to one endpoint. When it breaks, every watch on it fails with Unavailable, and it is `broken`."""
 
-    def __init__(self, endpoint: Endpoint, metadata: Metadata) -> None:
-        self.endpoint, self.metadata = endpoint, metadata
+    def __init__(self, endpoint: Endpoint, metadata: Metadata, transform: Transform | None = None) -> None:
+        self.endpoint, self.metadata, self._transform = endpoint, metadata, transform
         self.broken = False
         self._retired = False
         self._call = endpoint.watch.Watch(None, metadata=metadata)
@@ -114,24 +117,29 @@ class WatchStream:
                 response = await read()
                 if not isinstance(response, rpc_pb2.WatchResponse):
                     return self.close(Unavailable("etcd ended the watch stream"))
-                self._dispatch(response)
+                events = [_event(event) for event in response.events]
+                if self._transform is not None and events:
+                    events = await self._transform(events)
+                self._dispatch(response, events)
                 if not self._may_read.is_set():
                     await self._may_read.wait()
         except AioRpcError as error:
             self.close(translate(error))
+        except StorageError as error:  # of the transformation
+            self.close(error)
         except asyncio.CancelledError:
             self.close(Unavailable("the etcd client is closed"))
             raise
 
-    def _dispatch(self, response: rpc_pb2.WatchResponse) -> None:
+    def _dispatch(self, response: rpc_pb2.WatchResponse, events: list[Event]) -> None:
         watch_id = response.watch_id
         if response.created:
             # Creations are answered in their order, and newer etcds name no watch when they refuse one.
             watch_id = self._asked.popleft()
         receiver = self._receivers.get(watch_id)
-        if response.events:
+        if events:
             if receiver is not None:
-                self._events(receiver, watch_id, response)
+                self._events(receiver, watch_id, response.fragment, events)
         elif response.canceled:
             if receiver is not None:
                 del self._receivers[watch_id]
@@ -148,12 +156,11 @@ class WatchStream:
                 if each is not None:
                     each.received(progress)
 
-    def _events(self, receiver: Receiver, watch_id: int, response: rpc_pb2.WatchResponse) -> None:
-        events = [_event(event) for event in response.events]
-        if response.fragment or self._fragments:
+    def _events(self, receiver: Receiver, watch_id: int, fragment: bool, events: list[Event]) -> None:
+        if fragment or self._fragments:
             collected = self._fragments.setdefault(watch_id, [])
             collected += events
-            if response.fragment:
+            if fragment:
                 return
             events = self._fragments.pop(watch_id)
         receiver.received(WatchBatch(events[-1].kv.mod_revision, events, False))

@@ -36,6 +36,7 @@ ROOMS = (
     ("gateway.settings",),
     ("gateway.access",),
     ("gateway.credentials",),
+    ("gateway.encryption",),
     ("gateway.admission", "gateway.quotas"),
     ("gateway.allocation",),
     ("gateway.encodings",),

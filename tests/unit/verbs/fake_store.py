@@ -56,6 +56,9 @@ class FakeStore:
             raise Conflict(current)
         return self._put(key, value)
 
+    async def is_stale(self, key: bytes) -> bool:
+        return False
+
     async def delete(self, key: bytes, expected: int) -> int:
         current = self.objects.get(key)
         if current is None or current.revision != expected:

@@ -1,0 +1,192 @@
+"""What the etcd client turns values with: the providers in force, and how they are replaced."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gateway.access.following import Followed
+from gateway.encryption import metrics
+from gateway.encryption.ciphers import AesCbc, AesGcm, Secretbox
+from gateway.encryption.configuration import ANY, Place, ProviderRule, Rule, read_rules
+from gateway.encryption.kms.provider import KmsProvider
+from gateway.encryption.kms.service import KmsService
+from gateway.encryption.provider import (
+    ENCRYPTED,
+    CannotDecrypt,
+    CannotEncrypt,
+    Chain,
+    Identity,
+    Keyed,
+    Provider,
+)
+from gateway.encryption.resources import Keys
+from storage.errors import Untransformed
+from storage.etcd.transforming import StaleValue, UnreadableValue
+
+logger = logging.getLogger(__name__)
+
+_CIPHERS: Mapping[str, Callable[[str, bytes], Provider]] = {"aescbc": AesCbc, "aesgcm": AesGcm, "secretbox": Secretbox}
+_UNKNOWN = {
+    "aescbc": "no matching key was found for the provided AES transformer",
+    "aesgcm": "no matching key was found for the provided AES transformer",
+    "secretbox": "no matching key was found for the provided Secretbox transformer",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _InForce:
+    """Providers by what they encrypt, and the key management services among them."""
+
+    chains: Mapping[Place, Chain]
+    services: Sequence[KmsProvider]
+
+    async def wrong(self) -> list[str]:
+        """Asks all services how they are, and for their keys; what is wrong."""
+        return [found for service in self.services if (found := await service.look())]
+
+    async def close(self) -> None:
+        for service in self.services:
+            await service.close()
+
+
+class Encryption:
+    """A `Transformer` (storage/etcd/transforming.py) by an EncryptionConfiguration."""
+
+    def __init__(self, path: Path, keys: Keys, server: str) -> None:
+        """`server` names this process in metrics. To be made on the event loop.
+
+        Raises OSError, InvalidConfiguration.
+        """
+        self._path, self._keys, self._server = path, keys, server
+        self._in_force = _made(read_rules(path), server)
+        self._by_resource: dict[Place, Chain | None] = {}
+        self._watching: list[asyncio.Task[None]] = []
+        self._replacing: asyncio.Task[None] | None = None
+
+    def concerns(self, key: bytes) -> bool:
+        return self._chain(key) is not None
+
+    async def out(self, key: bytes, value: bytes) -> bytes:
+        chain = self._chain(key)
+        if chain is None:
+            return value
+        try:
+            return await chain.encrypt(value, key)
+        except CannotEncrypt as error:
+            raise Untransformed(str(error)) from None
+
+    async def into(self, key: bytes, value: bytes) -> bytes:
+        chain = self._chain(key)
+        if chain is None:
+            if not value.startswith(ENCRYPTED):
+                return value
+            return _unreadable(value, "identity transformer tried to read encrypted data")
+        try:
+            plain, stale = await chain.decrypt(value, key)
+        except CannotDecrypt as error:
+            return _unreadable(value, str(error))
+        return StaleValue(plain) if stale else plain
+
+    def _chain(self, key: bytes) -> Chain | None:
+        place = self._keys.resource_of(key)
+        if place is None:
+            return None
+        if place not in self._by_resource:
+            chains = self._in_force.chains
+            found = (chains.get(each) for each in (place, (place[0], "*"), ANY))
+            self._by_resource[place] = next((chain for chain in found if chain is not None), None)
+        return self._by_resource[place]
+
+    async def start(self) -> None:
+        """Asks key management services for their keys, and goes on asking from time to time; a failure is no end."""
+        await self._in_force.wrong()
+        self._watch()
+
+    async def close(self) -> None:
+        """Ends what goes on beside."""
+        for task in (*self._watching, self._replacing):
+            if task is not None:
+                task.cancel()
+        await self._in_force.close()
+
+    def _watch(self) -> None:
+        for task in self._watching:
+            task.cancel()
+        self._watching = [
+            asyncio.create_task(service.watch(), name=f"kms {service.name}") for service in self._in_force.services
+        ]
+
+    def followed(self) -> Followed:
+        """The file, for whoever reads it anew when it changes."""
+        return Followed("--encryption-provider-config", (self._path,), self._reload)
+
+    def _reload(self) -> None:
+        try:
+            rules = read_rules(self._path)
+        except (OSError, ValueError):
+            metrics.reloaded(self._server, success=False)
+            raise
+        self._replacing = asyncio.get_running_loop().create_task(self._replace(rules))
+
+    async def _replace(self, rules: Sequence[Rule]) -> None:
+        """Puts what was read in force, once its services answer: until then the old ones go on."""
+        new, old = _made(rules, self._server), self._in_force
+        if wrong := await new.wrong():
+            metrics.reloaded(self._server, success=False)
+            logger.error("--encryption-provider-config: what has changed cannot be used: %s", wrong[0])
+            await new.close()
+            return
+        self._in_force, self._by_resource = new, {}
+        self._watch()
+        metrics.reloaded(self._server, success=True)
+        await asyncio.sleep(sum(2 * service.timeout for service in old.services))  # what is under way is ended
+        await old.close()
+
+    async def health(self) -> str:
+        """What is wrong with key management services, "" for nothing."""
+        found = [await service.health() for service in self._in_force.services]
+        named = [f"kms-provider-{index}: {wrong}" for index, wrong in enumerate(found) if wrong]
+        return named[0] if len(named) == 1 else f"[{', '.join(named)}]" if named else ""
+
+    @property
+    def asks_services(self) -> bool:
+        """Whether there are key management services."""
+        return bool(self._in_force.services)
+
+
+def _made(rules: Sequence[Rule], server: str) -> _InForce:
+    """The providers of a configuration."""
+    services: list[KmsProvider] = []
+    providers: dict[Place, list[Provider]] = {}
+    for rule in rules:
+        made = [_provider(each, services, server) for each in rule.providers]
+        for place in rule.places:
+            providers.setdefault(place, []).extend(made)
+    return _InForce({place: Chain(_named(place), each) for place, each in providers.items()}, services)
+
+
+def _provider(rule: ProviderRule, services: list[KmsProvider], server: str) -> Provider:
+    if rule.kind == "identity":
+        return Identity()
+    if rule.kms is not None:
+        found = KmsProvider(KmsService(rule.kms.name, rule.kms.path, rule.kms.timeout), server)
+        services.append(found)
+        return found
+    cipher = _CIPHERS[rule.kind]
+    keys = [cipher(key.name, key.secret) for key in rule.keys]
+    return Keyed(f"k8s:enc:{rule.kind}:v1:".encode(), keys, _UNKNOWN[rule.kind])
+
+
+def _named(place: Place) -> str:
+    group, resource = place
+    return f"{resource}.{group}" if group else resource
+
+
+def _unreadable(value: bytes, reason: str) -> UnreadableValue:
+    found = UnreadableValue(value)
+    found.reason = f"Internal error occurred: {reason}"
+    return found

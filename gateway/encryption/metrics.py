@@ -1,0 +1,109 @@
+"""What is counted of encryption, under kube-apiserver's names."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+
+from instruments.families import counter, exponential, gauge, histogram
+
+FROM_STORAGE, TO_STORAGE = "from_storage", "to_storage"
+
+OPERATIONS = counter(
+    "apiserver_storage_transformation_operations_total",
+    "Total number of transformations, by their outcome.",
+    *("resource", "transformation_type", "transformer_prefix", "status"),
+)
+SECONDS = histogram(
+    "apiserver_storage_transformation_duration_seconds",
+    "Latencies in seconds of value transformation operations.",
+    *("transformation_type", "transformer_prefix"),
+    buckets=exponential(5e-6, 2, 25),
+)
+MISSES = counter(
+    "apiserver_storage_envelope_transformation_cache_misses_total",
+    "Total number of cache misses while accessing a data encryption key: the KMS was asked to decrypt it.",
+)
+KEY_SECONDS = histogram(
+    "apiserver_storage_data_key_generation_duration_seconds",
+    "Latencies in seconds of data encryption key generation operations.",
+    buckets=exponential(5e-6, 2, 14),
+)
+KEY_FAILURES = counter(
+    "apiserver_storage_data_key_generation_failures_total",
+    "Total number of failed data encryption key generation operations.",
+)
+KMS_SECONDS = histogram(
+    "apiserver_envelope_encryption_kms_operations_latency_seconds",
+    "KMS operation duration with gRPC error code status total.",
+    *("provider_name", "method_name", "grpc_status_code"),
+    buckets=exponential(0.0001, 2, 20),
+)
+KEY_IDS = counter(
+    "apiserver_envelope_encryption_key_id_hash_total",
+    "Number of times a key ID is used, by transformation type, provider and server.",
+    *("transformation_type", "provider_name", "key_id_hash", "apiserver_id_hash"),
+)
+KEY_ID_TIMES = gauge(
+    "apiserver_envelope_encryption_key_id_hash_last_timestamp_seconds",
+    "The last time in seconds when a key ID was used.",
+    *("transformation_type", "provider_name", "key_id_hash", "apiserver_id_hash"),
+    across="max",
+)
+STATUS_TIMES = gauge(
+    "apiserver_envelope_encryption_key_id_hash_status_last_timestamp_seconds",
+    "The last time in seconds when a key ID was returned by the Status call.",
+    *("provider_name", "key_id_hash", "apiserver_id_hash"),
+    across="max",
+)
+INVALID_KEY_IDS = counter(
+    "apiserver_envelope_encryption_invalid_key_id_from_status_total",
+    "Number of times an invalid key ID was returned by the Status call, by error.",
+    *("provider_name", "error"),
+)
+KNOWN_KEYS = gauge(
+    "apiserver_envelope_encryption_dek_source_cache_size",
+    "Number of data encryption keys that are known: of so many the KMS is asked after a start.",
+    "provider_name",
+)
+RELOADS = counter(
+    "apiserver_encryption_config_controller_automatic_reloads_total",
+    "Total number of reload successes and failures of encryption configuration, by status and server.",
+    *("status", "apiserver_id_hash"),
+)
+RELOADED_AT = gauge(
+    "apiserver_encryption_config_controller_automatic_reload_last_timestamp_seconds",
+    "Timestamp of the last successful or failed reload of encryption configuration, by server.",
+    *("status", "apiserver_id_hash"),
+    across="max",
+)
+
+
+def hashed(text: str) -> str:
+    """As metrics and messages name what they must not show; "" for nothing."""
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}" if text else ""
+
+
+def transformed(resource: str, direction: str, prefix: bytes, seconds: float) -> None:
+    """A value was made another one."""
+    OPERATIONS.labels(resource, direction, prefix.decode(errors="replace"), "OK").inc()
+    SECONDS.labels(direction, prefix.decode(errors="replace")).observe(seconds)
+
+
+def failed(resource: str, direction: str, prefix: bytes) -> None:
+    """A value could not be made another one."""
+    OPERATIONS.labels(resource, direction, prefix.decode(errors="replace"), "unknown-non-grpc").inc()
+
+
+def key_used(direction: str, provider: str, key_id: str, server: str) -> None:
+    """A key of a KMS was used."""
+    labels = direction, provider, hashed(key_id), hashed(server)
+    KEY_IDS.labels(*labels).inc()
+    KEY_ID_TIMES.labels(*labels).set(time.time())
+
+
+def reloaded(server: str, *, success: bool) -> None:
+    """The configuration was read anew, or could not be."""
+    labels = "success" if success else "failure", hashed(server)
+    RELOADS.labels(*labels).inc()
+    RELOADED_AT.labels(*labels).set(time.time())

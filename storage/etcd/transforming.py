@@ -1,0 +1,158 @@
+"""Bytes at the door of etcd: what values become on their way out and back in, such as encrypted ones.
+
+Everything that reads or writes objects goes through here, also what is watched; what is read by other programs (a
+backup, a diagnosis) is not, and sees what etcd holds. A client without a transformer has none of this. Neither do keys
+of the server's own that are set by `put` and `txn`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from storage.etcd.endpoints import Endpoints
+from storage.etcd.kv import KV, Beside, Guard
+from storage.etcd.results import Event, KeyValue, RangeResult, SwapResult
+
+
+class StaleValue(bytes):
+    """A value that etcd holds otherwise than it would be written now: it is to be written anew with the next write."""
+
+
+class UnreadableValue(bytes):
+    """What etcd holds, where that can't be read; `reason` says why."""
+
+    reason: str = ""
+
+
+class Transformer(Protocol):
+    """Turns values into what etcd is to hold, and back. A key is whole; it is authenticated along with its value."""
+
+    def concerns(self, key: bytes) -> bool:
+        """Whether the value of a key is written otherwise than it is."""
+        ...
+
+    async def out(self, key: bytes, value: bytes) -> bytes:
+        """What etcd is to hold. Raises Untransformed."""
+        ...
+
+    async def into(self, key: bytes, value: bytes) -> bytes:
+        """The value, as a StaleValue or an UnreadableValue where it is one. Raises Unavailable: try again."""
+        ...
+
+
+class TransformingKV(KV):
+    """The KV service with values transformed."""
+
+    def __init__(self, endpoints: Endpoints, transformer: Transformer) -> None:
+        super().__init__(endpoints)
+        self._transformer = transformer
+
+    async def range(
+        self,
+        key: bytes,
+        range_end: bytes = b"",
+        *,
+        revision: int = 0,
+        limit: int = 0,
+        count_only: bool = False,
+        keys_only: bool = False,
+        serializable: bool = False,
+        timeout: float | None = None,
+    ) -> RangeResult:
+        found = await super().range(
+            key,
+            range_end,
+            revision=revision,
+            limit=limit,
+            count_only=count_only,
+            keys_only=keys_only,
+            serializable=serializable,
+            timeout=timeout,
+        )
+        return found if keys_only or not found.kvs else replace(found, kvs=await self._all(found.kvs))
+
+    async def leased(
+        self, key: bytes, range_end: bytes, *, revision: int = 0, limit: int = 0, timeout: float | None = None
+    ) -> tuple[RangeResult, list[int]]:
+        found, leases = await super().leased(key, range_end, revision=revision, limit=limit, timeout=timeout)
+        return replace(found, kvs=await self._all(found.kvs)), leases
+
+    async def get(self, key: bytes, *, timeout: float | None = None) -> KeyValue | None:
+        found = await super().get(key, timeout=timeout)
+        return None if found is None else await self._into(found)
+
+    async def write(
+        self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes], *, timeout: float | None = None
+    ) -> int:
+        transformed = [(key, await self._transformer.out(key, value)) for key, value in puts]
+        return await super().write(transformed, deletes, timeout=timeout)
+
+    async def create(
+        self,
+        key: bytes,
+        value: bytes,
+        *,
+        lease: int = 0,
+        guard: Guard | None = None,
+        beside: Sequence[Beside] = (),
+        timeout: float | None = None,
+    ) -> SwapResult:
+        value, beside = await self._transformer.out(key, value), await self._others(beside)
+        return await self._swap_into(
+            await super().create(key, value, lease=lease, guard=guard, beside=beside, timeout=timeout)
+        )
+
+    async def update(
+        self,
+        key: bytes,
+        value: bytes,
+        mod_revision: int,
+        *,
+        lease: int = 0,
+        guard: Guard | None = None,
+        beside: Sequence[Beside] = (),
+        timeout: float | None = None,
+    ) -> SwapResult:
+        value, beside = await self._transformer.out(key, value), await self._others(beside)
+        return await self._swap_into(
+            await super().update(key, value, mod_revision, lease=lease, guard=guard, beside=beside, timeout=timeout)
+        )
+
+    async def delete_if(
+        self, key: bytes, mod_revision: int, *, guard: Guard | None = None, timeout: float | None = None
+    ) -> SwapResult:
+        return await self._swap_into(await super().delete_if(key, mod_revision, guard=guard, timeout=timeout))
+
+    async def events(self, events: list[Event]) -> list[Event]:
+        """What a watch tells, transformed."""
+        return [
+            Event(
+                event.type,
+                event.kv if not event.kv.value else await self._into(event.kv),
+                event.prev_kv and await self._into(event.prev_kv),
+            )
+            for event in events
+        ]
+
+    async def _others(self, beside: Sequence[Beside]) -> list[Beside]:
+        return [replace(each, value=await self._transformer.out(each.key, each.value)) for each in beside]
+
+    async def _swap_into(self, result: SwapResult) -> SwapResult:
+        if result.succeeded:
+            return result
+        return SwapResult(
+            False,
+            result.revision,
+            result.current and await self._into(result.current),
+            result.guard and await self._into(result.guard),
+            [each and await self._into(each) for each in result.beside],
+        )
+
+    async def _all(self, kvs: list[KeyValue]) -> list[KeyValue]:
+        return [await self._into(kv) for kv in kvs]
+
+    async def _into(self, kv: KeyValue) -> KeyValue:
+        value = await self._transformer.into(kv.key, kv.value)
+        return kv if value is kv.value else kv._replace(value=value)
