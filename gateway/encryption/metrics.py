@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 
-from instruments.families import counter, exponential, gauge, histogram
+from storage.instruments import counter, exponential, gauge, histogram
 
 FROM_STORAGE, TO_STORAGE = "from_storage", "to_storage"
 
