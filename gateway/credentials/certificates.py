@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from gateway.access.signing import general_name
 from gateway.files import exclusive, replace_file
 from gateway.settings.config import Settings
+from gateway.settings.tls_choices import openssl_ciphers
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -205,13 +206,18 @@ def authorities_of(settings: Settings) -> list[Path]:
     return [each for each in (settings.client_ca_file, settings.requestheader_client_ca_file) if each]
 
 
-def server_context(certificate: Path, key: Path, authorities: Sequence[Path] = ()) -> ssl.SSLContext:
+def server_context(
+    certificate: Path, key: Path, authorities: Sequence[Path] = (), oldest: str = "VersionTLS12", suites: str = ""
+) -> ssl.SSLContext:
     """The TLS context to serve with; raises ssl.SSLError or OSError for files that are no certificate and key.
 
-    With `authorities` clients are asked for a certificate of one of them; they need not have one.
+    With `authorities` clients are asked for a certificate of one of them; they need not have one. `oldest` is a version
+    of TLS as kube-apiserver names it, `suites` are ciphers of TLS 1.2 in OpenSSL's notation, "" for its own choice.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.minimum_version = ssl.TLSVersion.TLSv1_3 if oldest == "VersionTLS13" else ssl.TLSVersion.TLSv1_2
+    if suites:
+        context.set_ciphers(suites)
     context.set_alpn_protocols(["http/1.1"])
     context.num_tickets = 1  # as Go has it; OpenSSL makes two for each connection
     context.load_cert_chain(certificate, key)
@@ -219,3 +225,9 @@ def server_context(certificate: Path, key: Path, authorities: Sequence[Path] = (
         context.load_verify_locations(path)
         context.verify_mode = ssl.CERT_OPTIONAL
     return context
+
+
+def context_of(settings: Settings, certificate: Path, key: Path) -> ssl.SSLContext:
+    """The TLS context to serve with, as the settings want it. Raises as `server_context`."""
+    suites = openssl_ciphers(settings.tls_cipher_suites)
+    return server_context(certificate, key, authorities_of(settings), settings.tls_min_version, suites)

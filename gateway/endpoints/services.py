@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING
 
 from gateway.access.authentication import Authenticator
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
 class Services:
     """Shared by all endpoints. `outbound` makes calls of other servers, those of kubelets as `kubelets`
     says; `following` reads files anew that change.
-    `stopping` is set when the process begins to shut down: watches await it and end.
+    `draining` is set when the process is told to stop, `stopping` when it begins to shut down, which is at `ends_at` of
+    the monotonic clock: watches end until then.
     """
 
     settings: Settings
@@ -57,6 +59,9 @@ class Services:
     following: Following = field(default_factory=Following)
     legacy_uses: LegacyUses = field(default_factory=LegacyUses)
     media: Negotiator = STANDARD
+    draining: asyncio.Event = field(default_factory=asyncio.Event)
+    ends_at: float = inf
+    turning_away: bool = False  # whether new requests are to go elsewhere
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     renderings: Renderings = field(default_factory=Renderings)
     hooks: MakeHooks = no_hooks

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import ipaddress
 import logging
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 
 from gateway.http.limits import Limits
 from gateway.http.protocol import Protocol
+from storage.instruments import counter
 
 logger = logging.getLogger(__name__)
 
@@ -23,6 +25,11 @@ RESERVE = 128  # descriptors kept for etcd, files and what is under way
 BETWEEN_REPORTS = 10.0  # seconds
 PAUSE = 0.5  # seconds without accepting when there are no descriptors
 DEAD_AFTER = 180  # seconds of silence until the kernel asks whether the other end is still there
+
+NO_TLS = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
+HANDSHAKE_ERRORS = counter(
+    "apiserver_tls_handshake_errors_total", "Connections that came to an end before TLS had begun."
+).labels()
 
 _SHORTAGE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
@@ -112,6 +119,7 @@ class Acceptor:
     async def _shake_hands(self, connection: socket.socket, address: str) -> None:
         """Has the connection served; gives its place back when it does not get so far."""
         protocol = self._make(self._limits, lambda: self._gone(address))
+        plain = connection.dup()  # what is left where TLS closes the connection
         try:
             _keep_alive(connection)
             await self._loop.connect_accepted_socket(
@@ -121,10 +129,15 @@ class Acceptor:
                 ssl_handshake_timeout=self._limits.head_seconds,
             )
         except (OSError, asyncio.CancelledError) as error:
+            HANDSHAKE_ERRORS.inc()
+            if isinstance(error, ssl.SSLError) and error.reason == "HTTP_REQUEST":
+                with contextlib.suppress(OSError):
+                    plain.send(NO_TLS)
             if protocol.transport is None:
                 connection.close()
             logger.debug("handshake failed", extra={"address": address, "error": str(error)})
         finally:
+            plain.close()
             if protocol.transport is None:  # else it tells itself
                 self._gone(address)
 

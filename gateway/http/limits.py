@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, replace
 
 
@@ -26,6 +27,17 @@ class Heads:
     size: int = 0
     most: int = 64 << 20
     small: int = 16 * 1024  # bytes of a head that do not count
+
+
+@dataclass(slots=True)
+class Farewell:
+    """Whether answers end their connections: all of them once the process is about to stop, a share of them before."""
+
+    begun: bool = False
+    chance: float = 0.0
+
+    def is_due(self) -> bool:
+        return self.begun or (self.chance > 0 and random.random() < self.chance)
 
 
 def limits_of(head_seconds: float, body_rate: int) -> Limits:

@@ -19,7 +19,7 @@ from gateway.http.cycle import EXTENSIONS, UPGRADABLE, Cycle
 from gateway.http.engine import Config, HttpToolsProtocol, ServerState
 from gateway.http.escapes import unescaped, valid_escapes
 from gateway.http.framing import Chunking
-from gateway.http.limits import Heads, Limits
+from gateway.http.limits import Farewell, Heads, Limits
 from gateway.http.pipelining import end_of_messages
 from gateway.http.stage import Stage
 from gateway.http.upgrading import Upgrading
@@ -50,10 +50,11 @@ class Protocol(HttpToolsProtocol):
         lost: Callable[[], None] | None = None,
         heads: Heads | None = None,
         chunking: Chunking | None = None,
+        farewell: Farewell | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._limits, self._lost, self._heads = limits or Limits(), lost, heads or Heads()
-        self._chunking = chunking or Chunking()
+        self._chunking, self._ending = chunking or Chunking(), farewell or Farewell()
         self._upgrading: Upgrading | None = None  # from a request that asks for it until that is answered
         self._held = 0  # bytes of a large head
         self._stalled: asyncio.TimerHandle | None = None
@@ -253,7 +254,7 @@ class Protocol(HttpToolsProtocol):
             default_headers=self.server_state.default_headers,
             message_event=asyncio.Event(),
             expect_100_continue=self.expect_100_continue,
-            keep_alive=self.scope["http_version"] != "1.0" and self.parser.should_keep_alive(),
+            keep_alive=self._may_go_on(),
             on_response=self.on_response_complete,
         )
         self.cycle.chunking = self._chunking
@@ -262,6 +263,12 @@ class Protocol(HttpToolsProtocol):
         else:
             self.flow.pause_reading()
             self.pipeline.appendleft((self.cycle, self.app))
+
+    def _may_go_on(self) -> bool:
+        """Whether the connection stays open after the answer."""
+        if self._ending.is_due():
+            return False
+        return bool(self.scope["http_version"] != "1.0" and self.parser.should_keep_alive())
 
     def on_body(self, body: bytes) -> None:
         self._body += len(body)

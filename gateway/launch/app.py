@@ -92,6 +92,16 @@ class App:
         """Requests are answered: what they need not wait for may begin."""
         self._started.set()
 
+    def drain(self, seconds: float) -> None:
+        """Says that the process stops in so many seconds, and goes on answering."""
+        if self.gateway is not None:
+            self.gateway.drain(seconds)
+
+    def turn_away(self) -> None:
+        """Has new requests be answered with 429 from now on, where the settings want that."""
+        if self.gateway is not None:
+            self.gateway.services.turning_away = True
+
     def stop(self) -> None:
         """Begins the shutdown: watches end, and so does waiting for etcd."""
         if self.gateway is not None:
@@ -207,7 +217,7 @@ def _controllers(gateway: Gateway) -> list[asyncio.Task[None]]:
     )
     limiter, stopping = gateway.services.limiter, gateway.stopping
     runs: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
-        "replica": partial(Replica(gateway.endpoints).run, stopping),
+        "replica": partial(Replica(gateway.endpoints).run, gateway.services.draining),
         "compaction": compactor.run,
         "consistency-check": partial(gateway.services.checker.run, settings.consistency_check_interval),
         "service-ip-repair": lambda: repair_until(service_allocation(gateway.endpoints), stopping),

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
-from gateway.credentials.certificates import Certificates, authorities_of, ensure_certificates, server_context
+from gateway.credentials.certificates import Certificates, context_of, ensure_certificates
 from gateway.credentials.front_proxy import ensure_front_proxy
 from gateway.credentials.kubeconfig import write_kubeconfig
 from gateway.files import words
@@ -70,7 +70,7 @@ def launch(settings: Settings, control: int | None = None, throw_away: str | Non
     logs.configure(settings.log_format)
     _check_controllers(settings)
     raise_descriptor_limit()
-    guard = StopGuard(settings.shutdown_timeout) if settings.workers == 1 else None
+    guard = StopGuard(settings.shutdown_delay_duration + settings.shutdown_timeout) if settings.workers == 1 else None
     ending = Ending()
     check_files(settings)
     advertised = settings.advertise_address
@@ -121,7 +121,7 @@ def _run(
         from tempfile import TemporaryDirectory
 
         with TemporaryDirectory(prefix="apiserver-gateway-") as sockets:
-            return Supervisor(settings.workers, work).run(ready)
+            return Supervisor(settings.workers, work, settings.shutdown_delay_duration).run(ready)
     try:
         return serve(settings, context, listening.held, ready, guard)
     except CannotServe as error:
@@ -151,7 +151,7 @@ def _prepared(
         if settings.client_ca_file is None and settings.tls_cert_file is None:
             settings = replace(settings, client_ca_file=made.ca)
         try:
-            context = server_context(made.certificate, made.key, authorities_of(settings))
+            context = context_of(settings, made.certificate, made.key)
             ca = made.ca.read_bytes()
         except (OSError, ssl.SSLError) as error:
             raise LaunchError(f"cannot use {made.certificate} and {made.key}: {error}") from None

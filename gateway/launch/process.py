@@ -17,11 +17,11 @@ from pathlib import Path
 from types import FrameType
 
 from gateway.access.following import Followed
-from gateway.credentials.certificates import authorities_of, server_context
+from gateway.credentials.certificates import authorities_of, context_of
 from gateway.http import engine
 from gateway.http.accepting import Acceptor, Quota
 from gateway.http.framing import Chunking
-from gateway.http.limits import Heads, Limits, limits_of
+from gateway.http.limits import Farewell, Heads, Limits, limits_of
 from gateway.http.protocol import Protocol
 from gateway.launch.app import App, CannotServe
 from gateway.launch.stopping import StopGuard
@@ -53,6 +53,8 @@ class Server(engine.Server):
         super().__init__(config)
         self._app, self._ready, self._guard = app, ready, guard
         self._heads, self._chunking = Heads(), Chunking()
+        self._farewell = Farewell(chance=app.settings.goaway_chance)
+        self._delay = app.settings.shutdown_delay_duration
         self._loop: asyncio.AbstractEventLoop | None = None
         self._told = asyncio.Event()
 
@@ -90,13 +92,21 @@ class Server(engine.Server):
                 Followed(
                     "certificates",
                     (*given, *authorities),
-                    lambda: acceptor.use(server_context(certificate, key, authorities_of(settings))),
+                    lambda: acceptor.use(context_of(settings, certificate, key)),
                 )
             )
 
     def _protocol(self, limits: Limits, lost: Callable[[], None]) -> Protocol:
         state = self.server_state, self.lifespan.state
-        return Protocol(self.config, *state, limits=limits, lost=lost, heads=self._heads, chunking=self._chunking)
+        return Protocol(
+            self.config,
+            *state,
+            limits=limits,
+            lost=lost,
+            heads=self._heads,
+            chunking=self._chunking,
+            farewell=self._farewell,
+        )
 
     async def main_loop(self) -> None:
         """As uvicorn's, which looks each tenth of a second whether it is to end; this one is told."""
@@ -110,6 +120,8 @@ class Server(engine.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """As uvicorn's, without its pauses."""
         state = self.server_state
+        if self._app.settings.shutdown_send_retry_after:
+            await self._turn_away()
         for listener in self.servers:
             listener.close()
         for connection in list(state.connections):
@@ -127,8 +139,35 @@ class Server(engine.Server):
         if not self.force_exit:
             await self.lifespan.shutdown()
 
+    async def _turn_away(self) -> None:
+        """Goes on listening until the requests are done that were under way; all others are told to come back."""
+        self._app.turn_away()
+        under_way = set(self.server_state.tasks)
+        if under_way:
+            await asyncio.wait(under_way, timeout=GRACE)
+
+    def _drain(self, seconds: float) -> None:
+        """Goes on for a while, so that others learn that this process is about to stop before it does."""
+        assert self._loop is not None
+        logger.info("told to stop, answering for a while yet", extra={"seconds": seconds})
+        self._farewell.begun = True
+        self._app.drain(seconds)
+        self._loop.call_later(seconds, self._end)
+
+    def _end(self) -> None:
+        self.should_exit = True
+        self._app.stop()
+        self._told.set()
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begins the shutdown; uvicorn's own would let the signal end the process once that is done."""
+        """Begins the shutdown; uvicorn's own would let the signal end the process once that is done.
+
+        The second signal does not wait for --shutdown-delay-duration.
+        """
+        delay, self._delay = self._delay, 0.0
+        if self._loop is not None and self.started and delay:
+            self._loop.call_soon_threadsafe(self._drain, delay)
+            return
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._app.stop)
             self._loop.call_soon_threadsafe(self._told.set)

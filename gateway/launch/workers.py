@@ -29,8 +29,9 @@ Work = Callable[[Callable[[], None]], int]  # serves; calls its argument once re
 class Supervisor:
     """Starts workers and keeps their number. To be used before the process has threads or an event loop."""
 
-    def __init__(self, workers: int, work: Work) -> None:
-        self._workers, self._work = workers, work
+    def __init__(self, workers: int, work: Work, delay: float = 0.0) -> None:
+        """`delay` is how long workers go on once they are told to stop."""
+        self._workers, self._work, self._patience = workers, work, END_WAIT + delay
         self._started: dict[int, float] = {}  # pid -> when
         self._parent_alive, self._held_by_parent = os.pipe()  # at its end when the parent is gone
         self._ready, self._tell_ready = os.pipe()
@@ -88,7 +89,7 @@ class Supervisor:
         """Has the workers finish, and kills those that don't."""
         for pid in self._started:
             os.kill(pid, signal.SIGTERM)
-        deadline = time.monotonic() + END_WAIT
+        deadline = time.monotonic() + self._patience
         while self._started and time.monotonic() < deadline:
             for pid, _ in self._reap():
                 del self._started[pid]

@@ -98,7 +98,7 @@ def checks_of(gateway: Gateway, hooks: Sequence[str]) -> dict[str, dict[str, Che
             raise Unhealthy("the watch cache is not loaded yet")
 
     async def not_stopping() -> None:
-        if gateway.stopping.is_set():
+        if gateway.services.draining.is_set():
             raise Unhealthy("process is shutting down")
 
     async def roles() -> None:

@@ -56,6 +56,7 @@ class WatchStream:
     next_bookmark: float = 0.0
     sink: Sink | None = None  # where chunks may be written at once
     _opened: bool = False  # whether a chunk has been given
+    _ends_early: bool = False  # whether it is known that the process will stop
     _wake: asyncio.Future[int] | None = None  # while it waits for changes
 
     async def prepare(self, revision: int) -> None:
@@ -162,6 +163,7 @@ class WatchStream:
                 if self.position < history.end:
                     await asyncio.sleep(0)
                 continue
+            self._spread()
             now = time.monotonic()
             if now >= self.deadline:
                 return
@@ -170,6 +172,15 @@ class WatchStream:
                 yield self.encoder.bookmark(self.endpoint.store.cache.reached)
                 continue
             await self._changed(min(self.deadline, self.next_bookmark) - now)
+
+    def _spread(self) -> None:
+        """Has the stream end some time before the process does, and not when all others end."""
+        services = self.endpoint.services
+        if services.draining.is_set() and not self._ends_early:
+            self._ends_early = True
+            now = time.monotonic()
+            left = max(0.0, services.ends_at - now)
+            self.deadline = min(self.deadline, now + left * random.uniform(0.5, 1))
 
     def _over(self) -> bool:
         return self.endpoint.services.stopping.is_set() or self.endpoint.ended
@@ -232,6 +243,8 @@ class WatchStream:
         """Writes at once what has changed; False when there is more to do, or what can't be done so."""
         endpoint, sink = self.endpoint, self.sink
         if sink is None or endpoint.versions.converts or self._over():
+            return False
+        if endpoint.services.draining.is_set() and not self._ends_early:
             return False
         end = endpoint.cache.history.end
         if self.position < end:

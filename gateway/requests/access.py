@@ -6,9 +6,15 @@ from time import monotonic
 
 from gateway.access.authorization import Authorizer, Decision, require_verdict
 from gateway.audit.auditing import Audit
+from gateway.endpoints.services import Services
 from gateway.flowcontrol.limiting import Limiter
+from gateway.http.exchange import TEXT_TYPE, Response
 from gateway.requests.context import Outcome, RequestContext, Run
+from gateway.requests.plain_answers import NO_SNIFF
 from storage.instruments import counter, exponential, histogram
+
+_PROBES = ("/readyz", "/livez", "/healthz")
+_SHUTTING_DOWN = b"The apiserver is shutting down, please try again later.\n"
 
 DURATION = histogram(
     "authorization_duration_seconds",
@@ -42,6 +48,17 @@ def auditing(audit: Audit) -> Run:
         return None if record is None else record.begin()
 
     return begin
+
+
+def shutdown(services: Services) -> Run:
+    """Answers 429 once the process waits for nothing but what was under way; probes learn more of it."""
+
+    def look(context: RequestContext) -> Outcome:
+        if not services.turning_away or context.request.path.startswith(_PROBES):
+            return None
+        return Response(429, _SHUTTING_DOWN, TEXT_TYPE, [(b"retry-after", b"5"), NO_SNIFF, (b"connection", b"close")])
+
+    return look
 
 
 def fairness(limiter: Limiter) -> Run:

@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from gateway.endpoints.services import Services
@@ -67,8 +68,16 @@ class Gateway:
         """Set when the process begins to shut down."""
         return self.services.stopping
 
+    def drain(self, seconds: float) -> None:
+        """Says that this process stops soon: it is not ready any more, and watches end one after the other."""
+        self.services.ends_at = monotonic() + seconds
+        self.services.draining.set()
+        for cache in self.store.cache:
+            cache.wake_all()
+
     def stop(self) -> None:
         """Begins the shutdown: watches end, whatever they are waiting for."""
+        self.services.draining.set()
         self.stopping.set()
         for cache in self.store.cache:
             cache.wake_all()

@@ -21,10 +21,12 @@ def stages_of(gateway: Gateway, routes: Routes, discovery: Discovery, operations
     """The stages. `operations` answers what is not the API's."""
     services = gateway.services
     apart, audit = services.renderings.apart, services.audit
+    going = [Stage("shutdown", access.shutdown(services))] if services.settings.shutdown_send_retry_after else []
     recorded = [] if audit is None else [Stage("audit", access.auditing(audit))]
     return [
         # what it is about
         Stage("request-info", routes.read_info),
+        *going,
         # who asks, and whether it may
         Stage("authentication", identity.authentication(services.authenticator)),
         *recorded,

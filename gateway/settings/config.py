@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.settings.plugin_names import PLUGIN_NAMES
+from gateway.settings.tls_choices import CIPHER_SUITES, TLS_VERSIONS
 
 if TYPE_CHECKING:
     from storage.etcd import EtcdSettings
@@ -132,8 +133,15 @@ class Settings:
     header_timeout: float = 32.0
     min_body_rate: int = 240
     max_connections_per_address: int = 10_000
+    shutdown_delay_duration: float = 0.0
+    shutdown_send_retry_after: bool = False
     shutdown_timeout: float = 15.0
+    tls_min_version: str = "VersionTLS12"
+    tls_cipher_suites: tuple[str, ...] = ()
+    goaway_chance: float = 0.0
     log_format: str = "text"
+    v: int = 2
+    profiling: bool = False
     audit_policy_file: Path | None = None
     audit_log_path: str = ""  # "-" is standard output
     audit_log_format: str = "json"
@@ -269,6 +277,17 @@ class Settings:
         ):
             if value <= 0:
                 raise InvalidSettings(f"{flag} must be more than 0")
+        if self.shutdown_delay_duration < 0:
+            raise InvalidSettings("--shutdown-delay-duration must not be negative")
+        if self.tls_min_version not in TLS_VERSIONS:
+            raise InvalidSettings(f"--tls-min-version: {self.tls_min_version} is none of {', '.join(TLS_VERSIONS)}")
+        for suite in self.tls_cipher_suites:
+            if suite not in CIPHER_SUITES:
+                raise InvalidSettings(
+                    f"--tls-cipher-suites: {suite} is not known; known are {', '.join(CIPHER_SUITES)}"
+                )
+        if not 0 <= self.goaway_chance <= 0.02:
+            raise InvalidSettings("--goaway-chance must be between 0 and 0.02")
         if self.event_ttl < 0:
             raise InvalidSettings("--event-ttl must not be negative; 0 keeps events until they are deleted")
         most = self.max_requests_inflight + self.max_mutating_requests_inflight

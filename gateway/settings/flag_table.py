@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from gateway.settings.config import AUDIT_MODES, AUDIT_VERSION, AUTHORIZATION_MODES, FEATURE_GATES, REVIEW_VERSIONS
+from gateway.settings.flag import Flag
 from gateway.settings.flag_values import (
-    LOG_FORMATS,
     SIGNING_ALGORITHMS,
     address,
     algorithms,
@@ -21,7 +18,6 @@ from gateway.settings.flag_values import (
     host,
     hosts,
     issuer,
-    log_format,
     name_set,
     names,
     network,
@@ -35,44 +31,10 @@ from gateway.settings.flag_values import (
     size,
     token,
 )
+from gateway.settings.operating_flags import OPERATING
 from gateway.settings.plugin_names import PLUGIN_NAMES
 
-PREFIX = "APISERVER_GATEWAY_"
-
-
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """A flag: the name, how its text becomes the setting of the same name, and what it is for.
-
-    `choices` are values that may be offered, not always all that there are.
-    """
-
-    name: str
-    parse: Callable[[str], Any]
-    help: str
-    metavar: str = "TEXT"
-    choices: tuple[str, ...] = ()
-
-    @property
-    def is_switch(self) -> bool:
-        """Whether the name alone means true."""
-        return self.parse is boolean
-
-    @property
-    def is_list(self) -> bool:
-        """Whether it takes several values, separated by commas or by giving it several times."""
-        return self.parse in (names, name_set, paths, pairs, algorithms, gates, endpoints, hosts)
-
-    @property
-    def setting(self) -> str:
-        return self.name.replace("-", "_")
-
-    @property
-    def variable(self) -> str:
-        return PREFIX + self.setting.upper()
-
-
-GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
+_GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
     (
         "Generic",
         (
@@ -89,7 +51,6 @@ GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
             Flag("max-connections-per-address", int, "connections that one address may have with a process", "N"),
             Flag("header-timeout", seconds, "time for the TLS handshake, and for a request's headers", "DURATION"),
             Flag("min-body-rate", int, "bytes a second that a request's body has to come at; 0 is any", "BYTES"),
-            Flag("shutdown-timeout", seconds, "time until a server that does not stop is killed", "DURATION"),
             Flag(
                 "feature-gates",
                 gates,
@@ -379,7 +340,6 @@ GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
             Flag("cluster-signing-duration", seconds, "longest life of what it signs", "DURATION"),
         ),
     ),
-    ("Logs", (Flag("log-format", log_format, "text or json", "FORMAT", choices=LOG_FORMATS),)),
     (
         "Misc",
         (
@@ -404,4 +364,5 @@ GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
     ),
 )
 
+GROUPS = (*_GROUPS, *OPERATING)
 FLAGS = tuple(flag for _, flags in GROUPS for flag in flags)

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.settings.config import InvalidSettings, Settings
-from gateway.settings.flag_table import FLAGS, GROUPS, PREFIX, Flag
+from gateway.settings.flag import PREFIX, Flag
+from gateway.settings.flag_table import FLAGS, GROUPS
 
 __all__ = ["FLAGS", "GROUPS", "PREFIX", "Flag", "settings_from", "shown_default"]
 

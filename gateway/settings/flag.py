@@ -1,0 +1,43 @@
+"""What a flag of `apiserver-gateway serve` is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.settings.flag_values import algorithms, boolean, endpoints, gates, hosts, name_set, names, pairs, paths
+
+PREFIX = "APISERVER_GATEWAY_"
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A flag: the name, how its text becomes the setting of the same name, and what it is for.
+
+    `choices` are values that may be offered, not always all that there are.
+    """
+
+    name: str
+    parse: Callable[[str], Any]
+    help: str
+    metavar: str = "TEXT"
+    choices: tuple[str, ...] = ()
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether the name alone means true."""
+        return self.parse is boolean
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it takes several values, separated by commas or by giving it several times."""
+        return self.parse in (names, name_set, paths, pairs, algorithms, gates, endpoints, hosts)
+
+    @property
+    def setting(self) -> str:
+        return self.name.replace("-", "_")
+
+    @property
+    def variable(self) -> str:
+        return PREFIX + self.setting.upper()
