@@ -9,7 +9,7 @@ import asyncio
 import base64
 import hashlib
 import struct
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
 
 from gateway.http.cycle import SWITCHING
 from gateway.http.exchange import TEXT_TYPE, Header, Request, Response
@@ -29,6 +29,28 @@ def is_wanted(headers: Mapping[bytes, bytes]) -> bool:
     return headers.get(b"upgrade", b"").lower() == b"websocket" and b"upgrade" in map(bytes.strip, wishes)
 
 
+def protocols_of(headers: Mapping[bytes, bytes]) -> list[bytes]:
+    """The protocols that a request would speak over a WebSocket, the preferred first."""
+    return [each.strip() for each in headers.get(b"sec-websocket-protocol", b"").split(b",") if each.strip()]
+
+
+def is_sound(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether a request that wants a WebSocket says what the RFC asks for."""
+    return headers.get(_VERSION[0]) == _VERSION[1] and bool(headers.get(b"sec-websocket-key"))
+
+
+def unsound() -> Response:
+    """400 for a request that is none of the RFC's."""
+    return Response(400, b"400 Bad Request\n", TEXT_TYPE, [_VERSION], encoded=True)
+
+
+def acceptance(key: bytes, protocols: Iterable[bytes]) -> list[Header]:
+    """The headers of an answer that accepts a WebSocket."""
+    accepted = base64.b64encode(hashlib.sha1(key + _GUID, usedforsecurity=False).digest())
+    said: list[Header] = [(b"upgrade", b"websocket"), (b"connection", b"Upgrade"), (b"sec-websocket-accept", accepted)]
+    return said + [(b"sec-websocket-protocol", each) for each in protocols]
+
+
 def switched(request: Request, response: Response) -> Response:
     """The answer of a watch, as messages of a WebSocket where the client asked for one.
 
@@ -38,14 +60,12 @@ def switched(request: Request, response: Response) -> Response:
     if not is_wanted(headers) or not isinstance(body, AsyncIterator):
         return response
     key = headers.get(b"sec-websocket-key", b"")
-    protocols = [each.strip() for each in headers.get(b"sec-websocket-protocol", b"").split(b",") if each.strip()]
-    if headers.get(_VERSION[0]) != _VERSION[1] or not key or len(protocols) > 1:
-        return Response(400, b"400 Bad Request\n", TEXT_TYPE, [_VERSION])
+    protocols = protocols_of(headers)
+    if not is_sound(headers) or len(protocols) > 1:
+        return unsound()
     if b"origin" not in headers:
         return Response(403, b"403 Forbidden\n", TEXT_TYPE)
-    accepted = base64.b64encode(hashlib.sha1(key + _GUID, usedforsecurity=False).digest())
-    said: list[Header] = [(b"upgrade", b"websocket"), (b"connection", b"Upgrade"), (b"sec-websocket-accept", accepted)]
-    said += [(b"sec-websocket-protocol", each) for each in protocols]
+    said = acceptance(key, protocols)
     return Response(SWITCHING, b"", b"", said, tunnel=Events(body, response.content_type))
 
 

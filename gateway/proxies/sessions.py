@@ -18,6 +18,7 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.outbound.errors import CallError
 from gateway.outbound.request import OutboundRequest
+from gateway.proxies import carried, channels
 from gateway.proxies.kubelets import Kubelet, kubelet_of
 from gateway.proxies.objects import container_of, pod_of
 from gateway.subresources.connecting import admit_connection
@@ -79,12 +80,17 @@ async def _session(
 ) -> Response:
     if not headers.asks_for_upgrade(request):
         raise bad_request("Upgrade request required")
+    client = endpoint.services.outbound
+    if options is not None and channels.is_wanted(request):
+        return channels.session(request, client, kubelet.target, path, options)
+    if options is None and carried.is_wanted(request):
+        return await carried.session(request, client, kubelet.target, path)
     sent = headers.sent(request, upgrade=True)
     if b"user-agent" not in request.headers:
         sent.append((b"user-agent", b"Go-http-client/1.1"))
     host = request.headers.get(b"host", b"").decode("latin-1")
     outbound = OutboundRequest(request.method, path, sent, authority=host)
     try:
-        return await upgraded(await endpoint.services.outbound.stream(kubelet.target, outbound))
+        return await upgraded(await client.stream(kubelet.target, outbound))
     except CallError as error:
         raise upgrade_failed(error) from None

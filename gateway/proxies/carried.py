@@ -1,0 +1,111 @@
+"""portforward over WebSockets (KEP-4006): the SPDY that client and kubelet speak, carried in messages."""
+
+from __future__ import annotations
+
+import asyncio
+
+from gateway.forwarding import headers
+from gateway.forwarding.answers import IDLE, FarEnd, passed, upgrade_failed
+from gateway.http.cycle import SWITCHING
+from gateway.http.exchange import TEXT_TYPE, Request, Response
+from gateway.http.status import StatusError
+from gateway.http.tunnel import End, join
+from gateway.http.websocket import BINARY, CLOSE, acceptance, frame, is_sound, protocols_of, unsound
+from gateway.http.websocket_messages import Messages, ProtocolError
+from gateway.outbound.client import Client, Streamed
+from gateway.outbound.errors import CallError
+from gateway.outbound.request import OutboundRequest
+from gateway.outbound.target import Target
+from gateway.proxies.spdy import PROTOCOL
+
+_PREFIX, _SUFFIX = b"SPDY/3.1+", b".k8s.io"
+_OF_WEBSOCKETS = (b"upgrade", b"x-stream-protocol-version")
+
+
+def is_wanted(request: Request) -> bool:
+    """Whether a request for an upgrade is for SPDY in a WebSocket."""
+    wanted = any(each.startswith(_PREFIX) for each in protocols_of(request.headers))
+    return wanted and request.headers.get(b"upgrade", b"").lower() == b"websocket"
+
+
+async def session(request: Request, client: Client, target: Target, path: str) -> Response:
+    """The answer: a tunnel, or what the kubelet refuses with. Raises StatusError 500."""
+    spoken = [each.removeprefix(_PREFIX) for each in protocols_of(request.headers) if each.endswith(_SUFFIX)]
+    if not spoken:
+        return _refused(400, "unable to upgrade: no tunneling spdy protocols provided")
+    sent = headers.sent(request, upgrade=True)
+    sent = [each for each in sent if each[0] not in _OF_WEBSOCKETS and not each[0].startswith(b"sec-websocket-")]
+    sent += [(b"upgrade", PROTOCOL.encode()), *((b"x-stream-protocol-version", each) for each in spoken)]
+    host = request.headers.get(b"host", b"").decode("latin-1")
+    try:
+        answer = await client.stream(target, OutboundRequest("POST", path, sent, authority=host))
+    except CallError as error:
+        raise upgrade_failed(error) from None
+    if answer.status != SWITCHING:
+        if answer.status < 400:
+            await answer.aclose()
+            raise StatusError(500, "", f"invalid upgrade response: status code {answer.status}")
+        return passed(answer)
+    if "upgrade" not in answer.header("connection").lower() or PROTOCOL.lower() not in answer.header("upgrade").lower():
+        answer.finish()
+        return _refused(500, "unable to upgrade: missing upgrade headers in response")
+    if not is_sound(request.headers):
+        answer.finish()
+        return unsound()
+    chosen = answer.header("x-stream-protocol-version").strip().encode("latin-1")
+    asked = protocols_of(request.headers)
+    protocols = [each for each in asked if chosen and each == _PREFIX + chosen]
+    said = acceptance(request.headers[b"sec-websocket-key"], protocols)
+    return Response(SWITCHING, b"", b"", said, tunnel=Carried(answer), encoded=True)
+
+
+class Carried:
+    """A tunnel whose client speaks in messages, and whose other end in bytes."""
+
+    def __init__(self, answer: Streamed) -> None:
+        self._answer = answer
+
+    async def run(self, client: End) -> None:
+        """Carries bytes until either side ends."""
+        await join(_Unpacked(client), FarEnd(self._answer), IDLE)
+
+    async def aclose(self) -> None:
+        """Ends the connection to the kubelet."""
+        self._answer.finish()
+
+
+class _Unpacked:
+    """A client's end as one of bytes."""
+
+    def __init__(self, client: End) -> None:
+        self._client, self._messages = client, Messages()
+        self.drain = client.drain
+
+    async def read(self) -> bytes:
+        while True:
+            data = b""
+            if self._messages.more:
+                await asyncio.sleep(0)
+            elif not (data := await self._client.read()):
+                return b""
+            found = []
+            try:
+                for message in self._messages.feed(data):
+                    if message.opcode == CLOSE:
+                        self._client.write(frame(CLOSE, message.payload))
+                        return b""
+                    found.append(message.payload)
+            except ProtocolError:
+                return b""
+            if self._messages.answers:
+                self._client.write(self._messages.answers)
+                self._messages.answers = b""
+            if content := b"".join(found):
+                return content
+
+    def write(self, data: bytes) -> None:
+        self._client.write(frame(BINARY, data))
+
+
+def _refused(status: int, text: str) -> Response:
+    return Response(status, f"{text}\n".encode(), TEXT_TYPE, encoded=True)

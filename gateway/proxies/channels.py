@@ -1,0 +1,201 @@
+"""exec and attach for WebSockets of version 5 (KEP-4006): channels of the WebSocket are streams of SPDY at the kubelet.
+
+A message is a channel's number and data. 0, 1 and 2 are the standard streams, 3 has the outcome as a Status, 4 sizes of
+the terminal; 255 and a number says that the client is done with that channel.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Mapping
+
+from gateway.forwarding.answers import FarEnd
+from gateway.http.cycle import SWITCHING
+from gateway.http.exchange import Request, Response
+from gateway.http.tunnel import End
+from gateway.http.websocket import BINARY, CLOSE, acceptance, frame, is_sound, protocols_of, unsound
+from gateway.http.websocket_messages import Messages, ProtocolError
+from gateway.outbound.client import Client, Streamed
+from gateway.outbound.errors import CallError
+from gateway.outbound.request import Header, OutboundRequest
+from gateway.outbound.target import Target
+from gateway.proxies import spdy
+from gateway.proxies.outcomes import SUCCESS, internal, outcome_of, status_of_refusal
+
+VERSION_5 = b"v5.channel.k8s.io"
+IDLE = 4 * 3600.0  # seconds without anything from the client
+PARTING = 900.0  # seconds that a client has to read what is left, once the command has ended
+_STDIN, _STDOUT, _STDERR, _ERROR, _RESIZE, _DONE = 0, 1, 2, 3, 4, 255
+_TYPES = {_ERROR: "error", _STDIN: "stdin", _STDOUT: "stdout", _STDERR: "stderr", _RESIZE: "resize"}
+_SPOKEN = ("v5.channel.k8s.io", "v4.channel.k8s.io")
+_MOST_SAID = 64 << 10  # bytes of an outcome or a refusal
+_NORMAL = struct.pack(">H", 1000)
+
+
+def is_wanted(request: Request) -> bool:
+    """Whether a request for an upgrade is for such a WebSocket."""
+    return request.headers.get(b"upgrade", b"").lower() == b"websocket" and VERSION_5 in protocols_of(request.headers)
+
+
+def session(request: Request, client: Client, target: Target, path: str, options: Mapping[str, object]) -> Response:
+    """The answer: a tunnel that asks the kubelet once the client is there."""
+    if not is_sound(request.headers) or request.method != "GET":
+        return unsound()
+    said = acceptance(request.headers[b"sec-websocket-key"], [VERSION_5])
+    return Response(SWITCHING, b"", b"", said, tunnel=Channels(client, target, path, options), encoded=True)
+
+
+class Channels:
+    """A tunnel of channels. `options` says which streams there are: stdin, stdout, stderr, tty."""
+
+    def __init__(self, client: Client, target: Target, path: str, options: Mapping[str, object]) -> None:
+        self._client, self._target, self._path = client, target, path
+        self._tty = bool(options.get("tty"))
+        wanted = [_ERROR, *(each for each in (_STDIN, _STDOUT, _STDERR) if options.get(_TYPES[each]))]
+        if self._tty:
+            wanted = [each for each in wanted if each != _STDERR] + [_RESIZE]
+        self._wanted = wanted
+        self._answer: Streamed | None = None
+
+    async def run(self, client: End) -> None:
+        """Carries the streams until the command has ended or the client goes, and tells the outcome."""
+        first = next((each for each in (_STDOUT, _STDERR) if each in self._wanted), _ERROR)
+        client.write(_message(first, b""))
+        try:
+            self._answer = await self._asked()
+        except CallError as error:
+            outcome = internal(f"error sending request: {error}")
+        else:
+            if self._answer.status == SWITCHING:
+                found = await self._carried(client, self._answer)
+                if found is None:
+                    return  # nobody is there to be told
+                outcome = found
+            else:
+                outcome = status_of_refusal(self._answer.status, await self._said(self._answer))
+        client.write(_message(_ERROR, outcome) + frame(CLOSE, _NORMAL))
+        try:
+            async with asyncio.timeout(PARTING):
+                await client.drain()
+                while await client.read():
+                    pass
+        except TimeoutError:
+            return
+
+    async def aclose(self) -> None:
+        """Lets go of the kubelet."""
+        if self._answer is not None:
+            if self._answer.status == SWITCHING:
+                self._answer.finish()
+            await self._answer.aclose()
+
+    async def _asked(self) -> Streamed:
+        headers: list[Header] = [(b"connection", b"Upgrade"), (b"upgrade", spdy.PROTOCOL.encode())]
+        headers += [(b"x-stream-protocol-version", each.encode()) for each in _SPOKEN]
+        return await self._client.stream(self._target, OutboundRequest("POST", self._path, headers))
+
+    async def _said(self, answer: Streamed) -> bytes:
+        try:
+            return await answer.whole(_MOST_SAID)
+        except CallError:
+            return b""
+
+    async def _carried(self, client: End, answer: Streamed) -> bytes | None:
+        """The outcome; None where the client has gone."""
+        session, far = spdy.Session(), FarEnd(answer)
+        numbers: dict[int, int] = {}  # channel -> stream
+        for channel in self._wanted:
+            numbers[channel], said = session.open({"streamtype": _TYPES[channel]})
+            far.write(said)
+        coming = asyncio.ensure_future(self._coming(client, far, session, numbers))
+        going = asyncio.ensure_future(self._going(client, far, session, numbers))
+        try:
+            await asyncio.wait((coming, going), timeout=None, return_when=asyncio.FIRST_COMPLETED)
+            return going.result() if going.done() else None
+        finally:
+            for task in (coming, going):
+                task.cancel()
+            await asyncio.gather(coming, going, return_exceptions=True)
+
+    async def _coming(self, client: End, far: FarEnd, session: spdy.Session, numbers: Mapping[int, int]) -> None:
+        """What the client sends, until it goes or does not keep to the protocol."""
+        messages, done = Messages(), set[int]()
+        while True:
+            try:
+                async with asyncio.timeout(IDLE):
+                    data = await client.read()
+            except TimeoutError:
+                return
+            if not data:
+                return
+            try:
+                if not self._take(messages, data, far, session, numbers, done):
+                    return
+                while messages.more:
+                    await asyncio.sleep(0)
+                    if not self._take(messages, b"", far, session, numbers, done):
+                        return
+            except ProtocolError:
+                return
+            if messages.answers:
+                client.write(messages.answers)
+                messages.answers = b""
+            try:
+                await far.drain()
+            except CallError:
+                return
+
+    def _take(
+        self,
+        messages: Messages,
+        data: bytes,
+        far: FarEnd,
+        session: spdy.Session,
+        numbers: Mapping[int, int],
+        done: set[int],
+    ) -> bool:
+        """Passes on what has come; False once the client says goodbye. `done` has the channels that it has ended."""
+        for message in messages.feed(data):
+            if message.opcode == CLOSE:
+                return False
+            channel, content = (message.payload[0], message.payload[1:]) if message.payload else (_DONE, b"")
+            last = channel == _DONE
+            if last:
+                channel, content = content[0] if content else _DONE, b""
+            if channel not in (_STDIN, _RESIZE) or channel not in numbers or channel in done:
+                continue
+            if last:
+                done.add(channel)
+            if last or content:
+                far.write(session.data(numbers[channel], content, last=last))
+        return True
+
+    async def _going(self, client: End, far: FarEnd, session: spdy.Session, numbers: Mapping[int, int]) -> bytes:
+        """What the kubelet sends, until all its streams have ended; the outcome."""
+        channels = {number: channel for channel, number in numbers.items()}
+        open_, outcome = {numbers[each] for each in (_ERROR, _STDOUT, _STDERR) if each in numbers}, b""
+        while open_:
+            data = await far.read()
+            if not data:
+                return internal("unexpected EOF") if not outcome else outcome_of(outcome)
+            try:
+                for found in session.feed(data):
+                    if found.kind == spdy.PING:
+                        far.write(session.pong(found))
+                        continue
+                    channel = channels.get(found.stream)
+                    if found.kind == spdy.DATA and channel == _ERROR:
+                        outcome = (outcome + found.data)[:_MOST_SAID]
+                    elif found.kind == spdy.DATA and channel is not None and found.data:
+                        client.write(_message(channel, found.data))
+                    if found.last or found.kind == spdy.RST_STREAM:
+                        open_.discard(found.stream)
+            except spdy.Broken as error:
+                return internal(str(error))
+            await client.drain()
+        return outcome_of(outcome) if outcome else SUCCESS
+
+
+def _message(channel: int, data: bytes) -> bytes:
+    return frame(BINARY, bytes((channel,)) + data)

@@ -1,0 +1,75 @@
+"""How a session in a container ended, as a Status that its client is told."""
+
+from __future__ import annotations
+
+from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.schema.integers import int64
+from gateway.validation.field import go_quote
+
+SUCCESS = dumps({"metadata": {}, "status": "Success"})
+_NON_ZERO, _EXIT_CODE = "NonZeroExitCode", "ExitCode"
+
+
+def internal(message: str) -> bytes:
+    """500 for what went wrong between here and the container."""
+    return dumps(
+        {
+            "metadata": {},
+            "status": "Failure",
+            "message": f"Internal error occurred: {message}",
+            "reason": "InternalError",
+            "details": {"causes": [{"message": message}]},
+            "code": 500,
+        }
+    )
+
+
+def status_of_refusal(status: int, said: bytes) -> bytes:
+    """What a kubelet said instead of an upgrade: its Status, or its text."""
+    if 300 <= status < 400:
+        return internal("redirect not allowed")
+    found = _object(said)
+    if found.get("kind") == "Status":
+        return dumps({key: found[key] for key in _ORDER if key in found})
+    return internal(f"unable to upgrade connection: {said.decode('utf-8', 'replace').strip()}")
+
+
+_ORDER = ("kind", "apiVersion", "metadata", "status", "message", "reason", "details", "code")
+
+
+def outcome_of(said: bytes) -> bytes:
+    """What a container's runtime said on the error stream (remotecommand version 4): a Status."""
+    found = _object(said)
+    if found.get("status") == "Success":
+        return SUCCESS
+    if found.get("status") != "Failure":
+        shown = go_quote(said.decode("utf-8", "replace"))
+        return internal(
+            "error stream protocol error: unknown error" if found else f"error stream protocol error: {shown}"
+        )
+    if found.get("reason") != _NON_ZERO:
+        return internal(str(found.get("message", "")))
+    causes = (found.get("details") or {}).get("causes") or ()
+    code = next((str(each.get("message", "")) for each in causes if each.get("reason") == _EXIT_CODE), None)
+    if code is None:
+        return internal(f"error stream protocol error: no {_EXIT_CODE} cause given")
+    number = int64(code)
+    if number is None or not 0 <= number <= 255:
+        return internal(f"error stream protocol error: invalid exit code value {go_quote(code)}")
+    return dumps(
+        {
+            "metadata": {},
+            "status": "Failure",
+            "message": f"command terminated with non-zero exit code: command terminated with exit code {number}",
+            "reason": _NON_ZERO,
+            "details": {"causes": [{"reason": _EXIT_CODE, "message": str(number)}]},
+        }
+    )
+
+
+def _object(said: bytes) -> JsonObject:
+    try:
+        found = loads(said)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,116 @@
+"""SPDY/3.1, as far as kubelets speak it: streams that a client opens, and data in both directions.
+
+Kubelets' implementation (moby/spdystream) knows no flow control; back-pressure is that of the connection.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+PROTOCOL = "SPDY/3.1"
+MOST = 1 << 20  # bytes of one frame that is taken
+_LARGEST = 32 << 10  # bytes of data in one frame that is made
+_CONTROL, _FIN = 0x8003, 1
+SYN_STREAM, SYN_REPLY, RST_STREAM, PING, GOAWAY = 1, 2, 3, 6, 7
+DATA = 0
+
+_WORDS = (
+    "options head post put delete trace accept accept-charset accept-encoding accept-language accept-ranges age allow "
+    "authorization cache-control connection content-base content-encoding content-language content-length "
+    "content-location content-md5 content-range content-type date etag expect expires from host if-match "
+    "if-modified-since if-none-match if-range if-unmodified-since last-modified location max-forwards pragma "
+    "proxy-authenticate proxy-authorization range referer retry-after server te trailer transfer-encoding upgrade "
+    "user-agent vary via warning www-authenticate method get status"
+)
+_PHRASES = ("200 OK", "version", "HTTP/1.1", "url", "public", "set-cookie", "keep-alive", "origin")
+_REST = (
+    b"100101201202205206300302303304305306307402405406407408409410411412413414415416417502504505"
+    b"203 Non-Authoritative Information204 No Content301 Moved Permanently400 Bad Request401 Unauthorized403 Forbidden"
+    b"404 Not Found500 Internal Server Error501 Not Implemented503 Service Unavailable"
+    b"Jan Feb Mar Apr May Jun Jul Aug Sept Oct Nov Dec 00:00:00 Mon, Tue, Wed, Thu, Fri, Sat, Sun, GMT"
+    b"chunked,text/html,image/png,image/jpg,image/gif,application/xml,application/xhtml+xml,text/plain,"
+    b"text/javascript,publicprivatemax-age=gzip,deflate,sdchcharset=utf-8charset=iso-8859-1,utf-,*,enq=0."
+)
+
+
+def _dictionary() -> bytes:
+    """What headers are compressed with (SPDY/3, 2.6.10.1): texts with their lengths, and then some without."""
+    texts = [*_WORDS.split(" "), *_PHRASES]
+    return b"".join(struct.pack(">I", len(text)) + text.encode() for text in texts) + _REST
+
+
+class Broken(Exception):
+    """What came is no SPDY."""
+
+
+class Frame(NamedTuple):
+    """What came: `kind` is DATA or one of the control frames; `stream` is 0 where it is of the session."""
+
+    kind: int
+    stream: int
+    data: bytes
+    last: bool
+
+
+class Session:
+    """The client's side of a session: makes bytes of what is to be said, and frames of what comes."""
+
+    def __init__(self) -> None:
+        self._packing = zlib.compressobj(zdict=_dictionary())
+        self._next, self._held = 1, bytearray()
+
+    def open(self, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        """A new stream: its number, and what is to be sent."""
+        number, self._next = self._next, self._next + 2
+        content = [struct.pack(">I", len(headers))]
+        for name, value in headers.items():
+            for text in (name.lower().encode(), value.encode()):
+                content.append(struct.pack(">I", len(text)) + text)
+        packed = self._packing.compress(b"".join(content)) + self._packing.flush(zlib.Z_SYNC_FLUSH)
+        return number, _control(SYN_STREAM, struct.pack(">IIH", number, 0, 0) + packed)
+
+    def data(self, stream: int, data: bytes, *, last: bool = False) -> bytes:
+        """Data of a stream; `last` says that no more will come."""
+        pieces = [data[at : at + _LARGEST] for at in range(0, len(data), _LARGEST)] or [b""]
+        flags = [0] * (len(pieces) - 1) + [_FIN if last else 0]
+        return b"".join(
+            struct.pack(">I", stream) + bytes((flag,)) + len(piece).to_bytes(3) + piece
+            for flag, piece in zip(flags, pieces, strict=True)
+        )
+
+    def pong(self, frame: Frame) -> bytes:
+        """The answer to a PING."""
+        return _control(PING, frame.data)
+
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        """The frames that are complete with what has come. Raises Broken."""
+        self._held += data
+        at = 0
+        try:
+            while len(self._held) >= at + 8:
+                word, flags = int.from_bytes(self._held[at : at + 4]), self._held[at + 4]
+                size = int.from_bytes(self._held[at + 5 : at + 8])
+                if size > MOST:
+                    raise Broken("a frame is too large")
+                if len(self._held) < at + 8 + size:
+                    return
+                content = bytes(self._held[at + 8 : at + 8 + size])
+                at += 8 + size
+                if not word >> 31:
+                    yield Frame(DATA, word, content, bool(flags & _FIN))
+                    continue
+                if word >> 16 != _CONTROL:
+                    raise Broken("it is of another version")
+                kind = word & 0xFFFF
+                of_stream = kind in (SYN_STREAM, SYN_REPLY, RST_STREAM) and len(content) >= 4
+                stream = int.from_bytes(content[:4]) & 0x7FFFFFFF if of_stream else 0
+                yield Frame(kind, stream, content, bool(flags & _FIN) and of_stream)
+        finally:
+            del self._held[:at]
+
+
+def _control(kind: int, content: bytes) -> bytes:
+    return struct.pack(">HH", _CONTROL, kind) + b"\0" + len(content).to_bytes(3) + content
