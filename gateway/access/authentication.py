@@ -152,7 +152,7 @@ def bearer_token(header: bytes) -> str | None:
 
 
 def with_authenticated(user: User) -> User:
-    """Adds the group that every authenticated user is in."""
-    if AUTHENTICATED_GROUP in user.groups or UNAUTHENTICATED_GROUP in user.groups:
+    """Adds the group that every authenticated user is in; who is named as anonymous people are is in none."""
+    if user.name == ANONYMOUS or AUTHENTICATED_GROUP in user.groups or UNAUTHENTICATED_GROUP in user.groups:
         return user
     return replace(user, groups=(*user.groups, AUTHENTICATED_GROUP))

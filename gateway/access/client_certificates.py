@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from gateway.access.authentication import Headers, InvalidCredentials
 from gateway.access.following import Followed
-from gateway.http.escapes import unescaped, valid_escapes
+from gateway.http.escapes import text_of, unescaped, valid_escapes
 from gateway.http.user import User, extra_of
 from gateway.settings.config import Settings
 
@@ -104,8 +104,8 @@ class FrontProxy:
             for header, value in headers:
                 if header.startswith(prefix):
                     encoded = header[len(prefix) :]
-                    key = unescaped(encoded) if valid_escapes(encoded) else encoded.decode("utf-8", "replace")
-                    extra.setdefault(key, []).append(value.decode("utf-8", "replace"))
+                    key = unescaped(encoded) if valid_escapes(encoded) else text_of(encoded)
+                    extra.setdefault(key, []).append(text_of(value))
         return extra
 
 
@@ -156,7 +156,7 @@ def _attributes(der: bytes, dotted: str) -> list[str]:
     from cryptography.x509 import ObjectIdentifier
 
     found = _parsed(der).subject.get_attributes_for_oid(ObjectIdentifier(dotted))
-    return [each.value if isinstance(each.value, str) else each.value.decode("utf-8", "replace") for each in found]
+    return [each.value if isinstance(each.value, str) else text_of(each.value) for each in found]
 
 
 @lru_cache(1024)
@@ -190,7 +190,7 @@ def _lower(names: Sequence[str]) -> tuple[bytes, ...]:
 
 
 def _all(headers: Headers, name: bytes) -> list[str]:
-    return [value.decode("utf-8", "replace") for header, value in headers if header == name]
+    return [text_of(value) for header, value in headers if header == name]
 
 
 def _first(headers: Headers, names: Sequence[bytes]) -> str:

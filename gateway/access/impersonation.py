@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from gateway.access.authorization import Authorizer, asked_of_resource, forbidden, require, with_verb
 from gateway.access.nodes.identity import NODE_PREFIX, NODES_GROUP
 from gateway.access.service_accounts import account_groups, account_of
-from gateway.http.escapes import unescaped, valid_escapes
+from gateway.http.escapes import text_of, unescaped, valid_escapes
 from gateway.http.status import StatusError, bad_request
 from gateway.http.user import (
     ANONYMOUS,
@@ -194,7 +194,7 @@ def _wanted(headers: Iterable[tuple[bytes, bytes]]) -> User | None:
         size += len(header) + len(raw)
         if size > _LONGEST:
             raise bad_request(f"the headers of impersonation are longer than {_LONGEST} bytes together")
-        value = raw.decode("utf-8", "replace")
+        value = text_of(raw)
         if header == _USER:
             name = name or value
         elif header == _UID:
@@ -212,7 +212,7 @@ def _wanted(headers: Iterable[tuple[bytes, bytes]]) -> User | None:
 
 
 def _extra_key(encoded: bytes) -> str:
-    return unescaped(encoded) if valid_escapes(encoded) else encoded.decode("utf-8", "replace")
+    return unescaped(encoded) if valid_escapes(encoded) else text_of(encoded)
 
 
 def _go_user(uid: str, groups: list[str], extra: dict[str, list[str]]) -> str:

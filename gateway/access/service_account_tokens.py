@@ -110,7 +110,7 @@ class ServiceAccountTokens:
             return known
         import jwt
 
-        if token.count(".") != 2:
+        if token.count(".") != 2 or "=" in token:  # base64 without padding: there is one way to write a token
             return None
         try:
             unverified: Any = jwt.decode_complete(token, options={"verify_signature": False})

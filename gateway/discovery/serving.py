@@ -98,7 +98,7 @@ class Discovery:
         match path.split("/"):
             case ["", "api", *_]:
                 raise unknown_path()
-            case ["", "apis", group, _, *_] if group in self._builtin:
+            case ["", "apis", group, _, *_] if group and group in self._builtin:
                 raise unknown_path()
         return None
 

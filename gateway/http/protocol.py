@@ -23,7 +23,7 @@ from gateway.http.limits import Farewell, Heads, Limits
 from gateway.http.pipelining import end_of_messages
 from gateway.http.stage import Stage
 from gateway.http.upgrading import Upgrading
-from gateway.http.wire import path_of, size_of_head, words_of
+from gateway.http.wire import path_of, refusal_of, size_of_head, words_of
 
 _STAND_IN = b"TRACE"  # a method that the parser takes and nothing serves
 _FAREWELL = 0.5  # seconds that a client has to say goodbye, and to read why it is refused
@@ -217,6 +217,9 @@ class Protocol(HttpToolsProtocol):
             raise _Refused
         if self._fed and size_of_head(self.url, self.headers) > self._limits.head_bytes:
             self._last_words = words_of(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+            raise _Refused
+        if refused := refusal_of(self.parser.get_http_version(), self.headers):
+            self._last_words = refused
             raise _Refused
         if self._held:
             self._release_head()

@@ -40,6 +40,7 @@ logger = logging.getLogger("gateway")
 
 Made = TypeVar("Made")
 
+_NO_STRANGERS = 0o022  # the least that a umask keeps from others: to write
 _ANY_ADDRESS = frozenset({"", "0.0.0.0", "::"})
 
 
@@ -68,6 +69,7 @@ def launch(settings: Settings, control: int | None = None, throw_away: str | Non
     server stops when the other end is closed. It then removes the directory `throw_away`, which would be the starter's.
     """
     logs.configure(settings.log_format)
+    os.umask(os.umask(_NO_STRANGERS) | _NO_STRANGERS)
     _check_controllers(settings)
     raise_descriptor_limit()
     guard = StopGuard(settings.shutdown_delay_duration + settings.shutdown_timeout) if settings.workers == 1 else None

@@ -67,7 +67,9 @@ class Operational:
         from gateway.operations.routes import answer_strays, operations
 
         gateway = self._gateway
-        app = FastAPI(title="apiserver-gateway", openapi_url=None, docs_url=None, redoc_url=None)
+        app = FastAPI(
+            title="apiserver-gateway", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False
+        )
         answer_strays(app)
         app.include_router(operations(gateway, self._siblings, self._paths))
         app.include_router(openapi(gateway.registry, gateway.endpoints.on_change, gateway.described))

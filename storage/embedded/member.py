@@ -29,6 +29,7 @@ from storage.embedded.words import last_words
 # etcd's; the exit status of the shell too. $1 is a log file, $2 a directory to remove when we died, or empty.
 _GUARD: Final = """
 log=$1 doomed=$2; shift 2
+umask 077
 exec 3<&0
 "$@" </dev/null >>"$log" 2>&1 3<&- &
 etcd=$!

@@ -99,7 +99,7 @@ class IssuerTokens:
 def untrusted_issuer(token: str) -> str:
     """Who a token says has issued it, whoever has; "" for what is no JSON web token."""
     parts = token.split(".")
-    if len(parts) != 3 or len(token) > _LONGEST:
+    if len(parts) != 3 or len(token) > _LONGEST or "=" in token:
         return ""
     try:
         payload = urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4))
