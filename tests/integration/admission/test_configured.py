@@ -35,6 +35,7 @@ TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"
 class World:
     server: ApiServer
     strangers: Strangers
+    audit: Path
 
     def create(self, path: str, obj: Any, token: str = "") -> Answer:
         return ask(self.server, "POST", path, obj, token=token)
@@ -51,6 +52,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     strangers = Strangers(directory)
     strangers.answers["/images"] = lambda review: {"allowed": "bad" not in json.dumps(review), "reason": "no such"}
     (directory / "tokens.csv").write_text(TOKENS)
+    policy = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Metadata"}]}
+    (directory / "audit.yaml").write_text(json.dumps(policy))
     (directory / "events.yaml").write_text(
         json.dumps(
             {
@@ -68,8 +71,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             f"--admission-control-config-file={directory / 'admission.yaml'}",
             f"--token-auth-file={directory / 'tokens.csv'}",
             "--allow-privileged=false",
+            f"--audit-policy-file={directory / 'audit.yaml'}",
+            f"--audit-log-path={directory / 'audit.log'}",
         ) as server:
-            yield World(server, strangers)
+            yield World(server, strangers, directory / "audit.log")
     finally:
         strangers.close()
 
@@ -273,6 +278,33 @@ def test_pod_security_has_defaults_and_exemptions(world: World) -> None:
     answer = ask(world.server, "PATCH", "/api/v1/namespaces/free", patch, headers=headers)
     ignored = "the policy (enforce=restricted:latest) will be ignored"
     assert f'namespace \\"free\\" is exempt from Pod Security, and {ignored}' in answer.headers["warning"]
+
+
+def test_pod_security_counts_what_it_judges(world: World) -> None:
+    pods = world.namespace("counted")
+    world.create(pods, pod(hostNetwork=True))
+    told = ask(world.server, "GET", "/metrics").body.decode()
+    labels = 'policy_level="baseline",policy_version="latest",mode="enforce",request_operation="create",resource="pod"'
+    assert f'pod_security_evaluations_total{{decision="deny",{labels},subresource=""}}' in told
+
+
+def test_the_audit_log_is_told_what_was_judged(world: World) -> None:
+    levels = {"pod-security.kubernetes.io/audit": "restricted", "pod-security.kubernetes.io/enforce": "privileged"}
+    pods = world.namespace("audited", labels=levels)
+    assert world.create(pods, pod()).status == 201
+    world.create("/api/v1/namespaces", {"metadata": {"name": "free"}})  # another test may have made it
+    assert world.create("/api/v1/namespaces/free/pods", pod("exempt")).status == 201
+
+    def annotations(path: str) -> Any:
+        events = [json.loads(line) for line in world.audit.read_text().splitlines()]
+        (found,) = [each for each in events if each["requestURI"] == path and each["stage"] == "ResponseComplete"][-1:]
+        return found["annotations"]
+
+    told = annotations(pods)
+    assert told["pod-security.kubernetes.io/enforce-policy"] == "privileged:latest"
+    violations = told["pod-security.kubernetes.io/audit-violations"]
+    assert violations.startswith('would violate PodSecurity "restricted:latest": allowPrivilegeEscalation != false')
+    assert annotations("/api/v1/namespaces/free/pods")["pod-security.kubernetes.io/exempt"] == "namespace"
 
 
 def test_nothing_privileged_where_it_is_not_allowed(world: World) -> None:
