@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
-from typing import TypeVar
 
 from gateway.access.authorization import require, with_verb
 from gateway.admission.record import Operation
@@ -22,11 +21,19 @@ from gateway.writing.creating import admit_new, prepare_new
 from gateway.writing.deletion_plan import finalized
 from gateway.writing.offload import offloaded
 from gateway.writing.unchanged_members import keeps
-from gateway.writing.write import Write, Written, encoded, invalid, mutate, put, read_back, validate
+from gateway.writing.write import (
+    Write,
+    Written,
+    asked_outside,
+    encoded,
+    invalid,
+    mutate,
+    put,
+    read_back,
+    validate,
+)
 from storage.change import KEEP, Changed, Decision, Delete, Finish, Outcome, change
 from storage.errors import StoredObject
-
-T = TypeVar("T")
 
 # Makes the new object (served version, managed fields set) of the present one (with its resourceVersion), None if none
 MakeObject = Callable[[JsonObject | None], JsonObject]
@@ -54,9 +61,33 @@ class _Update:
         self._shown = Written(b"", 0)
 
     async def decide(self, current: StoredObject | None) -> Decision:
-        """What becomes of the present version."""
-        del self._write.attributes.warnings[self._warned :]
-        return await (self._create() if current is None else self._update(current))
+        """What becomes of the present version: as many attempts as it takes, each of which begins with nothing.
+
+        An attempt is made again for one of two reasons, both before anybody outside was asked about it: an object is
+        to be converted by a webhook first (Unconverted), or what it shared with the old object was changed in place.
+        That somebody was faster is for `storage.change` to see, which calls this anew.
+        """
+        write = self._write
+        if current is not None:
+            write.size = max(write.size, len(current.value))
+        shares = current is not None and keeps(write.endpoint) and not asked_outside(write, Operation.UPDATE)
+        while True:
+            self._begin(shares)
+            try:
+                return await (self._create() if current is None else self._update(current))
+            except Unconverted as missing:
+                assert write.conversions is not None
+                await write.conversions.supply(missing)
+            except Exception:
+                if write.kept is None or write.kept.is_intact():
+                    raise
+                shares = False
+
+    def _begin(self, shares: bool) -> None:
+        """Forgets what an attempt before has found."""
+        write = self._write
+        del write.attributes.warnings[self._warned :]
+        write.shares, write.kept, write.admission = shares, None, None
 
     def written(self, changed: Changed) -> Written:
         """What the client is shown of it."""
@@ -69,22 +100,9 @@ class _Update:
                 return self._shown
 
     async def _update(self, current: StoredObject) -> Decision:
-        write = self._write
-        write.size = max(write.size, len(current.value))
-        write.shares = keeps(write.endpoint)
-        try:
-            return await self._decided(current)
-        except Exception:
-            if write.kept is None or write.kept.is_intact():
-                raise
-        del write.attributes.warnings[self._warned :]
-        write.shares = False
-        return await self._decided(current)
-
-    async def _decided(self, current: StoredObject) -> Decision:
         write, endpoint = self._write, self._write.endpoint
         seen = await endpoint.as_written(current)
-        old, new = await self._settled(lambda: self._made(seen))
+        old, new = await offloaded(write.size, lambda: self._made(seen))
         if new is None and await write.store.is_stale(self._key):
             new, write.kept = deepcopy(old), None
         if new is None:
@@ -109,17 +127,6 @@ class _Update:
         assert shown is not None
         obj, to_storage = facet.into(served, shown), write.endpoint.to_storage
         return obj if to_storage is None else to_storage(obj)
-
-    async def _settled(self, make: Callable[[], T]) -> T:
-        """What `make` returns once a webhook has converted what that asks for, one object after the other."""
-        conversions = self._write.conversions
-        while True:
-            try:
-                return await offloaded(self._write.size, make)
-            except Unconverted as missing:
-                assert conversions is not None
-                del self._write.attributes.warnings[self._warned :]
-                await conversions.supply(missing)
 
     def _made(self, current: StoredObject) -> tuple[JsonObject, JsonObject | None]:
         """The old object and the new one, both as stored; None for one that is not changed at all."""
@@ -160,7 +167,7 @@ class _Update:
         if not self._allow_create:
             raise status.not_found(resource.group, resource.resource, attributes.name)
         check_uid(write, self._key, self._uid, "")
-        obj = await admit_new(write, await self._settled(lambda: self._make(None)))
+        obj = await admit_new(write, await offloaded(write.size, lambda: self._make(None)))
         meta = obj["metadata"]
         metadata.resource_version(meta)
         metadata.fill_system_fields(meta, attributes.now)

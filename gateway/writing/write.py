@@ -188,6 +188,13 @@ async def mutate(
     return obj
 
 
+def asked_outside(write: Write, operation: Operation) -> bool:
+    """Whether somebody outside may be asked about a write, which is to happen once an attempt."""
+    endpoint = write.endpoint if write.facet is None else write.facet.endpoint
+    hooks = endpoint.services.admission.webhooks
+    return any(sort.of(endpoint.resource, operation) for sort in (hooks.mutating, hooks.validating))
+
+
 async def validate(write: Write, obj: JsonObject | None) -> None:
     """The validating half of admission, of what the mutating half was about. Raises the first refusal."""
     admission = write.admission
