@@ -14,6 +14,7 @@ they are evaluated.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -133,10 +134,11 @@ def activation_of(
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The value of an expression, or in kube-apiserver's words why it has none."""
+    """The value of an expression, or in kube-apiserver's words why it has none, and how long that took."""
 
     value: Any = None
     error: str = ""
+    seconds: float = field(default=0.0, compare=False)
 
 
 class Evaluation:
@@ -158,15 +160,17 @@ class Evaluation:
         """Evaluates an expression. Raises OutOfBudget."""
         if compiled.program is None:
             return Result(error=f"compilation error: {compiled.fault.message if compiled.fault else ''}")
+        began = time.perf_counter()
         outcome = await self._outcome(compiled.program)
+        seconds = time.perf_counter() - began
         spent, self._spent = self._spent, 0
         for cost in (spent, outcome.cost):
             if cost > self.budget:
                 raise OutOfBudget
             self.budget -= cost
         if outcome.error:
-            return Result(error=f"expression '{compiled.text}' resulted in error: {outcome.error}")
-        return Result(outcome.value)
+            return Result(error=f"expression '{compiled.text}' resulted in error: {outcome.error}", seconds=seconds)
+        return Result(outcome.value, seconds=seconds)
 
     async def _outcome(self, program: Program) -> Outcome:
         while True:

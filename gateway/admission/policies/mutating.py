@@ -5,6 +5,7 @@ Source: page "Mutating Admission Policy"; what is refused, and what runs a secon
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -14,6 +15,7 @@ from gateway.admission.expressions import Activation, activation_of
 from gateway.admission.matching import Candidate, Target, selects
 from gateway.admission.policies.applying import MutationFailed
 from gateway.admission.policies.configuration import Binding, Bound, Policy
+from gateway.admission.policies.metrics import observe_mutation
 from gateway.admission.policies.mutation import MutatingPolicy
 from gateway.admission.policies.namespace import namespace_of
 from gateway.admission.policies.params import ConfigurationError
@@ -169,8 +171,12 @@ class _Mutating:
         kind = TargetType.of(self.admission.resource, invocation.target.kind)
         for mutation in program.mutations:
             await self.turns.take()
+            problem, began = "", time.perf_counter()
             try:
                 obj = await program.mutate(mutation, obj, activation, kind)
             except MutationFailed as error:
-                self._fail(invocation.policy, invocation.binding, str(error), "Invalid")
+                problem = str(error)
+                self._fail(invocation.policy, invocation.binding, problem, "Invalid")
+            seconds = time.perf_counter() - began
+            observe_mutation(invocation.policy.name, invocation.binding.name, problem, seconds)
         return obj

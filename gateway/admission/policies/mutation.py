@@ -12,11 +12,13 @@ from gateway.admission.policies.applying import MutationFailed, apply_configurat
 from gateway.admission.policies.json_patching import apply_patches
 from gateway.admission.policies.target_type import TargetType
 from gateway.admission.policies.validation import compiled_variables
+from gateway.cel.costs import PER_OBJECT
 from gateway.cel.policies import Compiled, PolicyExpressions
 from gateway.jsontypes import JsonObject, dumps
 from gateway.validation.expressions import Use
 
 BIG = 96 * 1024  # bytes of an object from which on it is patched in a thread
+COSTLY = 20_000  # units that an expression cost whose value may be large
 
 Patch = Callable[[JsonObject, Any, TargetType], JsonObject]
 _PATCHES: Mapping[str, tuple[str, Use, Patch]] = {
@@ -47,13 +49,14 @@ class MutatingPolicy:
         compiled, patch = mutation
         if compiled.fault is not None:
             raise MutationFailed(compiled.fault.message)
+        evaluation = Evaluation(replace(activation, obj=obj), self._variables)
         try:
-            result = await Evaluation(replace(activation, obj=obj), self._variables).result(compiled)
+            result = await evaluation.result(compiled)
         except OutOfBudget as error:
             raise MutationFailed(str(error)) from None
         if result.error:
             raise MutationFailed(result.error)
-        if len(dumps(obj)) > BIG:
+        if len(dumps(obj)) > BIG or evaluation.budget < PER_OBJECT - COSTLY:
             return await asyncio.to_thread(patch, obj, result.value, target)
         return patch(obj, result.value, target)
 

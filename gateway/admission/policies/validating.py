@@ -14,6 +14,7 @@ from gateway.admission.decisions import Decisions
 from gateway.admission.expressions import activation_of
 from gateway.admission.matching import Candidate, Target, selects
 from gateway.admission.policies.configuration import Binding, Bound, Policy
+from gateway.admission.policies.metrics import Action, observe_validation
 from gateway.admission.policies.namespace import namespace_of
 from gateway.admission.policies.params import ConfigurationError
 from gateway.admission.policies.turns import Turns
@@ -112,8 +113,11 @@ class _Review:
         return judgements
 
     def _act(self, policy: Policy[ValidatingPolicy], binding: Binding, judgement: Judgement) -> None:
+        for denial in judgement.ignored:
+            observe_validation(policy.name, binding.name, Action.ALLOW, denial.message, denial.seconds)
         for denial in judgement.denials:
             for action in binding.actions:
+                observe_validation(policy.name, binding.name, Action(action.lower()), denial.message, denial.seconds)
                 if action == "Deny":
                     self._deny(policy.name, binding, denial.message, denial.reason)
                 elif action == "Audit":
@@ -122,6 +126,7 @@ class _Review:
                     where = f"ValidatingAdmissionPolicy '{policy.name}' with binding '{binding.name}'"
                     self.admission.warn(f"Validation failed for {where}: {denial.message}")
         for error in judgement.errors:
+            observe_validation(policy.name, binding.name, Action.DENY, error, 0.0)
             self._deny(policy.name, binding, error)
 
 

@@ -23,16 +23,20 @@ class Denial:
     index: int
     message: str
     reason: str = DEFAULT_REASON
-    error: str = ""  # for metrics: what sort of error it is
+    seconds: float = 0.0
 
 
 @dataclass(slots=True)
 class Judgement:
-    """What a policy says. `errors` are those of audit annotations, which refuse whatever a binding's actions are."""
+    """What a policy says. `errors` are those of audit annotations, which refuse whatever a binding's actions are.
+
+    `ignored` is what its failure policy lets pass.
+    """
 
     denials: list[Denial] = field(default_factory=list)
     annotations: list[tuple[str, str]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    ignored: list[Denial] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,8 @@ class ValidatingPolicy:
         return judgement
 
     def _failed(self, message: str) -> Judgement:
-        return Judgement([Denial(0, message)] if self._fails else [])
+        denial = [Denial(0, message)]
+        return Judgement(denial) if self._fails else Judgement(ignored=denial)
 
     async def _validate(self, activation: Activation, judgement: Judgement) -> None:
         evaluation = Evaluation(activation, self._variables)
@@ -89,11 +94,11 @@ class ValidatingPolicy:
             messages, results = [], [each if each.error else _no_message(error) for each in results]
         for index, (validation, result) in enumerate(zip(self._validations, results, strict=True)):
             if result.error:
-                if self._fails:
-                    judgement.denials.append(Denial(index, result.error))
+                denial = Denial(index, result.error, seconds=result.seconds)
+                (judgement.denials if self._fails else judgement.ignored).append(denial)
             elif result.value is not True:
                 message = messages[index] or validation.message
-                judgement.denials.append(Denial(index, message, validation.reason))
+                judgement.denials.append(Denial(index, message, validation.reason, result.seconds))
 
     async def _messages_of(self, activation: Activation, budget: int) -> list[str]:
         """What the message expressions give, "" for those that give nothing that can be used. Raises OutOfBudget."""

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from apiserver_gateway.testing import ApiServer, Refused, ask, namespace, wait_for
+from apiserver_gateway.testing.requests import answer
 from tests.integration.admission.webhook_servers import server, servers
 
 __all__ = ["server", "servers"]
@@ -82,6 +83,19 @@ def test_a_policy_is_in_force_once_it_and_its_binding_are_written_and_no_longer_
             assert not refusal(server, "POST", maps, config_map("c", x="y"))
         ask(server, "PUT", f"{maps}/c", config_map("c", x="z"))
         ask(server, "DELETE", f"{maps}/c")
+
+
+def test_what_policies_say_is_counted(server: ApiServer, place: str) -> None:
+    spec = {"validations": [{"expression": "object.data.x == 'y'"}], "failurePolicy": "Ignore"}
+    maps = f"/api/v1/namespaces/{place}/configmaps?dryRun=All"
+    with policy(server, "validating", place, [rule("configmaps")], spec, DENY) as name:
+        ask(server, "POST", maps, config_map("c"))
+        assert refusal(server, "POST", maps, config_map("c", x="z"))
+        with answer(server, "GET", "/metrics") as answered:
+            text = answered.read().decode()
+    for action in ("allow", "deny"):
+        labels = f'policy="{name}",policy_binding="{name}",error_type="invalid_error",enforcement_action="{action}"'
+        assert f"apiserver_validating_admission_policy_check_total{{{labels}}} 1" in text
 
 
 def test_another_replica_knows_of_a_policy_within_a_second(servers: tuple[ApiServer, ApiServer]) -> None:
