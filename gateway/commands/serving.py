@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -25,7 +26,10 @@ def serve(words: Sequence[str]) -> int:
     try:
         return launch(settings, given.control, given.throw_away)
     except (InvalidSettings, LaunchError) as error:
-        return _refused(str(error))
+        if settings.log_format == "text":
+            return _refused(str(error))
+        logging.getLogger("gateway").error("%s", error)  # every line is JSON
+        return 1
 
 
 def _refused(message: str) -> int:

@@ -32,6 +32,7 @@ from gateway.launch.preflight import check_files, identity_secret, resolved
 from gateway.launch.stopping import StopGuard
 from gateway.observability import logs
 from gateway.settings.config import Settings
+from gateway.version import GIT_VERSION
 
 if TYPE_CHECKING:
     from gateway.launch.ports import Listening
@@ -68,7 +69,7 @@ def launch(settings: Settings, control: int | None = None, throw_away: str | Non
     `control` is a socket of somebody who waits for this server: it gets a line when the server is ready, and the
     server stops when the other end is closed. It then removes the directory `throw_away`, which would be the starter's.
     """
-    logs.configure(settings.log_format)
+    logs.configure(settings.log_format, settings.v)
     os.umask(os.umask(_NO_STRANGERS) | _NO_STRANGERS)
     _check_controllers(settings)
     raise_descriptor_limit()
@@ -255,13 +256,21 @@ def _announcement(settings: Settings, ca: bytes, control: int | None, ending: En
             except OSError as error:
                 ending.begin(f"--kubeconfig-out: cannot write {words(error, settings.kubeconfig_out)}")
                 return
-        logger.info("ready", extra={"address": url, "milliseconds": milliseconds_since_start()})
-        if settings.embedded_etcd and settings.kubeconfig_out:
+        logger.info("ready", extra={"address": url, "milliseconds": milliseconds_since_start(), **_said_of(settings)})
+        if settings.embedded_etcd and settings.kubeconfig_out and settings.log_format == "text":
             _say_what_to_type(settings, settings.kubeconfig_out)
         if control is not None:
             os.write(control, f"{url} {settings.admin_token} {','.join(settings.etcd_servers)}\n".encode())
 
     return announce
+
+
+def _said_of(settings: Settings) -> dict[str, object]:
+    """What the first line of the log tells of a server."""
+    data = {"data": str(settings.data_dir or "temporary")} if settings.embedded_etcd else {}
+    modes = ",".join(settings.authorization_mode) or "RBAC"
+    workers = {"workers": settings.workers} if settings.workers > 1 else {}
+    return {"version": GIT_VERSION, "etcd": ",".join(settings.etcd_servers), **data, "authorization": modes, **workers}
 
 
 def _say_what_to_type(settings: Settings, kubeconfig: Path) -> None:

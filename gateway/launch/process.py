@@ -216,6 +216,8 @@ def serve(
     server = Server(app, configuration(app, context), ready, guard)
     with suppress(SystemExit):  # uvicorn's way to say that the application did not start
         server.run(sockets=[listener])
+    if server.started:
+        logger.info("stopped")
     if app.failure is not None:
         raise app.failure
     return 0 if server.started else 1

@@ -10,13 +10,19 @@ import time
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", "color_message"}
 
 
-def configure(format_: str, level: int = logging.INFO) -> None:
-    """Sends all records of `level` and above to standard error, in the format "text" or "json"."""
+EVERYTHING = 4  # the verbosity at which nothing is left out
+
+
+def configure(format_: str, verbosity: int = 2) -> None:
+    """Sends all records to standard error, in the format "text" or "json"; how many they are is said by --v."""
+    level = logging.DEBUG if verbosity >= EVERYTHING else logging.INFO
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if format_ == "json" else TextFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
+    for chatty in ("asyncio", "grpc"):
+        logging.getLogger(chatty).setLevel(max(level, logging.INFO))
     logging.getLogger("uvicorn").setLevel(logging.WARNING)  # the server says itself when it is ready
     # … and why it does not start
     logging.getLogger("uvicorn.error").addFilter(lambda record: not str(record.msg).endswith("failed. Exiting."))

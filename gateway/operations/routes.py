@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 import orjson
@@ -17,12 +18,16 @@ from gateway.observability import flowcontrol, health
 from gateway.observability.probes import METHODS
 from gateway.observability.siblings import Siblings
 from gateway.operations.framework import APIRouter, FastAPI, Request, Response
+from gateway.operations.profiles import heap, profile
+from gateway.operations.status_pages import flagz, statusz
 from gateway.requests.parts import Gateway
 from gateway.requests.plain_answers import NO_SNIFF, PAGE_NOT_FOUND
 from gateway.version import version_info
 from storage.instruments.exposition import OPEN_METRICS, TEXT, exposition
 
 SLIS = "/metrics/slis"
+PROFILES = "/debug/pprof"
+_PROFILE = 10.0  # seconds
 _JSON = "application/json"
 _TEXT = TEXT_TYPE.decode()
 _NO_SNIFF = {NO_SNIFF[0].decode(): NO_SNIFF[1].decode()}
@@ -67,11 +72,29 @@ def operations(gateway: Gateway, siblings: Siblings, paths: Callable[[], list[st
         text = flowcontrol.dump(gateway.services.limiter, request.path_params["what"])
         return page_not_found() if text is None else Response(text, media_type=_TEXT, headers=_NO_SNIFF)
 
+    async def show_status(_request: Request) -> Response:
+        return _text(statusz(("/healthz", "/livez", "/readyz", "/metrics", "/version", "/flagz")))
+
+    async def show_flags(_request: Request) -> Response:
+        return _text(flagz(gateway.settings))
+
+    async def show_profile(request: Request) -> Response:
+        given = request.query_params.get("seconds", "")
+        found = await asyncio.to_thread(profile, float(given) if given.isdigit() else _PROFILE)
+        return Response(found, media_type=_JSON)
+
+    async def show_heap(_request: Request) -> Response:
+        return _text(await asyncio.to_thread(heap))
+
     async def show_paths(_request: Request) -> Response:
         found = sorted({*paths(), "/apis/", "/metrics", SLIS, "/openapi/v2", "/openapi/v3", "/version"})
         return Response(orjson.dumps({"paths": found}, option=orjson.OPT_INDENT_2), media_type="application/json")
 
+    inside = ((f"{PROFILES}/profile", show_profile), (f"{PROFILES}/heap", show_heap))
     for path, answer in (
+        *(inside if gateway.settings.profiling else ()),
+        ("/statusz", show_status),
+        ("/flagz", show_flags),
         ("/", show_paths),
         ("/index.html", show_paths),
         ("/version", show_version),
@@ -85,6 +108,10 @@ def operations(gateway: Gateway, siblings: Siblings, paths: Callable[[], list[st
     ):
         router.add_route(path, answer, methods=METHODS)  # nothing is to be parsed, which a route of FastAPI's would do
     return router
+
+
+def _text(text: str | bytes) -> Response:
+    return Response(text, media_type=_TEXT, headers=_NO_SNIFF)
 
 
 def _public(request: Request, content: bytes, media_type: str) -> Response:

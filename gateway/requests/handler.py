@@ -15,16 +15,18 @@ from gateway.flowcontrol.limiting import too_many
 from gateway.http.compression import compressed
 from gateway.http.cycle import WHOLE
 from gateway.http.exchange import ClientDisconnected, Request, Response
-from gateway.http.sending import Send, send_response
+from gateway.http.sending import Send, audit_id, send_response
 from gateway.requests import measures
 from gateway.requests.context import ANSWERED, Receive, RequestContext, Scope
 from gateway.requests.elsewhere import Operations
 from gateway.requests.parts import Gateway
 from gateway.requests.plain_answers import internal_error
+from gateway.requests.request_log import SLOW, tell, tell_slow
 from gateway.requests.routes import Routes
-from gateway.requests.slow import SLOW, tell_slow
 from gateway.requests.stages import stages_of
 from storage.instruments.timing import current
+
+TOLD = 3  # the verbosity from which on each request is logged
 
 
 class Handler:
@@ -35,6 +37,7 @@ class Handler:
         self._first, *self._rest = way
         self._known = [stage for stage in self._rest if not stage.by_path]
         self._audit = gateway.services.audit
+        self._tells = gateway.settings.v >= TOLD
         self._apart = gateway.services.renderings.apart
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -43,6 +46,8 @@ class Handler:
         request.scope = scope
         context = RequestContext(request, scope, receive, send)
         current.set(context)
+        if self._tells:
+            request.audit_id = audit_id(headers)
         whole = self._audit is None and WHOLE in scope.get("extensions", ())
         if self._audit is not None:
             send = context.send = self._audit.listening(request, context, send)
@@ -52,6 +57,8 @@ class Handler:
                 await send_response(request, response, send, whole)
             if context.measures is not None and context.measures.answered(context, response) > SLOW:
                 tell_slow(context, response)
+            if self._tells:
+                tell(context, response)
         except ClientDisconnected:
             if context.measures is not None:
                 measures.aborted(context.measures)

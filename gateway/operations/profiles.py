@@ -1,0 +1,88 @@
+"""A look into the running process, with --profiling: where its time goes, and what its memory holds.
+
+A profile is made by a thread that notes at intervals where all others are; speedscope.app shows it as a flame graph.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import time
+from collections import Counter
+from itertools import islice
+from types import CodeType, FrameType
+
+import orjson
+
+INTERVAL = 0.01  # seconds
+MOST_SECONDS = 120.0
+_DEEP = 200  # functions of a stack, the innermost
+_SOME = 10_000  # objects that are looked at in one go
+_KINDS = 100  # that are told
+
+_Place = tuple[str, str, int]
+
+
+def profile(seconds: float) -> bytes:
+    """What all threads do in the next `seconds`, as a file of speedscope. To be called in a thread."""
+    places: dict[_Place, int] = {}
+    stacks: dict[str, Counter[tuple[int, ...]]] = {}
+    own, names = threading.get_ident(), {each.ident: each.name for each in threading.enumerate()}
+    until = time.monotonic() + min(max(seconds, INTERVAL), MOST_SECONDS)
+    while time.monotonic() < until:
+        for thread, frame in sys._current_frames().items():
+            if thread != own:
+                name = names.get(thread, str(thread))
+                stacks.setdefault(name, Counter())[_stack(frame, places)] += 1
+        time.sleep(INTERVAL)
+    frames = [{"name": name, "file": file, "line": line} for name, file, line in places]
+    found = {
+        "$schema": "https://www.speedscope.app/file-format-schema.json",
+        "name": "apiserver-gateway",
+        "shared": {"frames": frames},
+        "profiles": [_sampled(name, each) for name, each in stacks.items()],
+    }
+    return orjson.dumps(found)
+
+
+def _stack(frame: FrameType | None, places: dict[_Place, int]) -> tuple[int, ...]:
+    """The numbers of the functions that are under way, the outermost first."""
+    found: list[int] = []
+    while frame is not None and len(found) < _DEEP:
+        found.append(places.setdefault(_place(frame.f_code), len(places)))
+        frame = frame.f_back
+    return tuple(reversed(found))
+
+
+def _place(code: CodeType) -> _Place:
+    return code.co_qualname, code.co_filename, code.co_firstlineno
+
+
+def _sampled(name: str, stacks: Counter[tuple[int, ...]]) -> dict[str, object]:
+    weights = [count * INTERVAL for count in stacks.values()]
+    return {
+        "type": "sampled",
+        "name": name,
+        "unit": "seconds",
+        "startValue": 0,
+        "endValue": sum(weights),
+        "samples": list(stacks),
+        "weights": weights,
+    }
+
+
+def heap() -> bytes:
+    """The kinds of objects that take the most memory, as text: bytes, number and name. To be called in a thread."""
+    counts: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()
+    objects = iter(gc.get_objects())
+    while some := list(islice(objects, _SOME)):
+        for each in some:
+            kind = type(each)
+            name = f"{kind.__module__}.{kind.__qualname__}"
+            counts[name] += 1
+            sizes[name] += sys.getsizeof(each, 0)
+        time.sleep(0)  # others have their turn
+    lines = [f"{size:>14} {counts[name]:>10}  {name}\n" for name, size in sizes.most_common(_KINDS)]
+    return f"{'bytes':>14} {'objects':>10}  kind\n{''.join(lines)}".encode()

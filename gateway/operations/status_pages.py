@@ -1,0 +1,43 @@
+"""/statusz and /flagz: what is running and how it was started, for people to read (KEP-4827, KEP-4828)."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from gateway.settings.config import Settings
+from gateway.settings.flags import FLAGS, SECRET
+from gateway.version import GIT_VERSION, MAJOR, MINOR
+
+_HEAD = "apiserver-gateway {}\nThis page is for people and may change; programs read /metrics and /version.\n\n"
+_STARTED = time.time()
+
+
+def statusz(paths: Sequence[str]) -> str:
+    """Since when what is running; `paths` are pages that tell more."""
+    up = int(time.time() - _STARTED)
+    started = datetime.fromtimestamp(_STARTED, UTC).strftime("%a %b %d %H:%M:%S UTC %Y")
+    rows = (
+        ("Started", started),
+        ("Up", f"{up // 3600:02}hr {up % 3600 // 60:02}min {up % 60:02}sec"),
+        ("Python version", platform.python_version()),
+        ("Binary version", GIT_VERSION.removeprefix("v")),
+        ("Emulation version", f"{MAJOR}.{MINOR}"),
+        ("Paths", " ".join(paths)),
+    )
+    return _HEAD.format("statusz") + "".join(f"{name}: {value}\n" for name, value in rows)
+
+
+def flagz(settings: Settings) -> str:
+    """All flags with their values; secrets are not told."""
+    lines = []
+    for flag in sorted(FLAGS, key=lambda each: each.name):
+        value = getattr(settings, flag.setting)
+        if flag.setting in SECRET and value:
+            value = "(set)"
+        elif isinstance(value, frozenset | tuple):
+            value = ",".join(sorted(map(str, value)) if isinstance(value, frozenset) else map(str, value))
+        lines.append(f"{flag.name}={'' if value is None else value}\n")
+    return _HEAD.format("flagz") + "".join(lines)

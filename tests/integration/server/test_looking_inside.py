@@ -1,0 +1,48 @@
+"""Pages that tell what is running, profiles for administrators, and logs that programs can read."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from apiserver_gateway.testing import api_server
+from tests.integration.server.client import ask
+
+
+def test_status_and_flags_are_told() -> None:
+    with api_server() as server:
+        status = ask(server, "GET", "/statusz")
+        assert status.status == 200 and status.headers["content-type"].startswith("text/plain")
+        assert re.search(rb"^Up: 00hr 0\dmin \d\dsec$", status.body, re.MULTILINE)
+        flags = ask(server, "GET", "/flagz").body.decode()
+        assert "\nv=2\n" in flags and "\nanonymous-auth=True\n" in flags
+        assert "\nadmin-token=(set)\n" in flags and server.token not in flags
+        for path in ("/statusz", "/flagz"):
+            assert ask(server, "GET", path, token=None).status == 403
+
+
+def test_profiles_are_for_administrators_and_off_by_default() -> None:
+    with api_server() as server:
+        assert ask(server, "GET", "/debug/pprof/heap").status == 404
+    with api_server("--profiling") as server:
+        assert ask(server, "GET", "/debug/pprof/heap", token=None).status == 403
+        assert b"builtins.dict" in ask(server, "GET", "/debug/pprof/heap").body
+        found = ask(server, "GET", "/debug/pprof/profile?seconds=1").json
+        main = next(each for each in found["profiles"] if each["name"] == "MainThread")
+        names = {found["shared"]["frames"][frame]["name"] for stack in main["samples"] for frame in stack}
+        assert "serve" in names
+        assert 0.2 < main["endValue"] < 2
+
+
+def test_every_line_is_json_and_requests_are_logged_at_v_3() -> None:
+    path = "/api/v1/namespaces/default/configmaps"
+    with api_server("--log-format=json", "--v=3") as server:
+        answer = ask(server, "GET", f"{path}?limit=5", headers={"User-Agent": "looks/1"})
+        assert answer.status == 200
+        server.stop()
+        lines = [json.loads(line) for line in server.log_file.read_text().splitlines()]
+    assert lines[0]["message"] == "ready" and lines[0]["version"] == "v1.36.3"
+    assert lines[-1]["message"] == "stopped"
+    (told,) = [line for line in lines if line.get("URI") == f"{path}?limit=5"]
+    assert (told["verb"], told["resp"], told["userAgent"]) == ("list", 200, "looks/1")
+    assert told["audit-ID"] == answer.headers["audit-id"] and told["latency"].endswith("ms")
