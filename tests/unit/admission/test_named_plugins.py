@@ -125,3 +125,26 @@ async def test_who_publishes_trust_must_be_allowed_to_attest(api: Api) -> None:
     collected = {**bundle, "metadata": {"name": "x", "finalizers": ["f"], "ownerReferences": []}}
     await validated(AlwaysDeny(), collected, bundle)  # nothing of it has changed but what the garbage collector needs
     await refusal(validated(AlwaysDeny(), {**bundle, "spec": {**bundle["spec"], "trustBundle": "u"}}, bundle))
+
+
+async def test_what_took_a_specification_is_asked_again_once_it_has_changed(api: Api) -> None:
+    limits = "/api/v1/namespaces/default/limitranges"
+    most = {"metadata": {"name": "l"}, "spec": {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}}
+    container = {"name": "c", "image": "i", "resources": {"limits": {"cpu": "1"}}}
+
+    async def create(name: str) -> tuple[int, Any]:
+        return await api.send("POST", PODS, {"metadata": {"name": name}, "spec": {"containers": [container]}})
+
+    await api.send("POST", limits, most)
+    for index in range(4):  # from the third one on its specification is known to be taken
+        assert (await create(f"p{index}"))[0] == 201
+    most["spec"] = {"limits": [{"type": "Container", "max": {"cpu": "500m"}}]}
+    await api.send("PUT", f"{limits}/l", most)
+    error = await refusal(create("q"))
+    assert error.message == 'pods "q" is forbidden: maximum cpu usage per Container is 500m, but limit is 1'
+    await api.send("DELETE", f"{limits}/l")
+    labels = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}
+    for index in range(4, 8):
+        assert (await create(f"p{index}"))[0] == 201
+    await api.send("PATCH", "/api/v1/namespaces/default", labels, PATCH)
+    assert "violates PodSecurity" in (await refusal(create("r"))).message
