@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.access.signing import general_name
+from gateway.credentials.named_authorities import name_authorities
 from gateway.files import exclusive, replace_file
 from gateway.settings.config import Settings
 from gateway.settings.tls_choices import openssl_ciphers
@@ -224,6 +225,7 @@ def server_context(
     for path in authorities:
         context.load_verify_locations(path)
         context.verify_mode = ssl.CERT_OPTIONAL
+    name_authorities(context)
     return context
 
 

@@ -74,6 +74,8 @@ class Discovery:
         `apart` renders long documents.
         """
         path = request.path.rstrip("/")
+        if request.path.startswith("/apis//"):
+            return None
         if self._stale:
             self._stale = False
             self._make()
@@ -142,6 +144,7 @@ def _encode(document: bytes, choice: Choice) -> bytes:
 def _choose(accept: str, aggregated: bool, types: Sequence[str], literally: bool) -> Choice:
     """What the header's best clause that can be honoured asks for, of `types`; raises StatusError 406.
 
+    A clause that names the aggregated document comes before all that do not, whatever their order and quality.
     `aggregated` tells whether the aggregated document is to be had at the path, `literally` whether a clause has to
     name one of the types.
     """
@@ -149,13 +152,19 @@ def _choose(accept: str, aggregated: bool, types: Sequence[str], literally: bool
         raise unacceptable(types)
     if not accept:
         return Choice(types[0])
+    legacy = None
     for clause in parse_accept(accept):
         for media_type in types:
             if names(clause, media_type) and _honoured(clause.params, media_type):
                 wanted = {name: clause.params[name] for name in _AGGREGATED if name in clause.params}
-                if not wanted or (aggregated and wanted == _AGGREGATED):
-                    return Choice(media_type, bool(wanted), clause.params.get("pretty") == "1")
-    raise not_acceptable(types)
+                choice = Choice(media_type, bool(wanted), clause.params.get("pretty") == "1")
+                if aggregated and wanted == _AGGREGATED:
+                    return choice
+                if not wanted and legacy is None:
+                    legacy = choice
+    if legacy is None:
+        raise not_acceptable(types)
+    return legacy
 
 
 def _honoured(params: Mapping[str, str], media_type: str) -> bool:

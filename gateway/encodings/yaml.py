@@ -9,6 +9,7 @@ from typing import Any
 from gateway.encodings.format import Format
 from gateway.jsontypes import loads
 
+_TEXT = "tag:yaml.org,2002:str"
 _TAKEN_BY_GO = {  # and not by PyYAML, which quotes the rest
     "bool": re.compile(r"[yYnN]$"),
     "float": re.compile(r"[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]+)?$"),
@@ -30,15 +31,24 @@ def dumper() -> Any:
         def ignore_aliases(self, data: Any) -> bool:
             return True
 
+    def text(self: Any, data: str) -> Any:
+        """As goyaml: several lines as they are, and what would be read as no text in double quotes."""
+        style = "|" if "\n" in data else None
+        if style is None and self.resolve(yaml.ScalarNode, data, (True, False)) != _TEXT:
+            style = '"'
+        return self.represent_scalar(_TEXT, data, style)
+
     for tag, taken in _TAKEN_BY_GO.items():
         Dumper.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", taken, None)
+    Dumper.add_representer(str, text)
     return Dumper
 
 
 def _dump(value: Any) -> bytes:
     import yaml
 
-    return bytes(yaml.dump(value, Dumper=dumper(), allow_unicode=True, width=80, encoding="utf-8"))
+    made = bytes(yaml.dump(value, Dumper=dumper(), allow_unicode=True, width=80, encoding="utf-8"))
+    return made[:-4] if made.endswith(b"\n...\n") else made  # goyaml never says that a document has ended
 
 
 def _frame(empty: bytes, name: bytes) -> tuple[bytes, bytes]:

@@ -41,6 +41,8 @@ def served_resource(resources: Mapping[ResourceKey, Resource], method: str, info
     if resource.defined and method == "HEAD":
         method = "GET"
     if method in methods and not resource.verbs.isdisjoint(methods[method]):
+        if info.in_no_namespace and not resource.defined and info.verb not in ("list", "watch"):
+            raise bad_request("Namespace parameter required.")
         return resource
     if info.subresource in _WITH_PATH and method in _ANY_METHOD:
         return resource
@@ -59,7 +61,8 @@ def _methods(resource: Resource, info: RequestInfo) -> Mapping[str, tuple[str, .
     if "" in parts[:_OWN_PATH]:
         return {}
     segments = len(parts)
-    in_namespace = bool(info.namespace) and parts[0] != "namespaces"
+    named = bool(info.namespace) or (info.in_no_namespace and not resource.defined)
+    in_namespace = named and parts[0] != "namespaces"
     if in_namespace and not resource.namespaced:
         return {}
     if segments > _OWN_PATH and info.subresource not in _WITH_PATH:

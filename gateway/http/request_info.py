@@ -48,6 +48,7 @@ class RequestInfo:
     verb_in_path: bool = False
     field_selector: str = ""
     label_selector: str = ""
+    in_no_namespace: bool = False  # whether the path has a place for a namespace and leaves it empty
 
 
 def request_info(method: str, path: str, query: Query) -> RequestInfo:
@@ -72,11 +73,11 @@ def request_info(method: str, path: str, query: Query) -> RequestInfo:
             raise MalformedPath(f"unable to determine kind and namespace from url, {path}")
     else:
         verb = _METHOD_VERBS.get(method, "")
-    namespace = ""
+    namespace, in_no_namespace = "", False
     if parts[0] == "namespaces" and len(parts) > 1:
         namespace = parts[1]
         if len(parts) > 2 and parts[2] not in _NAMESPACE_SUBRESOURCES:
-            parts = parts[2:]
+            in_no_namespace, parts = not namespace, parts[2:]
     count = len(parts)
     name = parts[1] if count > 1 else ""
     subresource = parts[2] if count > 2 and verb != "proxy" else ""
@@ -89,6 +90,8 @@ def request_info(method: str, path: str, query: Query) -> RequestInfo:
     info = RequestInfo(
         verb, path, True, prefix, group, version, parts[0], subresource, namespace, name, parts, verb_in_path
     )
+    if in_no_namespace:
+        info.in_no_namespace = True
     if query and verb in _OF_MANY:
         info.field_selector = _first(query, "fieldSelector")
         info.label_selector = _first(query, "labelSelector")

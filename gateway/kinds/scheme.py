@@ -11,6 +11,36 @@ _GROUP_PACKAGES = {
     "events.k8s.io": "core",
     "internal.apiserver.k8s.io": "apiserverinternal",
 }
+# of core/v1 in Go's scheme, and in no document: nothing is served as these
+_UNSERVED = frozenset(
+    {
+        *("List", "RangeAllocation", "SerializedReference", "PodStatusResult", "PodLogOptions", "PodExecOptions"),
+        *("PodAttachOptions", "PodPortForwardOptions", "PodProxyOptions", "NodeProxyOptions", "ServiceProxyOptions"),
+    }
+)
+_UNVERSIONED = frozenset({"Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"})  # of every version
+_OF_META = frozenset(
+    {
+        *("ListOptions", "GetOptions", "CreateOptions", "UpdateOptions", "PatchOptions", "WatchEvent"),
+        *("Table", "TableOptions", "PartialObjectMetadata", "PartialObjectMetadataList"),
+    }
+)
+_NOWHERE = frozenset({"Table", "TableOptions", "PartialObjectMetadata", "PartialObjectMetadataList", "APIResource"})
+_META = "meta.k8s.io/v1"
+
+
+def is_registered(kind: str, version: str, catalogued: bool) -> bool:
+    """Whether the scheme that reads objects knows a kind in a version; `catalogued`: whether the documents do."""
+    if kind in _NOWHERE or (version == _META and kind not in _UNVERSIONED):
+        return False
+    return catalogued or (version in ("", "v1") and kind in _UNSERVED)
+
+
+def is_registered_of_meta(kind: str, version: str) -> bool:
+    """Whether the scheme that reads options knows a kind in a version, "" being the one of meta/v1."""
+    if kind in _UNVERSIONED or kind in ("CreateOptions", "UpdateOptions"):
+        return True
+    return version in ("", _META) and kind in _OF_META
 
 
 def unregistered(kind: str, version: str) -> str:

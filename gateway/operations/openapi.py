@@ -10,13 +10,16 @@ from collections.abc import Callable, Mapping
 from email.utils import formatdate
 from time import time
 
+from gateway.http.compression import accepts_gzip, gzip
 from gateway.http.negotiation import parse_accept
+from gateway.http.thread_pool import beside
 from gateway.kinds.registry import Registry
 from gateway.openapi.documents import ROOT, Documents
 from gateway.openapi.gnostic import PROTOBUF, PROTOBUF_BEFORE
 from gateway.openapi.others import Others
 from gateway.openapi.version2_latest import LatestVersion2
 from gateway.operations.framework import APIRouter, Request, Response
+from gateway.operations.ranges import part_of
 
 METHODS = ["GET", "HEAD"]
 _YEAR = 365 * 24 * 3600
@@ -46,8 +49,8 @@ def openapi(
             documents.append(Documents(registry))
         return documents[0]
 
-    async def index(_request: Request) -> Response:
-        return Response(made().index({} if others is None else others.places()), media_type=_INDEX)
+    async def index(request: Request) -> Response:
+        return part_of(request, made().index({} if others is None else others.places()), _INDEX, {})
 
     async def document(request: Request) -> Response:
         place = request.path_params["place"]
@@ -70,9 +73,14 @@ def openapi(
             headers |= {"cache-control": "public, immutable", "expires": formatdate(time() + _YEAR, usegmt=True)}
         if request.headers.get("if-none-match") == headers["etag"]:
             return Response(None, 304, headers)
-        return Response(found, headers=headers, media_type=media_type)
+        return part_of(request, found, media_type, headers)
 
     async def version_2(request: Request) -> Response:
+        answer = await _version_2(request)
+        answer.headers.append("vary", "Accept-Encoding")
+        return answer
+
+    async def _version_2(request: Request) -> Response:
         media_type = chosen(request.headers.get("accept", ""), _served(2))
         if media_type is None:
             return Response(None, 406, _VARY)
@@ -80,7 +88,13 @@ def openapi(
         headers = {"etag": f'"{tag}"', **_VARY}
         if request.headers.get("if-none-match") == headers["etag"]:
             return Response(None, 304, headers)
-        return Response(found, headers=headers, media_type=media_type)
+        if "range" not in request.headers and accepts_gzip(
+            request.headers.get("accept-encoding", "").encode("latin-1")
+        ):
+            packed = await beside(lambda: b"".join(gzip((found,))))
+            headers |= {"content-encoding": "gzip", "accept-ranges": "bytes"}
+            return Response(packed, headers=headers, media_type=media_type)
+        return part_of(request, found, media_type, headers)
 
     router.add_route("/openapi/v2", version_2, methods=METHODS)
     router.add_route(ROOT, index, methods=METHODS)

@@ -78,7 +78,7 @@ class Routes:
         if context.route is not None:
             return None
         info = context.request.info
-        if not self._serves(info):
+        if not self._serves(info) or info.path.startswith("//") or (info.prefix == "apis" and not info.group):
             return PAGE_NOT_FOUND
         try:
             context.route = self.route(context.request, context.timeout)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gateway.http.exchange import Request
 from gateway.http.status import bad_request
 from gateway.jsontypes import JsonObject
-from gateway.kinds.scheme import unregistered
+from gateway.kinds.scheme import is_registered_of_meta, unregistered
 from gateway.schema.catalog import type_of
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
 from gateway.schema.problems import json_kind
@@ -61,5 +61,7 @@ def _check_kind(value: JsonObject, media_type: str) -> None:
         if media_type != PROTOBUF:
             raise DecodeError(f"unexpected GroupVersion string: {version}")
         version = ""
+    if is_registered_of_meta(kind, version):
+        raise DecodeError(f"converting (v1.{kind}) to (v1.{_KIND}): unknown conversion")
     if kind and kind != _KIND:
         raise DecodeError(unregistered(kind, version or _VERSION))

@@ -4,25 +4,35 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.kinds.scheme import internal_package, unregistered
+from gateway.kinds.scheme import internal_package, is_registered, unregistered
 from gateway.schema.decode import DecodeReport, decode
 from gateway.schema.errors import DecodeError
+from gateway.schema.types import Type
 
 
 def unreadable_as(value: Any, version: str, kind: str) -> str | None:
     """Why a value cannot be read as the built-in kind that it names; None if it can."""
-    from gateway.schema.catalog import type_for
-
-    group, _, number = version.rpartition("/")
-    try:
-        type_ = type_for(group, number, kind)
-    except KeyError:
+    type_ = _type(version, kind)
+    known = type_ is not None or _type(version, kind.removesuffix("List")) is not None
+    if not is_registered(kind, version, known):
         return unregistered(kind, version)
+    if type_ is None:
+        return None
     try:
         decode(type_, value, DecodeReport())
     except DecodeError as error:
         return str(error)
     return None
+
+
+def _type(version: str, kind: str) -> Type | None:
+    from gateway.schema.catalog import type_for
+
+    group, _, number = version.rpartition("/")
+    try:
+        return type_for(group, number, kind)
+    except KeyError:
+        return None
 
 
 def unfit(value: Any, version: str, named: str, api_version: str, kind: str) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
-import json
+
+import orjson
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies.configmaps import MAX_SIZE, decoded_length, frozen
 from gateway.kinds.strategy import Strategy, on_update
 from gateway.kinds.write_context import WriteContext
+from gateway.schema.errors import DecodeError
+from gateway.schema.go_json import parse
 from gateway.validation.checks import each, immutable
 from gateway.validation.field import FieldError, invalid, required, too_long
 from gateway.validation.formats import is_config_map_key
@@ -17,6 +20,7 @@ from gateway.validation.objectmeta import validate_object_meta
 ACCOUNT = "kubernetes.io/service-account.name"
 TOKEN, TLS = "kubernetes.io/service-account-token", "kubernetes.io/tls"
 BASIC, SSH = "kubernetes.io/basic-auth", "kubernetes.io/ssh-auth"
+_READ_SLOWLY = 32 * 1024  # bytes of broken JSON that are read to find out what is wrong
 DOCKER = {"kubernetes.io/dockercfg": ".dockercfg", "kubernetes.io/dockerconfigjson": ".dockerconfigjson"}
 
 
@@ -52,22 +56,24 @@ def _required_keys(obj: JsonObject, data: dict[str, str]) -> list[FieldError]:
 def _json_problem(content: bytes) -> str:
     """Why it is no JSON object, in the words of Go's decoder; empty if it is one."""
     try:
-        value = json.loads(content)
-    except ValueError as error:
-        return _syntax_problem(content, getattr(error, "pos", 0))
-    names = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
+        value = _read(content)
+    except (DecodeError, ValueError) as error:
+        return str(error)
     if value is None or isinstance(value, dict):
         return ""
-    return f"json: cannot unmarshal {names[type(value)]} into Go value of type map[string]interface {{}}"
+    names = {list: "array", str: "string", bool: "bool"}
+    found = names.get(type(value), "number")
+    return f"json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
 
 
-def _syntax_problem(content: bytes, position: int) -> str:
-    text = content.decode("utf-8", "replace")
-    if position >= len(text.rstrip()):
-        return "unexpected end of JSON input"
-    char = text[position]
-    shown = "'\\''" if char == "'" else f"'{char}'"
-    return f"invalid character {shown} looking for beginning of value"
+def _read(content: bytes) -> object:
+    """A value of JSON. Raises DecodeError, or ValueError for what is long: Go's words cost too much there."""
+    try:
+        return orjson.loads(content)
+    except ValueError:
+        if len(content) > _READ_SLOWLY:
+            raise ValueError("invalid character looking for beginning of value") from None
+        return parse(content)
 
 
 def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:

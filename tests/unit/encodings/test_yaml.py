@@ -26,7 +26,23 @@ def test_what_is_read_is_what_was_written(value: object) -> None:
     "text", ["y", "N", "yes", "off", "1e3", "-.5E2", "1_000", "0o17", "0x1f", "1:30", "2026-01-01", "~", "null", ""]
 )
 def test_a_text_that_go_takes_for_something_else_is_quoted(text: str) -> None:
-    assert to_yaml(orjson.dumps({"key": text, text: "value"})).count(b"'%b'" % text.encode()) == 2
+    assert to_yaml(orjson.dumps({"key": text, text: "value"})).count(b'"%b"' % text.encode()) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("x\ny\n", "|\n  x\n  y\n"),
+        ("x\ny", "|-\n  x\n  y\n"),
+        ("x\n\n", "|+\n  x\n\n"),
+        ("x \ny", '"x \\ny"\n'),
+        ("a: b", "'a: b'\n"),
+        ("tab\there", '"tab\\there"\n'),
+    ],
+)
+def test_texts_have_the_style_that_goyaml_gives_them(text: str, written: str) -> None:
+    """As recorded from kube-apiserver, which renders by goyaml."""
+    assert to_yaml(orjson.dumps({"key": text})) == f"key: {written}".encode()
 
 
 @pytest.mark.parametrize("text", ["nginx", "1.2.3", "v1", "e3", "yaml", "1Gi", "no-name"])

@@ -105,6 +105,8 @@ def test_a_client_that_has_the_document_is_told_so(discovery: Discovery) -> None
         ("/api", f"application/cbor{V2},application/json{V2}", "application/json" + V2),
         ("/api", f"application/json{V2};stream=watch", "application/json" + V2),
         ("/api", f"application/json;q=0.5,{PROTOBUF}", PROTOBUF),
+        ("/api", f"text/plain,application/json,application/json{V2}", "application/json" + V2),
+        ("/api", f"application/yaml,application/json{V2};q=0.1", "application/json" + V2),
         ("/apis/apps/v1", f"application/json{V2},application/json", "application/json"),
     ],
 )

@@ -71,3 +71,36 @@ async def test_what_names_no_version_is_refused(api: Api, body: dict[str, Any], 
         await api.send("DELETE", f"{PATH}/l", body)
     assert caught.value.code == 400
     assert message in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("kind", "version"),
+    [
+        ("Status", "v1"),
+        ("APIGroup", "apps/v1"),
+        ("CreateOptions", "v1"),
+        ("Table", "meta.k8s.io/v1"),
+        ("GetOptions", ""),
+    ],
+)
+async def test_other_kinds_of_meta_are_known_and_no_options(api: Api, kind: str, version: str) -> None:
+    """As recorded from kube-apiserver: its scheme for options knows these kinds."""
+    await api.send("POST", PATH, {"metadata": {"name": "l"}})
+    with pytest.raises(StatusError) as caught:
+        await api.send("DELETE", f"{PATH}/l", dry_run(JSON, version, kind), JSON)
+    assert caught.value.message == f"converting (v1.{kind}) to (v1.DeleteOptions): unknown conversion"
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "known"),
+    [
+        ("List", "v1", True),
+        ("PodLogOptions", "v1", True),
+        ("Table", "v1", False),
+        ("GetOptions", "meta.k8s.io/v1", False),
+    ],
+)
+async def test_which_kinds_objects_may_be_mistaken_for(api: Api, kind: str, version: str, known: bool) -> None:
+    with pytest.raises(StatusError) as caught:
+        await api.send("POST", PATH, {"kind": kind, "apiVersion": version, "metadata": {"name": "l"}})
+    assert ("unknown conversion" in caught.value.message) is known, caught.value.message

@@ -1,0 +1,39 @@
+"""Documents of which a client may want a part (RFC 9110, 14), as Go's http.ServeContent answers.
+
+Several parts at once are not made: the whole document is answered then, which the RFC leaves to a server.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from gateway.operations.framework import Request, Response
+
+_ONE = re.compile(r"bytes=\s*(\d{0,18})-(\d{0,18})\s*", re.ASCII)
+_SEVERAL = re.compile(r"bytes=[\d\s,-]{1,4096}", re.ASCII)
+_TEXT = {"content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff"}
+
+
+def part_of(request: Request, content: bytes, media_type: str, headers: Mapping[str, str]) -> Response:
+    """The content as the request's Range wants it: all of it (200), a part (206), or none of such a range (416)."""
+    wanted = request.headers.get("range", "")
+    offered = {**headers, "accept-ranges": "bytes"}
+    condition = request.headers.get("if-range")
+    if not wanted or request.method != "GET" or (condition is not None and condition != headers.get("etag")):
+        return Response(content, headers=offered, media_type=media_type)
+    one = _ONE.fullmatch(wanted)
+    if one is None or one[1] == one[2] == "":
+        if _SEVERAL.fullmatch(wanted) and "," in wanted:
+            return Response(content, headers=offered, media_type=media_type)
+        return Response(b"invalid range\n", 416, _TEXT)
+    size = len(content)
+    start, end = (int(one[1]), int(one[2] or size)) if one[1] else (max(0, size - int(one[2])), size)
+    if start > end:
+        return Response(b"invalid range\n", 416, _TEXT)
+    if start >= size:
+        outside = {**_TEXT, "content-range": f"bytes */{size}"}
+        return Response(b"invalid range: failed to overlap\n", 416, outside)
+    end = min(end, size - 1)
+    offered["content-range"] = f"bytes {start}-{end}/{size}"
+    return Response(content[start : end + 1], 206, offered, media_type=media_type)

@@ -1,0 +1,33 @@
+"""A client is told in the handshake which CAs its certificate may be of: it may have several certificates."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from gateway.credentials.certificates import ensure_certificates, server_context
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl")
+@pytest.mark.parametrize("asks", [False, True])
+def test_the_cas_of_clients_are_named(tmp_path: Path, asks: bool) -> None:
+    files = ensure_certificates(tmp_path, ["127.0.0.1"])
+    context = server_context(files.certificate, files.key, [files.ca] if asks else [])
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=_shake_hands, args=(listener, context), daemon=True).start()
+        words = ["openssl", "s_client", "-connect", f"127.0.0.1:{listener.getsockname()[1]}"]
+        said = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20).stdout
+    named = "CN = apiserver-gateway-ca" in said.partition("Acceptable client certificate CA names")[2].split("---")[0]
+    assert named is asks, said
+
+
+def _shake_hands(listener: socket.socket, context: ssl.SSLContext) -> None:
+    taken, _ = listener.accept()
+    with context.wrap_socket(taken, server_side=True) as secured:
+        secured.recv(1)
