@@ -62,6 +62,11 @@ class Discovered:
         known = None if service is None else self._known.get(service.name)
         return [] if known is None else known.resources
 
+    def is_fresh(self, name: str) -> bool:
+        """Whether the server of an APIService tells what it serves."""
+        known = self._known.get(name)
+        return known is not None and known.fresh
+
     async def reconcile(self, name: str) -> None:
         """Asks the server of one APIService."""
         service = self._services.all.get(name)

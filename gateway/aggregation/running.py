@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from gateway.aggregation.availability import Availability
+from gateway.aggregation.contents import Contents
 from gateway.aggregation.delegation import Delegation
 from gateway.aggregation.described import Described
 from gateway.aggregation.discovered import Discovered
@@ -42,6 +43,7 @@ class Aggregation:
         self.registration = Registration(self.services, endpoints.registry, actor)
         self.discovered = Discovered(self.services, client, addresses, identity, discovery.refresh)
         self.described = Described(self.services, client, addresses, identity)
+        services.foreign = Contents(self.services, self.discovered, client, addresses, identity)
         self._delegation = Delegation(self.services, client, addresses, identity)
         discovery.others = self.discovered
 

@@ -156,7 +156,9 @@ class Namespaces:
 
     async def _empty(self, name: str, uid: str) -> Remains:
         """Deletes everything in a namespace: pods, and when those are gone everything else."""
-        remains = Remains(undiscovered=undiscovered(self._actor.endpoints))
+        foreign = self._actor.endpoints.services.foreign
+        unknown = undiscovered(self._actor.endpoints) if foreign is None else foreign.undiscovered()
+        remains = Remains(undiscovered=unknown)
         pods = self._actor.of("", "v1", "pods")
         await self._delete_all(pods, name, uid, remains)
         if remains.resources:
@@ -164,6 +166,9 @@ class Namespaces:
         for endpoint in self._deletable():
             if endpoint.resource.model is not pods.resource.model:
                 await self._delete_served(endpoint, name, uid, remains)
+        if foreign is not None:
+            left = await foreign.empty(name, self._actor.user)
+            remains.add(Remains(left.resources, left.finalizers, left.failures))
         return remains
 
     async def _delete_served(self, endpoint: Endpoint, namespace: str, uid: str, remains: Remains) -> None:

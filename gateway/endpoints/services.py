@@ -14,6 +14,7 @@ from gateway.access.legacy_uses import LegacyUses
 from gateway.access.rbac.policy import Policy
 from gateway.admission.chain import Parts
 from gateway.encodings.rendering_budget import Renderings
+from gateway.endpoints.foreign import Foreign
 from gateway.endpoints.hooks import MakeHooks, no_hooks
 from gateway.flowcontrol.limiting import Limiter
 from gateway.flowcontrol.watches import OpenWatches
@@ -67,3 +68,4 @@ class Services:
     hooks: MakeHooks = no_hooks
     encryption: Encryption | None = None  # of objects in etcd, where it is configured
     audit: Audit | None = None  # where a policy asks for it
+    foreign: Foreign | None = None  # what other servers have, once that is followed

@@ -17,11 +17,19 @@ Operations = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 def delegation(gateway: Gateway) -> Run:
-    """Leaves to `gateway.delegate` what another server serves: its answer, as stream or bytes, is the request's."""
+    """Leaves to `gateway.delegate` what another server serves: its answer, whatever its form, is the request's."""
 
     def look(context: RequestContext) -> Outcome:
         delegate = gateway.delegate
-        return None if delegate is None else delegate(context.request)
+        found = None if delegate is None else delegate(context.request)
+        return None if found is None else begun(context, found)
+
+    async def begun(context: RequestContext, found: Awaitable[Response]) -> Response:
+        response = await found
+        lasts = context.request.info.verb == "watch" or response.tunnel is not None
+        if lasts and context.seats is not None:
+            context.seats.give_back()  # for as long as its client likes: it is the other server's to limit
+        return response
 
     return look
 

@@ -19,7 +19,7 @@ from storage.etcd import EtcdClient
 from storage.feed import Feed
 from storage.store import EtcdStore
 
-Delegate = Callable[[Request], Response | Awaitable[Response | None] | None]
+Delegate = Callable[[Request], Awaitable[Response] | None]
 """Answers an authorized request where another server has to; None where none has."""
 
 if TYPE_CHECKING:
