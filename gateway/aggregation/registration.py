@@ -16,6 +16,7 @@ from storage.entry import ChangeType, Entry
 from storage.tap import Batch, State, listen
 
 _MANAGED = "true"
+_MOST_NAMED = 20  # in a message
 _GROUP_PRIORITY, _VERSION_PRIORITY = 1000, 100  # of all custom resources: CRDs should have a low priority
 
 Served = frozenset[tuple[str, str]]  # group, version
@@ -29,6 +30,7 @@ class Registration:
         self._builtin = builtin_groups(registry)
         self._served: dict[bytes, Served] = {}  # by the key of a definition
         self._counts: dict[tuple[str, str], int] = {}
+        self._complete = False  # whether all APIServices have been there since the start
         self.queue: WorkQueue[str] = WorkQueue("autoregister", max_delay=30.0)
 
     def follow(self, cache: WatchCache, definitions: ResourceCache) -> None:
@@ -67,6 +69,20 @@ class Registration:
             self._counts[each] = self._counts.get(each, 0) + 1
             if self._counts[each] == 1:
                 self.queue.add(f"{each[1]}.{each[0]}")
+
+    def missing(self) -> str:
+        """What is wrong: names of APIServices that have not been there yet since the start; "" if none is missing."""
+        if not self._complete:
+            lacking = [f"{version}.{group}" for group, version in self._wanted() if not self._has(group, version)]
+            self._complete = not lacking
+            return f"missing APIService: [{' '.join(sorted(lacking)[:_MOST_NAMED])}]" if lacking else ""
+        return ""
+
+    def _wanted(self) -> list[tuple[str, str]]:
+        return [each for each in self._counts if each[0] not in self._builtin]
+
+    def _has(self, group: str, version: str) -> bool:
+        return f"{version}.{group}" in self._services.all
 
     async def reconcile(self, name: str) -> None:
         """Makes, changes or removes one APIService. Raises StatusError, StorageError."""

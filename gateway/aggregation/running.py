@@ -24,6 +24,17 @@ from gateway.writing.actor import Actor
 from storage.keys import namespace_and_name
 from storage.tap import Batch, State, listen
 
+AGGREGATION_HOOKS = (
+    "apiservice-registration-controller",
+    "apiservice-status-local-available-controller",
+    "apiservice-status-remote-available-controller",
+    "apiservice-discovery-controller",
+    "apiservice-openapi-controller",
+    "apiservice-openapiv3-controller",
+    "kube-apiserver-autoregistration",
+)
+"""What health checks call the work done here."""
+
 _WORKERS = 5
 
 

@@ -45,6 +45,7 @@ ORPHANED = timedelta(seconds=30)  # after which no write is under way any more t
 # what health checks and /metrics call the work done here
 BOOTSTRAP_HOOKS = (
     "start-system-namespaces-controller",
+    "start-cluster-authentication-info-controller",
     "bootstrap-controller",
     "scheduling/bootstrap-system-priority-classes",
     "start-service-ip-repair-controllers",

@@ -14,13 +14,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gateway.aggregation.running import Aggregation
 from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS, bootstrap, bootstrap_roles, keep_bootstrapped
 from gateway.controllers.definitions import Definitions
-from gateway.credentials.front_proxy import front_proxy_identity
 from gateway.discovery.serving import Discovery
 from gateway.http.sending import Send
 from gateway.jsontypes import JsonObject
+from gateway.launch.extensions import aggregate, aggregation_of, checks_of
 from gateway.launch.patient import PATIENCE, said
 from gateway.launch.upkeep import kept_up
 from gateway.memory import keep_trimmed
@@ -142,11 +141,8 @@ class App:
             address = f"{self.settings.advertise_address or '127.0.0.1'}:{self.settings.secure_port}"
             discovery = Discovery(gateway.registry, address, gateway.services.media)
             gateway.endpoints.on_change(discovery.refresh)
-            aggregation = Aggregation(gateway.endpoints, discovery, front_proxy_identity(self.settings))
-            aggregation.services.on_change(lambda _: _delegate(gateway, aggregation))
-            aggregation.follow()
-            gateway.described = aggregation.described
-            tasks.append(asyncio.create_task(_aggregate(aggregation, self._started), name="aggregation"))
+            aggregation = aggregation_of(gateway, discovery)
+            tasks.append(asyncio.create_task(aggregate(aggregation, self._started), name="aggregation"))
             tasks[-1].add_done_callback(self._ended)
             if self.settings.audit_policy_file is not None:
                 from gateway.audit.auditing import audit_of
@@ -154,6 +150,7 @@ class App:
                 gateway.services.audit = audit_of(self.settings)
             follow(gateway)
             tasks.append(asyncio.create_task(self._siblings.run(), name="siblings"))
+            gateway.checks |= checks_of(definitions, aggregation, {task.get_name(): task for task in tasks})
             self._handler = Handler(
                 gateway, discovery, Operational(gateway, self._siblings, discovery.paths, BOOTSTRAP_HOOKS)
             )
@@ -286,17 +283,6 @@ async def _identify(gateway: Gateway, started: asyncio.Event) -> None:
     from gateway.controllers.identity import Identity
 
     await Identity(gateway.endpoints).run(gateway.stopping)
-
-
-def _delegate(gateway: Gateway, aggregation: Aggregation) -> None:
-    """Has requests looked at by what knows extension servers, while there are any."""
-    gateway.delegate = aggregation.delegation
-
-
-async def _aggregate(aggregation: Aggregation, started: asyncio.Event) -> None:
-    """Looks after extension servers once requests are answered."""
-    await started.wait()
-    await aggregation.run()
 
 
 async def _left(tasks: Iterable[asyncio.Task[None]], not_begun: Collection[str]) -> None:

@@ -72,6 +72,24 @@ async def _failure(check: Check) -> str | None:
     return None
 
 
+# work that is done once the watch cache is loaded
+_OF_CACHE = (
+    "generic-apiserver-start-informers",
+    "start-apiserver-admission-initializer",
+    "start-kube-aggregator-informers",
+    "start-apiextensions-informers",
+    "storage-readiness",
+)
+
+
+def _looking(look: Callable[[], str]) -> Check:
+    async def check() -> None:
+        if wrong := look():
+            raise Unhealthy(wrong)
+
+    return check
+
+
 def checks_of(gateway: Gateway, hooks: Sequence[str]) -> dict[str, dict[str, Check]]:
     """The checks of each endpoint. `hooks` names what has to be done once at start and is done by now."""
 
@@ -119,6 +137,8 @@ def checks_of(gateway: Gateway, hooks: Sequence[str]) -> dict[str, dict[str, Che
         basic["kms-providers"] = kms
     started: dict[str, Check] = {f"poststarthook/{name}": passed for name in hooks}
     started["poststarthook/rbac/bootstrap-roles"] = roles
+    started |= {f"poststarthook/{name}": synced for name in _OF_CACHE}
+    started |= {name: _looking(look) for name, look in gateway.checks.items()}
     return {
         "healthz": {**basic, **started},
         "livez": {**basic, **started},

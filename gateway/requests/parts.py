@@ -41,6 +41,8 @@ class Gateway:
     delegate: Delegate | None = None  # finds what other servers serve
     described: OthersDescribed | None = None  # and how they describe it
     controllers: Controllers | None = None  # from start-up on
+    # what is done beside the requests, by upstream's names of health checks: what is wrong with it, "" if nothing is
+    checks: dict[str, Callable[[], str]] = field(default_factory=dict)
     furnished: asyncio.Event = field(default_factory=asyncio.Event)  # set once all is there that every cluster has
 
     @property

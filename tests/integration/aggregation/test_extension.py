@@ -1,0 +1,148 @@
+"""An extension server behind a gateway: asked in the user's name, streamed, and emptied with its namespaces."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from apiserver_gateway.testing import ApiServer, api_server
+from tests.integration.aggregation.extension import GROUP, ROOT, VERSION, Extension, extension
+from tests.integration.server.client import ask, connect
+
+SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+AUTHENTICATION = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+HOOKS = (
+    "autoregister-completion",
+    "poststarthook/apiservice-registration-controller",
+    "poststarthook/apiservice-status-local-available-controller",
+    "poststarthook/apiservice-status-remote-available-controller",
+    "poststarthook/apiservice-openapi-controller",
+    "poststarthook/crd-informer-synced",
+    "poststarthook/start-apiextensions-controllers",
+    "poststarthook/start-apiextensions-informers",
+    "poststarthook/start-cluster-authentication-info-controller",
+    "poststarthook/start-apiserver-admission-initializer",
+    "poststarthook/start-kube-aggregator-informers",
+    "poststarthook/generic-apiserver-start-informers",
+    "poststarthook/storage-readiness",
+)
+
+
+def until(condition: Callable[[], bool], seconds: float = 15.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def registered(name: str, port: int, bundle: str) -> dict[str, object]:
+    version, _, group = name.partition(".")
+    service = {"namespace": "default", "name": "ext", "port": port}
+    priorities = {"groupPriorityMinimum": 100, "versionPriority": 10}
+    spec = {"group": group, "version": version, "service": service, "caBundle": bundle, **priorities}
+    return {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": name}, "spec": spec}
+
+
+def is_available(server: ApiServer, name: str) -> bool:
+    found = ask(server, "GET", f"{SERVICES}/{name}").json.get("status") or {}
+    return any(each["status"] == "True" for each in found.get("conditions") or ())
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ApiServer]:
+    with api_server() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def ext(server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Extension]:
+    """The extension server, available; it trusts only the front proxy that the cluster tells of."""
+    proxies = ask(server, "GET", AUTHENTICATION).json["data"]["requestheader-client-ca-file"]
+    with extension(tmp_path_factory.mktemp("extension"), proxies) as made:
+        spec = {"type": "ExternalName", "externalName": "127.0.0.1", "ports": [{"port": made.port}]}
+        body = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "ext"}, "spec": spec}
+        assert ask(server, "POST", "/api/v1/namespaces/default/services", body).status == 201
+        assert ask(server, "POST", SERVICES, registered(f"v1.{GROUP}", made.port, made.ca_bundle)).status == 201
+        until(lambda: is_available(server, f"v1.{GROUP}"))
+        yield made
+
+
+def thing(name: str, size: int = 0) -> dict[str, object]:
+    return {"apiVersion": VERSION, "kind": "Thing", "metadata": {"name": name}, "spec": {"x": "y" * size}}
+
+
+def test_it_is_asked_in_the_users_name_by_the_front_proxy(server: ApiServer, ext: Extension) -> None:
+    forged = {"X-Remote-User": "root", "X-Remote-Group": "system:masters", "Impersonate-User": "ada"}
+    allowed = {**forged, "Impersonate-Group": "system:masters"}
+    assert ask(server, "GET", f"{ROOT}/namespaces/default/things", headers=forged).status == 403
+    assert ask(server, "GET", f"{ROOT}/namespaces/default/things", headers=allowed).json["kind"] == "ThingList"
+    _, _, headers, proxy = ext.asked[-1]
+    assert (headers["x-remote-user"], proxy) == ("ada", "front-proxy-client")
+    assert "authorization" not in headers and "impersonate-user" not in headers
+
+
+def test_large_bodies_are_passed_on_as_they_come(server: ApiServer, ext: Extension) -> None:
+    body = thing("large", 5 << 20)
+    answer = ask(server, "POST", f"{ROOT}/namespaces/default/things", body)
+    assert answer.status == 201 and answer.json["size"] == len(json.dumps(body))
+
+
+def test_a_watch_is_streamed(server: ApiServer, ext: Extension) -> None:
+    ext.more.clear()
+    connection = connect(server)
+    try:
+        headers = {"Authorization": f"Bearer {server.token}"}
+        connection.request("GET", f"{ROOT}/namespaces/default/things?watch=1", headers=headers)
+        response = connection.getresponse()
+        assert json.loads(response.readline())["type"] == "ADDED"  # while the server waits
+        ext.more.set()
+        assert [json.loads(line)["type"] for line in response.read().splitlines()] == ["MODIFIED"]
+    finally:
+        connection.close()
+
+
+def test_discovery_knows_its_resources(server: ApiServer, ext: Extension) -> None:
+    def discovered() -> list[str]:
+        items = ask(server, "GET", "/apis", headers={"Accept": AGGREGATED}).json["items"]
+        found = [version for each in items if each["metadata"]["name"] == GROUP for version in each["versions"]]
+        return [resource["resource"] for version in found for resource in version.get("resources", ())]
+
+    until(lambda: discovered() == ["things"])
+    assert GROUP in [each["name"] for each in ask(server, "GET", "/apis").json["groups"]]
+
+
+def test_a_namespace_takes_along_what_it_has_there(server: ApiServer, ext: Extension) -> None:
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "short"}}
+    assert ask(server, "POST", "/api/v1/namespaces", body).status == 201
+    assert ask(server, "POST", f"{ROOT}/namespaces/short/things", thing("a")).status == 201
+    assert ask(server, "DELETE", "/api/v1/namespaces/short").status == 200
+    until(lambda: ask(server, "GET", "/api/v1/namespaces/short").status == 404, 40)
+    assert "short/a" not in ext.things
+    asked = [
+        headers for method, path, headers, _ in ext.asked if method == "DELETE" and path.endswith("short/things/a")
+    ]
+    assert asked[0]["x-remote-user"] == "system:serviceaccount:kube-system:namespace-controller"
+
+
+def test_a_server_that_is_this_one_is_no_loop(server: ApiServer, ext: Extension) -> None:
+    spec = {"type": "ExternalName", "externalName": "127.0.0.1", "ports": [{"port": server.port}]}
+    body = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "self"}, "spec": spec}
+    assert ask(server, "POST", "/api/v1/namespaces/default/services", body).status == 201
+    own = registered("v1.self.example.com", server.port, "")
+    own["spec"] = {**own["spec"], "insecureSkipTLSVerify": True, "caBundle": None}  # type: ignore[dict-item]
+    own["spec"]["service"] = {"namespace": "default", "name": "self", "port": server.port}  # type: ignore[index]
+    assert ask(server, "POST", SERVICES, own).status == 201
+    until(lambda: bool(ask(server, "GET", f"{SERVICES}/v1.self.example.com").json["status"].get("conditions")))
+    assert ask(server, "GET", "/apis/self.example.com/v1/things").status == 503
+    assert ask(server, "DELETE", f"{SERVICES}/v1.self.example.com").status == 200
+
+
+def test_health_checks_have_upstreams_names(server: ApiServer) -> None:
+    answer = ask(server, "GET", "/readyz?verbose")
+    assert answer.status == 200
+    for name in HOOKS:
+        assert f"[+]{name} ok" in answer.body.decode()
