@@ -40,6 +40,7 @@ class Webhook:
     url: str
     authority: bytes
     requests: list[dict[str, Any]] = field(default_factory=list)
+    authorizations: list[str] = field(default_factory=list)  # the Authorization header of each, "" where it had none
 
     @property
     def client_config(self) -> dict[str, str]:
@@ -96,6 +97,7 @@ def serve(review: Review) -> Iterator[Webhook]:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             request = asked["request"]
             served.requests.append(request)
+            served.authorizations.append(self.headers.get("Authorization", ""))
             answer = {"kind": asked["kind"], "apiVersion": asked["apiVersion"], "response": _response(review, request)}
             content = json.dumps(answer).encode()
             self.send_response(200)

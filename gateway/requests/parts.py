@@ -97,7 +97,7 @@ def build_gateway(settings: Settings) -> Gateway:
     from gateway.admission.policies.configuration import GROUP as ADMISSION
     from gateway.admission.policies.policies import Policies
     from gateway.admission.webhooks.configuration import GROUP as WEBHOOKS
-    from gateway.admission.webhooks.configuration import Hooks
+    from gateway.admission.webhooks.files import hooks_of
     from gateway.admission.webhooks.sorts import AdmissionWebhooks
     from gateway.flowcontrol.limiting import FlowControl
     from gateway.flowcontrol.modes import limiter_of
@@ -133,7 +133,11 @@ def build_gateway(settings: Settings) -> Gateway:
     authorization, uses = Authorization(settings, policy), LegacyUses()
     outbound, services_of = Client(), ServiceObjects(objects)
     webhooks = Webhooks(outbound, ServiceAddresses(services_of.service, services_of.endpoint_slices))
-    hooks = AdmissionWebhooks(Hooks(registry), Hooks(registry), webhooks)
+    configured = configure(
+        settings.admission_control_config_file, settings.enable_admission_plugins, settings.disable_admission_plugins
+    )
+    sorts = (f"{sort}AdmissionWebhook" for sort in ("Mutating", "Validating"))
+    hooks = AdmissionWebhooks(*(hooks_of(configured.get(name), registry, webhooks) for name in sorts))
     kubelets = ClientIdentity(
         settings.kubelet_client_certificate, settings.kubelet_client_key, settings.kubelet_certificate_authority
     )
@@ -152,11 +156,7 @@ def build_gateway(settings: Settings) -> Gateway:
             objects,
             authorization.chain,
             Charges(store),
-            configure(
-                settings.admission_control_config_file,
-                settings.enable_admission_plugins,
-                settings.disable_admission_plugins,
-            ),
+            configured,
             registry.by_kind,
             lambda gvr, namespace, obj: OwnObjects(endpoints).create(gvr, namespace, obj),
             policies=policies,

@@ -6,6 +6,7 @@ A WebhookClientConfig names a URL or a service, and a CA bundle ("Contacting the
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 from urllib.parse import urlsplit
@@ -35,19 +36,44 @@ class WebhookError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Identity:
+    """As whom a webhook is called: a certificate with its key, PEM, and the value of the Authorization header."""
+
+    certificate: bytes = b""
+    key: bytes = b""
+    authorization: str = ""
+
+
+ANONYMOUS = Identity()
+
+Identify = Callable[[str, int], Identity]
+"""As whom a host and port is called."""
+
+
+def nobody(host: str, port: int) -> Identity:
+    """Calls nobody as anybody."""
+    return ANONYMOUS
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
-    """Where a webhook is: whom to call, the path, and the URL as messages have it."""
+    """Where a webhook is: whom to call, the path, the URL as messages have it, and as whom it is called."""
 
     target: Target
     path: str
     url: str
+    identity: Identity
 
 
 class Webhooks:
     """Calls webhooks, by one client for all of them."""
 
-    def __init__(self, client: Client, services: ServiceAddresses) -> None:
-        self._client, self._services = client, services
+    def __init__(self, client: Client, services: ServiceAddresses, identify: Identify = nobody) -> None:
+        self._client, self._services, self._identify = client, services, identify
+
+    def identified(self, identify: Identify) -> Webhooks:
+        """The same for those that are called as somebody."""
+        return Webhooks(self._client, self._services, identify)
 
     async def review(
         self,
@@ -103,6 +129,8 @@ class Webhooks:
         query = f"timeout={ceil(timeout)}s"
         try:
             place = self._place(config, query)
+            if place.identity.authorization:
+                headers = (*headers, (b"authorization", place.identity.authorization.encode()))
             asked = OutboundRequest("POST", place.path, (*_HEADERS, *headers), body, repeatable=True)
         except ValueError as error:
             raise WebhookError(str(error)) from None
@@ -113,13 +141,15 @@ class Webhooks:
 
     def _place(self, config: JsonObject, query: str) -> Place:
         """Raises WebhookError, ValueError for a bundle without certificates."""
-        context = _trusting(config.get("caBundle") or "")
+        bundle = config.get("caBundle") or ""
         if url := config.get("url"):
             parts = urlsplit(url)
+            identity = self._identify(parts.hostname or "", parts.port or 443)
             path = (parts.path or "/") + (f"?{parts.query}&{query}" if parts.query else f"?{query}")
             shown = f"{parts.scheme}://{parts.netloc}{path if parts.path else '/' + path.removeprefix('/')}"
-            target = Target(parts.hostname or "", parts.port or 443, context, authority=parts.netloc.rpartition("@")[2])
-            return Place(target, path, shown)
+            authority, context = parts.netloc.rpartition("@")[2], _trusting(bundle, identity)
+            target = Target(parts.hostname or "", parts.port or 443, context, authority=authority)
+            return Place(target, path, shown, identity)
         service = config.get("service") or {}
         namespace, name, port = service.get("namespace", ""), service.get("name", ""), service.get("port") or 443
         path = "/" + (service.get("path") or "").removeprefix("/") + f"?{query}"
@@ -129,8 +159,11 @@ class Webhooks:
             host, at = self._services.address(namespace, name, port)
         except NoAddress as error:
             raise WebhookError(f'Post "{url}": {error}') from None
-        return Place(Target(host, at, context, known, f"{known}:{port}"), path, url)
+        identity = self._identify(known, port)
+        context = _trusting(bundle, identity)
+        return Place(Target(host, at, context, known, f"{known}:{port}"), path, url, identity)
 
 
-def _trusting(bundle: str) -> Context:
-    return context_of(base64.b64decode(bundle).decode("ascii", "replace"))
+def _trusting(bundle: str, identity: Identity) -> Context:
+    trusted = base64.b64decode(bundle).decode("ascii", "replace")
+    return context_of(trusted, identity.certificate, identity.key)

@@ -17,9 +17,10 @@ from gateway.admission.record import Admission
 from gateway.admission.webhooks import review
 from gateway.admission.webhooks.calling import Asking, CallFailed, Denied, ask
 from gateway.admission.webhooks.configuration import Hook
+from gateway.admission.webhooks.files import configure
 from gateway.admission.webhooks.metrics import Half
 from gateway.admission.webhooks.patching import operations, patched
-from gateway.admission.webhooks.selection import Selection, handles
+from gateway.admission.webhooks.selection import Selection
 from gateway.http.status import StatusError, internal_error
 from gateway.jsontypes import JsonObject, dumps, identical, loads
 from gateway.validation.field import go_quote
@@ -76,7 +77,7 @@ async def _one(parts: Parts, admission: Admission, hook: Hook, target: Target, r
     asking, place = Asking(hook, admission, Half.MUTATING), (int(admission.reinvoked), hook.index)
     changed = False
     try:
-        found = await ask(parts.webhooks.client, hook, admission, target, reviews, Half.MUTATING)
+        found = await ask(parts.webhooks.mutating.client, hook, admission, target, reviews, Half.MUTATING)
         changes = operations(hook, found)
         if changes:
             changed = await _patch(admission, hook, target, changes, len(found.patch))
@@ -111,4 +112,9 @@ def _about(hook: Hook, **members: Any) -> str:
     return dumps({"configuration": hook.configuration, "webhook": hook.name, **members}).decode()
 
 
-PLUGIN = Plugin(NAME, handles, lambda parts: Reviews(admit=partial(_admit, parts)))
+PLUGIN = Plugin(
+    NAME,
+    lambda resource, operation: True,
+    lambda parts: Reviews(admit=partial(_admit, parts)),
+    configure=partial(configure, "MutatingWebhookConfiguration"),
+)

@@ -14,10 +14,12 @@ from gateway.admission.record import Admission
 from gateway.admission.webhooks import review
 from gateway.admission.webhooks.calling import Asking, CallFailed, Denied, ask
 from gateway.admission.webhooks.configuration import Hook
+from gateway.admission.webhooks.files import configure
 from gateway.admission.webhooks.metrics import Half
-from gateway.admission.webhooks.selection import Selection, handles
+from gateway.admission.webhooks.selection import Selection
 from gateway.http.status import StatusError
 
+NAME = "ValidatingAdmissionWebhook"
 _FAILED_OPEN = "failed-open.validating.webhook.admission.k8s.io/round_0_index_{}"
 
 
@@ -50,7 +52,7 @@ async def _one(
 ) -> None:
     asking = Asking(hook, admission, Half.VALIDATING)
     try:
-        await ask(parts.webhooks.client, hook, admission, target, reviews, Half.VALIDATING)
+        await ask(parts.webhooks.validating.client, hook, admission, target, reviews, Half.VALIDATING)
     except (CallFailed, Denied, StatusError) as error:
         refusal = asking.failed(error, _FAILED_OPEN.format(hook.index))
         if refusal is not None:
@@ -59,4 +61,9 @@ async def _one(
         asking.allowed()
 
 
-PLUGIN = Plugin("ValidatingAdmissionWebhook", handles, lambda parts: Reviews(validate=partial(_validate, parts)))
+PLUGIN = Plugin(
+    NAME,
+    lambda resource, operation: True,
+    lambda parts: Reviews(validate=partial(_validate, parts)),
+    configure=partial(configure, "ValidatingWebhookConfiguration"),
+)

@@ -13,6 +13,7 @@ from gateway.admission.record import Operation
 from gateway.jsontypes import JsonObject
 from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
+from gateway.webhooks.client import Webhooks
 from storage.cache import ResourceCache, WatchCache
 from storage.entry import ChangeType
 from storage.tap import Batch, State, listen
@@ -23,7 +24,7 @@ EXEMPT = frozenset(
     for sort in ("validating", "mutating")
     for what in ("webhookconfigurations", "admissionpolicies", "admissionpolicybindings")
 )
-"""What no webhook is asked about, so that a broken one can be removed."""
+"""What no webhook is asked about but those of files, so that a broken one can be removed."""
 
 REVIEW_VERSIONS = ("v1", "v1beta1")
 _NO_SIDE_EFFECTS = ("None", "NoneOnDryRun")
@@ -73,11 +74,12 @@ class Hook:
 class Hooks:
     """All webhooks of one sort, mutating or validating: by the names of their configurations, then in their order."""
 
-    def __init__(self, registry: Registry, static: Sequence[JsonObject] = ()) -> None:
-        """`static` are configurations of files, which come first."""
-        self.registry = registry
+    def __init__(self, registry: Registry, client: Webhooks, static: Sequence[JsonObject] = ()) -> None:
+        """`client` calls them; `static` are configurations of files, which come first."""
+        self.registry, self.client = registry, client
         self.informed = False  # whether the configurations of the cluster are known
         self._static = tuple(hook for each in static for hook in _hooks(each))
+        self._guards = Matcher([(hook, hook.constraints) for hook in self._static], registry)
         self._known: dict[str, tuple[Hook, ...]] = {}
         self._matcher: Matcher[Hook] | None = None
 
@@ -101,7 +103,12 @@ class Hooks:
         return listen(cache, [configurations], tell)
 
     def of(self, resource: Resource, operation: Operation) -> Sequence[Candidate[Hook]]:
-        """The webhooks that may concern an operation on a resource, in their order."""
+        """The webhooks that may concern an operation on a resource, in their order.
+
+        Those of files alone are asked about the configuration of admission itself.
+        """
+        if resource.group == GROUP and resource.resource in EXEMPT:
+            return self._guards.of(resource, operation)
         matcher = self._matcher
         if matcher is None:
             matcher = self._matcher = self._compiled()

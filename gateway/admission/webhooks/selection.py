@@ -6,15 +6,9 @@ from gateway.admission.chain import Parts
 from gateway.admission.decisions import Decisions
 from gateway.admission.expressions import Activation, activation_of
 from gateway.admission.matching import Candidate, Target, selects
-from gateway.admission.record import Admission, Operation
+from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
-from gateway.admission.webhooks.configuration import EXEMPT, GROUP, Hook, Hooks
-from gateway.kinds.resource import Resource
-
-
-def handles(resource: Resource, operation: Operation) -> bool:
-    """Everything but configurations of admission themselves."""
-    return resource.group != GROUP or resource.resource not in EXEMPT
+from gateway.admission.webhooks.configuration import Hook, Hooks
 
 
 class Selection:

@@ -1,4 +1,4 @@
-"""The two sorts of webhooks of a server process, and what calls them."""
+"""The two sorts of webhooks of a server process."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ class AdmissionWebhooks:
 
     mutating: Hooks
     validating: Hooks
-    client: Webhooks
 
 
 def no_webhooks() -> AdmissionWebhooks:
     """For a server that is asked by nobody whom to ask."""
-    nobody = Hooks(Registry())
+    nobody = Hooks(Registry(), Webhooks(Client(), ServiceAddresses(_no_service, _no_slices)))
     nobody.informed = True
-    return AdmissionWebhooks(nobody, nobody, Webhooks(Client(), ServiceAddresses(_no_service, _no_slices)))
+    return AdmissionWebhooks(nobody, nobody)
 
 
 def _no_service(namespace: str, name: str) -> None:

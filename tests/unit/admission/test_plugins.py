@@ -11,7 +11,7 @@ from gateway.admission.chain import Parts
 from gateway.admission.plugins import PLUGINS, chain_for, configure
 from gateway.admission.plugins.default_class import newest_default
 from gateway.admission.record import Operation
-from gateway.admission.webhooks.selection import handles
+from gateway.admission.webhooks.configuration import Hooks
 from gateway.http.status import StatusError
 from gateway.jsontypes import dumps
 from gateway.kinds.builtin import builtin_registry
@@ -132,26 +132,16 @@ def test_a_chain_holds_only_what_has_something_to_say() -> None:
     assert not any(chain.validating.values())
 
 
-def test_no_webhook_is_asked_about_the_configuration_of_admission() -> None:
-    """So that what refuses everything can be removed."""
-    registration = "admissionregistration.k8s.io"
-    found = [each for each in RESOURCES.values() if each.group == registration]
-    assert found
-    assert not any(handles(each, operation) for each in found for operation in Operation)
-    assert handles(RESOURCES["authentication.k8s.io", "v1", "tokenreviews", ""], Operation.CREATE)
-
-
-OTHERS = {"NamespaceLifecycle", *(each for each in DYNAMIC if not each.endswith("Policy"))}
-
-
-def test_policies_may_concern_all_but_themselves_and_questions_about_access() -> None:
-    def sizes(group: str, version: str, name: str) -> tuple[set[int], set[int]]:
-        chain = chain_for(RESOURCES[group, version, name, ""], (), OTHERS, PARTS)
-        return {len(each) for each in chain.mutating.values()}, {len(each) for each in chain.validating.values()}
-
-    assert sizes("", "v1", "configmaps") == ({0, 1}, {1})  # nobody changes what is deleted
-    assert sizes("admissionregistration.k8s.io", "v1", "validatingadmissionpolicies") == ({0}, {0})
-    assert sizes("authorization.k8s.io", "v1", "subjectaccessreviews") == ({0}, {0})
+def test_no_webhook_is_asked_about_the_configuration_of_admission_but_those_of_files() -> None:
+    """So that what refuses everything can be removed, and what a file says cannot."""
+    every = {"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"], "operations": ["*"]}
+    configuration = {"metadata": {"name": "all.static.k8s.io"}, "webhooks": [{"name": "a.b.c", "rules": [every]}]}
+    client = PARTS.webhooks.validating.client
+    exempt = [each for each in RESOURCES.values() if each.group == "admissionregistration.k8s.io"]
+    assert exempt
+    for static, asked in (([], 0), ([configuration], 1)):
+        hooks = Hooks(REGISTRY, client, static)
+        assert {len(hooks.of(each, operation)) for each in exempt for operation in Operation} == {asked}
 
 
 def test_a_plugin_can_be_switched_off() -> None:
