@@ -38,7 +38,8 @@ def probes(etcd: str = "") -> Probes:
         settings=SimpleNamespace(etcd_prefix="/registry"),
         feed=SimpleNamespace(ready=ready),
         stopping=asyncio.Event(),
-        services=SimpleNamespace(policy=SimpleNamespace(complete=ready)),
+        services=SimpleNamespace(policy=SimpleNamespace(complete=ready), encryption=None, draining=asyncio.Event()),
+        checks={},
     )
     return Probes(cast(Gateway, gateway), ["hook"])
 
