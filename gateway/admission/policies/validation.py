@@ -64,16 +64,18 @@ class ValidatingPolicy:
 
     async def judge(self, activation: Activation, request: JsonObject) -> Judgement:
         """What it says of a write; `request` is the request as validations see it, match conditions see another."""
-        match = await self._conditions.match(replace(activation, namespace=None), fail=self._fails)
-        if match.error:
-            return self._failed(match.error)
-        if not match.matches:
-            return Judgement()
+        if self._conditions.conditions:
+            match = await self._conditions.match(replace(activation, namespace=None), fail=self._fails)
+            if match.error:
+                return self._failed(match.error)
+            if not match.matches:
+                return Judgement()
         activation = replace(activation, request=request)
         judgement = Judgement()
         try:
             await self._validate(activation, judgement)
-            await self._annotate(activation, judgement)
+            if self._annotations:
+                await self._annotate(activation, judgement)
         except OutOfBudget as error:
             return self._failed(str(error))
         return judgement
