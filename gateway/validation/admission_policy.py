@@ -15,8 +15,9 @@ from gateway.validation.admission_rules import (
 )
 from gateway.validation.checks import known, one_of, same, text
 from gateway.validation.expressions import Expressions, NewExpressions, Use
-from gateway.validation.field import FieldError, duplicate, invalid, not_supported, required
+from gateway.validation.field import FieldError, Verbatim, duplicate, invalid, not_supported, required
 from gateway.validation.formats import validate_qualified_name
+from gateway.validation.go_structs import verbatim
 from gateway.validation.names import byte_length, is_dns1123_subdomain
 
 MAX_AUDIT_ANNOTATIONS, MAX_AUDIT_EXPRESSION = 20, 5 * 1024
@@ -111,7 +112,8 @@ def validate_validating_policy(policy: JsonObject, old: JsonObject | None, new: 
         found += _validation(validation, f"spec.validations[{i}]", expressions)
     if len(annotations) > MAX_AUDIT_ANNOTATIONS:
         message = f"must not have more than {MAX_AUDIT_ANNOTATIONS} auditAnnotations"
-        found.append(invalid("spec.auditAnnotations", annotations, message))
+        shown = [verbatim("io.k8s.api.admissionregistration.v1.AuditAnnotation", each) for each in annotations]
+        found.append(invalid("spec.auditAnnotations", Verbatim(f"[{','.join(shown)}]"), message))
     keys: set[str] = set()
     for i, annotation in enumerate(annotations):
         path, key = f"spec.auditAnnotations[{i}]", annotation.get("key", "")

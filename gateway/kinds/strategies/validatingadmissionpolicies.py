@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
+from gateway.kinds.columns.jsonpath_nodes import PathError
+from gateway.kinds.columns.jsonpath_parser import parse
 from gateway.kinds.strategies.expressions import PolicyCompilers
 from gateway.kinds.strategies.status import counting, empty_status, keep_spec_and_metadata
 from gateway.kinds.strategy import Strategy
@@ -10,7 +12,7 @@ from gateway.kinds.write_context import WriteContext
 from gateway.validation.admission_policy import validate_validating_policy
 from gateway.validation.admission_rules import static_suffix_warnings
 from gateway.validation.conditions import validate_conditions
-from gateway.validation.field import FieldError, required
+from gateway.validation.field import FieldError, invalid, required
 from gateway.validation.objectmeta import validate_object_meta
 
 
@@ -27,8 +29,20 @@ def _validate_status(obj: JsonObject, old: JsonObject, attributes: WriteContext)
     status, found = obj.get("status") or {}, list[FieldError]()
     for i, warning in enumerate((status.get("typeChecking") or {}).get("expressionWarnings") or ()):
         path = f"status.typeChecking.expressionWarnings[{i}]"
-        found += [required(f"{path}.{key}") for key in ("warning", "fieldRef") if not warning.get(key, "").strip()]
+        if not warning.get("warning"):
+            found.append(required(f"{path}.warning"))
+        found += _field_ref(warning.get("fieldRef", "").strip(), f"{path}.fieldRef")
     return found + validate_conditions(status.get("conditions"), "status.conditions")
+
+
+def _field_ref(reference: str, path: str) -> list[FieldError]:
+    if not reference:
+        return [required(path)]
+    try:
+        parse(reference)
+    except PathError as error:
+        return [invalid(path, reference, f"invalid JSONPath: {error}")]
+    return []
 
 
 def _warnings(obj: JsonObject, attributes: WriteContext) -> list[str]:
