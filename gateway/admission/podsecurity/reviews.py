@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 
 from gateway.admission.kinds import NAMESPACES, PODS
@@ -18,6 +19,7 @@ from gateway.http import status
 from gateway.jsontypes import JsonObject
 from gateway.kinds.objects import Objects
 from gateway.kinds.pod_templates import template_of
+from gateway.kinds.recurring import Recurrence
 from gateway.validation.field import FieldError, go_quote
 
 
@@ -118,31 +120,21 @@ class PodSecurity:
             _annotate(admission, "error", f"Failed to parse policy: {joined([str(each) for each in errors])}")
             count_error(admission, fatal=False)
         subject = PodUnderCheck(pod.get("metadata") or {}, spec)
-        found: dict[LevelVersion, list[Violation]] = {}
-
-        async def judged(mode: LevelVersion) -> list[Violation]:
-            if mode not in found:
-                found[mode] = await violations_of(mode, subject)
-            return found[mode]
-
         recurrence = admission.recurrence if enforce and not _has_profiles(subject) else None
-        if recurrence is not None and recurrence.is_admitted(policy):
-            found = {mode: [] for mode in policy.modes}
-        refused_for = await judged(policy.enforce) if enforce else []
+        found = await _found(policy, policy.modes if enforce else policy.modes[1:], subject, recurrence)
+        refused_for = found[policy.enforce] if enforce else []
         if enforce:
             _annotate(admission, "enforce-policy", str(policy.enforce))
             count_evaluation(admission, not refused_for, "enforce", policy.enforce)
-        if audited := await judged(policy.audit):
+        if audited := found[policy.audit]:
             _annotate(admission, "audit-violations", _would_violate(policy.audit, audited))
             count_evaluation(admission, False, "audit", policy.audit)
         if refused_for:
             level = go_quote(str(policy.enforce))
             raise refused(admission, admission.obj, f"violates PodSecurity {level}: {_listed(refused_for)}")
-        if warned := await judged(policy.warn):
+        if warned := found[policy.warn]:
             admission.warn(_would_violate(policy.warn, warned))
             count_evaluation(admission, False, "warn", policy.warn)
-        if recurrence is not None and not any(found.values()):
-            recurrence.admit(policy)
 
     def _warn_of_exemption(self, admission: Admission, namespace: JsonObject, policy: Policy) -> None:
         """Warns of labels that ask for what nobody looks at."""
@@ -164,6 +156,21 @@ def _policy_of(values: tuple[str | None, ...], defaults: Policy) -> tuple[Policy
     """The policy of the values of `LABELS`, None for those that are not set."""
     labels = {label: value for label, value in zip(LABELS, values, strict=True) if value is not None}
     return policy_of(labels, defaults)
+
+
+async def _found(
+    policy: Policy, modes: Iterable[LevelVersion], pod: PodUnderCheck, recurrence: Recurrence | None
+) -> dict[LevelVersion, list[Violation]]:
+    """What the pod violates in each of the policy's modes.
+
+    `recurrence` is of a pod of which nothing matters but its specification, which may be known to violate nothing.
+    """
+    if recurrence is not None and recurrence.is_admitted(policy):
+        return {mode: [] for mode in modes}
+    found = {mode: await violations_of(mode, pod) for mode in set(modes)}
+    if recurrence is not None and not any(found.values()):
+        recurrence.admit(policy)
+    return found
 
 
 def _becomes_stricter(now: LevelVersion, before: LevelVersion) -> bool:
