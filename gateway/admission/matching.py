@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
+from weakref import ref
 
 from gateway.admission.record import Admission, Operation
 from gateway.http.status import not_found
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersionKind, GroupVersionResource, core
+from gateway.kinds.model import Model
 from gateway.kinds.objects import Objects
 from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
@@ -132,7 +134,8 @@ class Matcher(Generic[H]):
 
     def __init__(self, hooks: Sequence[tuple[H, Constraints]], registry: Registry) -> None:
         self._hooks, self._registry = tuple(hooks), registry
-        self._known: dict[tuple[str, str, str, str, Operation], tuple[Resource, tuple[Candidate[H], ...]]] = {}
+        # with the model, of which nothing is kept alive, to see that another one serves the resource now
+        self._known: dict[tuple[str, str, str, str, Operation], tuple[ref[Model], tuple[Candidate[H], ...]]] = {}
 
     def of(self, resource: Resource, operation: Operation) -> tuple[Candidate[H], ...]:
         """Those that may concern an operation on a resource; found once, and again when the resource has changed."""
@@ -140,10 +143,10 @@ class Matcher(Generic[H]):
             return ()
         key = (resource.group, resource.version, resource.resource, resource.subresource, operation)
         known = self._known.get(key)
-        if known is None or known[0] is not resource:
+        if known is None or known[0]() is not resource.model:
             others = [each for each in self._equivalents(resource) if each.gvr != resource.gvr]
             found = (candidate(*each, resource, operation, others) for each in self._hooks)
-            known = self._known[key] = resource, tuple(each for each in found if each is not None)
+            known = self._known[key] = ref(resource.model), tuple(each for each in found if each is not None)
         return known[1]
 
     def _equivalents(self, resource: Resource) -> list[Resource]:

@@ -32,6 +32,8 @@ class Operation(Enum):
     DELETE = "DELETE"
     CONNECT = "CONNECT"
 
+    __hash__ = object.__hash__  # there is one of each; Enum's own hash is computed in Python, several times a write
+
 
 class Versioned(NamedTuple):
     """The object and the old object in one version of their kind."""
