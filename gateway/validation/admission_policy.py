@@ -15,7 +15,7 @@ from gateway.validation.admission_rules import (
 )
 from gateway.validation.checks import known, one_of, same, text
 from gateway.validation.expressions import Expressions, NewExpressions, Use
-from gateway.validation.field import FieldError, Verbatim, duplicate, invalid, not_supported, required
+from gateway.validation.field import FieldError, Verbatim, duplicate, first_places, invalid, not_supported, required
 from gateway.validation.formats import validate_qualified_name
 from gateway.validation.go_structs import verbatim
 from gateway.validation.names import byte_length, is_dns1123_subdomain
@@ -204,9 +204,10 @@ def validate_policy_binding(binding: JsonObject, *, mutating: bool) -> list[Fiel
     if mutating:
         return found + unmutable_operations(spec.get("matchResources"), "spec.matchResources")
     actions, path = spec.get("validationActions") or [], "spec.validationActions"
+    first = first_places(actions)
     for i, action in enumerate(actions):
         found += known(f"{path}[{i}]", action, ACTIONS)
-        if action in actions[:i]:
+        if first[action] < i:
             found.append(duplicate(f"{path}[{i}]", action))
     if "Deny" in actions and "Warn" in actions:
         message = (

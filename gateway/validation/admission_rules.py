@@ -5,7 +5,16 @@ from __future__ import annotations
 from gateway.jsontypes import JsonObject
 from gateway.validation.checks import each, known
 from gateway.validation.expressions import Expressions, Use
-from gateway.validation.field import FieldError, duplicate, forbidden, invalid, not_supported, required, too_many
+from gateway.validation.field import (
+    FieldError,
+    duplicate,
+    first_places,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+    too_many,
+)
 from gateway.validation.formats import validate_qualified_name
 from gateway.validation.labels import validate_label_selector
 from gateway.validation.names import is_dns1035_label, is_dns1123_subdomain, is_path_segment_name
@@ -112,9 +121,10 @@ def validate_match_resources(match: JsonObject | None, path: str) -> list[FieldE
 
 def _named_rule(rule: JsonObject, path: str) -> list[FieldError]:
     names, found = rule.get("resourceNames") or [], list[FieldError]()
+    first = first_places(names)
     for i, name in enumerate(names):
         found += each(f"{path}.resourceNames[{i}]", name, is_path_segment_name(name))
-        if name in names[:i]:
+        if first[name] < i:
             found.append(duplicate(f"{path}.resourceNames[{i}]", name))
     return found + validate_rule(rule, path)
 

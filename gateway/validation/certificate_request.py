@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 
 from gateway.jsontypes import JsonObject
-from gateway.validation.field import FieldError, duplicate, invalid, not_supported, required
+from gateway.validation.field import FieldError, duplicate, first_places, invalid, not_supported, required
 from gateway.validation.pem import certificates_problem, request_problem
 from gateway.validation.signers import validate_signer_name
 
@@ -51,7 +51,8 @@ def validate_certificate_request(request: JsonObject, old: JsonObject | None) ->
         unknown = [(i, usage) for i, usage in enumerate(usages) if usage not in USAGES]
         found += [not_supported(f"spec.usages[{i}]", usage, USAGES) for i, usage in unknown]
     if len(set(old_usages)) == len(old_usages):
-        found += [duplicate(f"spec.usages[{i}]", usage) for i, usage in enumerate(usages) if usage in usages[:i]]
+        first = first_places(usages)
+        found += [duplicate(f"spec.usages[{i}]", usage) for i, usage in enumerate(usages) if first[usage] < i]
     signer = spec.get("signerName", "")
     if signer == LEGACY_SIGNER and before.get("signerName") != LEGACY_SIGNER:
         found.append(invalid("spec.signerName", signer, "the legacy signerName is not allowed via this API version"))

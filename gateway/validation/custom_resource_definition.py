@@ -13,7 +13,7 @@ from gateway.jsontypes import JsonObject
 from gateway.validation.checks import each, immutable, one_of
 from gateway.validation.definition_columns import validate_columns, validate_selectable_fields, validate_subresources
 from gateway.validation.definition_schema import NO_RULES, RuleChecks, validate_schema
-from gateway.validation.field import FieldError, Verbatim, forbidden, go_quote, invalid, required
+from gateway.validation.field import FieldError, Verbatim, first_places, forbidden, go_quote, invalid, required
 from gateway.validation.go_structs import verbatim
 from gateway.validation.names import is_dns1035_label, is_dns1123_subdomain
 from gateway.validation.pem import certificates_problem
@@ -261,8 +261,9 @@ def _review_versions(versions: list[str], path: str, old: JsonObject | None) -> 
     if not versions:
         return [required(path)]
     found = list[FieldError]()
+    first = first_places(versions)
     for i, version in enumerate(versions):
-        if version in versions[:i]:
+        if first[version] < i:
             found.append(invalid(f"{path}[{i}]", version, "duplicate version"))
         else:
             found += each(f"{path}[{i}]", version, is_dns1035_label(version))

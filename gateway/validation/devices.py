@@ -10,7 +10,16 @@ from typing import Any
 from gateway.jsontypes import JsonObject, dumps
 from gateway.validation.checks import same_text
 from gateway.validation.expressions import CheckSelector
-from gateway.validation.field import FieldError, duplicate, invalid, not_supported, required, too_long, too_many
+from gateway.validation.field import (
+    FieldError,
+    duplicate,
+    first_places,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+    too_many,
+)
 from gateway.validation.formats import is_c_identifier, validate_dns1123_label, validate_dns1123_subdomain
 from gateway.validation.labels import validate_label_name
 from gateway.validation.names import byte_length, is_label_value
@@ -233,9 +242,10 @@ def validate_binding_conditions(device: JsonObject, path: str) -> list[FieldErro
     for key, names in zip(keys, (wait, fail), strict=True):
         found += validate_list(names, MAX_CONDITIONS, f"{path}.{key}", validate_label_name)
     found += duplicates(wait, f"{path}.bindingConditions")
+    first = first_places(fail)
     for i, name in enumerate(fail):
         at = f"{path}.bindingFailureConditions[{i}]"
-        if name in fail[:i]:
+        if first[name] < i:
             found.append(duplicate(at, name))
         if name in wait:
             found.append(invalid(at, name, "bindingFailureConditions must not overlap with bindingConditions"))

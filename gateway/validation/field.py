@@ -8,7 +8,7 @@ A validator takes a decoded object (a dict in its versioned JSON form, defaults 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,6 +131,14 @@ def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError
     """`supported` in the order in which kube-apiserver lists it (usually sorted)."""
     values = ", ".join(go_quote(v) for v in supported)
     return _error(NOT_SUPPORTED, path, value, f"supported values: {values}" if values else "")
+
+
+def first_places(values: Sequence[str]) -> dict[str, int]:
+    """Where each value comes first: what comes again is found without looking through those before it."""
+    found: dict[str, int] = {}
+    for place, value in enumerate(values):
+        found.setdefault(value, place)
+    return found
 
 
 def duplicate(path: str, value: Any) -> FieldError:

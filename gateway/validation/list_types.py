@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
-from gateway.validation.field import FieldError, forbidden, invalid, not_supported, required
+from gateway.validation.field import FieldError, first_places, forbidden, invalid, not_supported, required
 
 LIST, KEYS, MAP = "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type"
 LIST_TYPES, MAP_TYPES = ("atomic", "set", "map"), ("atomic", "granular")
@@ -60,13 +60,14 @@ def _map(schema: JsonObject, path: str) -> list[FieldError]:
         found.append(invalid(f"{path}.items.type", kind, f"must be object if parent array's {LIST} is map"))
     else:
         properties = items.get("properties") or {}
+        first = first_places(keys)
         for i, key in enumerate(keys):
             if key not in properties:
                 found.append(invalid(f"{path}.{KEYS}", keys, "entries must all be names of item properties"))
             elif properties[key].get("type") in ("array", "object"):
                 where, message = f"{path}.items.properties[{key}].type", "must be a scalar type if parent array's"
                 found.append(invalid(where, kind, f"{message} {LIST} is map"))
-            if key in keys[:i]:
+            if first[key] < i:
                 found.append(invalid(f"{path}.{KEYS}", keys, "must not contain duplicate entries"))
     return found
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gateway.jsontypes import JsonObject
 from gateway.validation.addresses import ip_warnings
-from gateway.validation.field import go_quote
+from gateway.validation.field import first_places, go_quote
 from gateway.validation.names import is_dns1123_label, is_label_value
 from gateway.validation.node_labels import DEPRECATED as NODE_LABELS
 from gateway.validation.pod_annotations import APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD
@@ -183,8 +183,9 @@ def _duplicates(spec: JsonObject, path: str) -> Iterator[str]:
             yield f"{path}.hostAliases[{i}].ip: duplicate ip {go_quote(address)}"
         seen.add(address)
     secrets = [secret.get("name", "") for secret in spec.get("imagePullSecrets") or ()]
+    first = first_places(secrets)
     for i, name in enumerate(secrets):
-        if name in secrets[:i]:
+        if first[name] < i:
             yield f"{path}.imagePullSecrets[{i}].name: duplicate name {go_quote(name)}"
     for i, name in enumerate(secrets):
         if not name:

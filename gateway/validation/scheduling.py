@@ -131,12 +131,11 @@ def validate_label_keys(term: JsonObject, path: str) -> list[FieldError]:
         elif keys:
             found += [e for i, key in enumerate(keys) for e in validate_label_name(key, f"{path}.{name}[{i}]")]
     if selector is not None:
-        seen = set(selector.get("matchLabels") or ())
+        seen, last = set(selector.get("matchLabels") or ()), {key: place for place, key in enumerate(match)}
         for expression in selector.get("matchExpressions") or ():
             key = expression.get("key", "")
             if key in match and key in seen:
-                at = len(match) - 1 - match[::-1].index(key)
-                found.append(invalid(f"{path}[{at}]", key, "exists in both matchLabelKeys and labelSelector"))
+                found.append(invalid(f"{path}[{last[key]}]", key, "exists in both matchLabelKeys and labelSelector"))
             seen.add(key)
     for i, key in enumerate(match):
         if key in mismatch:
@@ -197,6 +196,7 @@ def _toleration_value(operator: str, value: str, path: str, errors: list[FieldEr
 def validate_spread_constraints(
     constraints: list[JsonObject], path: str, errors: list[FieldError], options: PodOptions
 ) -> None:
+    last = {(each.get("topologyKey", ""), _action(each)): i for i, each in enumerate(constraints)}
     for i, constraint in enumerate(constraints):
         at = f"{path}[{i}]"
         skew, key, action = constraint.get("maxSkew", 0), constraint.get("topologyKey", ""), _action(constraint)
@@ -206,7 +206,7 @@ def validate_spread_constraints(
             errors.append(required(f"{at}.topologyKey", "can not be empty"))
         if action not in _ACTIONS:
             errors.append(not_supported(f"{at}.whenUnsatisfiable", action, _ACTIONS))
-        if any(c.get("topologyKey", "") == key and _action(c) == action for c in constraints[i + 1 :]):
+        if last[key, action] > i:
             errors.append(duplicate(f"{at}.{{topologyKey, whenUnsatisfiable}}", f"{{{key}, {action}}}"))
         _min_domains(constraint.get("minDomains"), action, f"{at}.minDomains", errors)
         for policy in ("nodeAffinityPolicy", "nodeTaintsPolicy"):

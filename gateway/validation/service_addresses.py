@@ -6,7 +6,7 @@ from gateway.jsontypes import JsonObject
 from gateway.validation.addresses import validate_ip_legacy
 from gateway.validation.checks import known
 from gateway.validation.endpoint_addresses import is_ipv6
-from gateway.validation.field import FieldError, duplicate, invalid, not_supported, required
+from gateway.validation.field import FieldError, duplicate, first_places, invalid, not_supported, required
 
 FAMILIES = ("IPv4", "IPv6")
 POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
@@ -25,10 +25,11 @@ def cluster_ips_errors(spec: JsonObject, before: JsonObject | None) -> list[Fiel
     addresses: list[str] = spec.get("clusterIPs") or []
     families: list[str] = spec.get("ipFamilies") or []
     found += _in_step(spec.get("clusterIP", ""), addresses, path)
+    first = first_places(families)
     for i, family in enumerate(families):
         if family not in FAMILIES:
             found.append(not_supported(f"spec.ipFamilies[{i}]", family, FAMILIES))
-        if family in families[:i]:
+        if first[family] < i:
             found.append(duplicate(f"spec.ipFamilies[{i}]", family))
     if (policy := spec.get("ipFamilyPolicy")) is not None:
         found += known("spec.ipFamilyPolicy", policy, POLICIES)

@@ -11,7 +11,7 @@ from gateway.validation.admission_rules import (
 )
 from gateway.validation.checks import each, known, same
 from gateway.validation.expressions import NewExpressions
-from gateway.validation.field import FieldError, duplicate, invalid, not_supported, required
+from gateway.validation.field import FieldError, duplicate, first_places, invalid, not_supported, required
 from gateway.validation.formats import validate_fully_qualified_name
 from gateway.validation.labels import validate_label_selector
 from gateway.validation.names import is_dns1035_label
@@ -96,8 +96,9 @@ def _review_versions(versions: list[str], path: str, recognized: bool) -> list[F
     if not versions:
         return [required(path, f"must specify one of {', '.join(REVIEW_VERSIONS)}")]
     found: list[FieldError] = []
+    first = first_places(versions)
     for i, version in enumerate(versions):
-        if version in versions[:i]:
+        if first[version] < i:
             found.append(invalid(f"{path}[{i}]", version, "duplicate version"))
         else:
             found += each(f"{path}[{i}]", version, is_dns1035_label(version))

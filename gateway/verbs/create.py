@@ -10,6 +10,7 @@ from gateway.writing.body import read_object
 from gateway.writing.creating import create_object
 from gateway.writing.offload import offloaded
 from gateway.writing.options import write_options
+from gateway.writing.owners import drop_duplicate_owners
 from gateway.writing.tracking import track_fields
 from gateway.writing.write import begin
 
@@ -26,7 +27,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     if endpoint.strategy.in_its_own_namespace:
         attributes.namespace = attributes.name
     metadata.match_namespace(meta, metadata.expected_namespace(resource, attributes.namespace))
-    metadata.drop_duplicate_owners(meta, attributes.warnings)
     write.size = len(await request.body())
+    await drop_duplicate_owners(write, obj)
     await offloaded(write.size, lambda: track_fields(write, obj, None))
     return await respond(write, await create_object(write, obj))

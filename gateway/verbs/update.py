@@ -9,6 +9,7 @@ from gateway.kinds import metadata
 from gateway.writing.answering import respond
 from gateway.writing.body import read_object
 from gateway.writing.options import write_options
+from gateway.writing.owners import drop_duplicate_owners
 from gateway.writing.tracking import track_fields
 from gateway.writing.updating import update_object
 from gateway.writing.write import begin
@@ -23,9 +24,9 @@ async def update(endpoint: Endpoint, request: Request) -> Response:
     meta = given.setdefault("metadata", {})
     metadata.match_namespace(meta, metadata.expected_namespace(resource, attributes.namespace))
     metadata.match_name(meta, attributes.name)
-    metadata.drop_duplicate_owners(meta, attributes.warnings)
-    pristine: list[bytes] = []
     write.size = len(await request.body())
+    await drop_duplicate_owners(write, given)
+    pristine: list[bytes] = []
 
     def make(old: JsonObject | None) -> JsonObject:
         new: JsonObject = loads(pristine[0]) if pristine else given

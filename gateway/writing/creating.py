@@ -12,6 +12,7 @@ from gateway.validation.objectmeta import validate_object_meta
 from gateway.writing.allocating import Allocating
 from gateway.writing.conflicts import already_there
 from gateway.writing.offload import offloaded
+from gateway.writing.owners import drop_duplicate_owners
 from gateway.writing.write import Write, Written, encoded, invalid, mutate, put, read_back, validate
 from storage.change import write_once
 from storage.errors import KeyExists
@@ -43,7 +44,7 @@ async def admit_new(write: Write, obj: JsonObject) -> JsonObject:
     to_storage = write.endpoint.to_storage
     admitted = await mutate(write, Operation.CREATE, obj if to_storage is None else to_storage(obj), None)
     assert admitted is not None
-    metadata.drop_duplicate_owners(admitted["metadata"], write.attributes.warnings, after_admission=True)
+    await drop_duplicate_owners(write, admitted, after_admission=True)
     return admitted
 
 

@@ -20,6 +20,7 @@ from gateway.writing.converting import Unconverted, conversions_of
 from gateway.writing.creating import admit_new, prepare_new
 from gateway.writing.deletion_plan import finalized
 from gateway.writing.offload import offloaded
+from gateway.writing.owners import drop_duplicate_owners
 from gateway.writing.unchanged_members import keeps
 from gateway.writing.write import (
     Write,
@@ -109,7 +110,7 @@ class _Update:
             self._shown = Written(current.value, current.revision, unchanged=True)
             return KEEP
         obj = await self._mutated(new, old)
-        metadata.drop_duplicate_owners(obj["metadata"], write.attributes.warnings, after_admission=True)
+        await drop_duplicate_owners(write, obj, after_admission=True)
         check_version(write, obj["metadata"], current.revision)
         async with Allocating(endpoint.hooks, write.attributes, obj, old) as allocating:
             await prepare_update(write, obj, old)

@@ -6,7 +6,7 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
 from gateway.validation.checks import not_negative, same
-from gateway.validation.field import FieldError, duplicate, invalid, required
+from gateway.validation.field import FieldError, duplicate, first_places, invalid, required
 from gateway.validation.formats import validate_qualified_name
 from gateway.validation.go_structs import verbatim
 from gateway.validation.names import byte_length
@@ -29,10 +29,11 @@ def _driver(driver: JsonObject, path: str, names: set[str]) -> list[FieldError]:
         found.append(duplicate(f"{path}.name", name))
     names.add(name)
     keys = driver.get("topologyKeys") or []
+    first = first_places(keys)
     for i, key in enumerate(keys):
         if not key:
             found.append(required(path))
-        if key in keys[:i]:
+        if first[key] < i:
             found.append(duplicate(path, key))
         found += validate_qualified_name(path, key)
     return found

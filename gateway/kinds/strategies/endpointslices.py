@@ -9,7 +9,7 @@ from gateway.kinds.write_context import WriteContext
 from gateway.validation.addresses import ip_warnings, validate_ip, validate_ip_legacy
 from gateway.validation.checks import each, immutable, known, one_of, same
 from gateway.validation.endpoint_addresses import is_ipv4, is_ipv6, validate_endpoint_ip
-from gateway.validation.field import FieldError, duplicate, invalid, required, too_many
+from gateway.validation.field import FieldError, duplicate, first_places, invalid, required, too_many
 from gateway.validation.formats import (
     validate_dns1123_label,
     validate_dns1123_subdomain,
@@ -70,9 +70,10 @@ def _hints(hints: JsonObject, path: str) -> list[FieldError]:
         names = [hint.get("name", "") for hint in hints.get(key) or ()]
         if len(names) > MAX_HINTS:
             return [*found, too_many(f"{path}.{key}", len(names), MAX_HINTS)]
+        first = first_places(names)
         for i, name in enumerate(names):
             at = f"{path}.{key}[{i}].name"
-            if name in names[:i]:
+            if first[name] < i:
                 found.append(duplicate(at, name))
             found += each(at, name, rule(name))
     return found

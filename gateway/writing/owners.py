@@ -1,0 +1,18 @@
+"""Owners that an object names more than once."""
+
+from __future__ import annotations
+
+from gateway.jsontypes import JsonObject
+from gateway.kinds import metadata
+from gateway.writing.offload import offloaded
+from gateway.writing.write import Write
+
+
+async def drop_duplicate_owners(write: Write, obj: JsonObject, *, after_admission: bool = False) -> None:
+    """Removes repeated ownerReferences, with a warning; those of a big body in a thread."""
+    meta, warnings = obj["metadata"], write.attributes.warnings
+    if len(meta.get("ownerReferences") or ()) > 1:
+        await offloaded(
+            write.size,
+            lambda: metadata.drop_duplicate_owners(meta, warnings, after_admission=after_admission),
+        )

@@ -1,0 +1,63 @@
+"""Inputs that are small for what they make a server do: none of them holds anybody else."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from apiserver_gateway.testing import ApiServer
+from tests.hostile.probe import held_at_most
+from tests.hostile.test_bodies import MAPS, PROTOBUF, send
+
+LIMIT = 0.1
+PODS = "/api/v1/namespaces/default/pods?dryRun=All"
+MERGE, STRATEGIC = "application/merge-patch+json", "application/strategic-merge-patch+json"
+
+
+def field(number: int, content: bytes) -> bytes:
+    """A member of a protobuf message, with its length before it."""
+    size, length = b"", len(content)
+    while length > 127:
+        size, length = size + bytes((length & 127 | 128,)), length >> 7
+    return bytes((number << 3 | 2,)) + size + bytes((length,)) + content
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_many_topology_spread_constraints(server: ApiServer, alike: bool) -> None:
+    selector = {"matchLabels": {"a": "b"}}
+    constraints = [
+        {
+            "maxSkew": 1,
+            "topologyKey": "a" if alike else f"a{number}",
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": selector,
+        }
+        for number in range(15_000)
+    ]
+    spec = {"containers": [{"name": "a", "image": "a"}], "topologySpreadConstraints": constraints}
+    with held_at_most(server, LIMIT):
+        status, text = send(server, "POST", PODS, {"metadata": {"name": "a"}, "spec": spec})
+    assert status in (201, 422), text[:300]
+
+
+def test_many_owners_in_protobuf(server: ApiServer) -> None:
+    metadata = field(1, b"many") + field(13, b"") * 1_000_000
+    raw = field(1, metadata)
+    body = b"k8s\0" + field(1, field(1, b"v1") + field(2, b"ConfigMap")) + field(2, raw)
+    with held_at_most(server, LIMIT):
+        status, text = send(server, "POST", f"{MAPS}?dryRun=All", body, PROTOBUF)
+    assert status in (400, 413, 422), text[:300]
+
+
+@pytest.mark.parametrize("media_type", [MERGE, STRATEGIC])
+@pytest.mark.parametrize("depth", [450, 9000])
+def test_deep_patches(server: ApiServer, media_type: str, depth: int) -> None:
+    name = f"deep{depth}{uuid.uuid4().hex}"
+    path = "/apis/apps/v1/namespaces/default/controllerrevisions"
+    made = {"metadata": {"name": name}, "revision": 1, "data": {}}
+    assert send(server, "POST", path, made)[0] == 201
+    with held_at_most(server, LIMIT):
+        patch = '{"data":' + '{"a":' * depth + "1" + "}" * depth + "}"
+        status, text = send(server, "PATCH", f"{path}/{name}", patch, media_type)
+    assert status in (200, 400, 422), text[:300]
