@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections import Counter
 
 from gateway.aggregation.identity import on_behalf_of
 from gateway.aggregation.services import AVAILABLE, GROUP, RESOURCE, ApiService, ApiServices
@@ -18,11 +18,24 @@ from gateway.outbound.identity import ClientIdentity
 from gateway.outbound.request import OutboundRequest
 from gateway.outbound.services import NoAddress, ServiceAddresses, endpoints
 from gateway.writing.actor import Actor
+from storage.instruments import ALPHA, counter, gauge
 
 AGGREGATOR = User("system:kube-aggregator", ("system:masters",))
 PROBES = 5  # at once: one that succeeds is enough
 PROBE_TIMEOUT = 5.0  # seconds
 EVERY = 30.0  # seconds between looks where nothing changes
+
+
+UNAVAILABLE = gauge(
+    "aggregator_unavailable_apiservice", "APIServices that are not available (1), by name.", "name", level=ALPHA
+)
+UNAVAILABLE_TOTAL = counter(
+    "aggregator_unavailable_apiservice_total",
+    "How often APIServices were found not to be available, by name and reason.",
+    "name",
+    "reason",
+    level=ALPHA,
+)
 
 
 class Unavailable(Exception):
@@ -48,7 +61,10 @@ class Availability:
         self._services, self._objects, self._addresses = services, objects, addresses
         self._client, self._identity, self._actor = client, identity, actor
         self.queue: WorkQueue[str] = WorkQueue("RemoteAvailabilityController", max_delay=EVERY)
-        self.told: list[Callable[[ApiService, str], None]] = []  # are told of each look, with the reason if it fails
+        self._unavailable: dict[str, bool] = {}
+        self._found: Counter[tuple[str, ...]] = Counter()  # by name and reason
+        UNAVAILABLE.reads(lambda: {(name,): float(gone) for name, gone in self._unavailable.items()})
+        UNAVAILABLE_TOTAL.reads(lambda: self._found)
 
     def changed(self, names: set[str]) -> None:
         """Has APIServices looked at."""
@@ -59,6 +75,9 @@ class Availability:
         """Looks at one APIService. Raises Unavailable, so that it is looked at again, StatusError and StorageError."""
         service = self._services.all.get(name)
         if service is None:
+            self._unavailable.pop(name, None)
+            for key in [each for each in self._found if each[0] == name]:
+                del self._found[key]
             return
         if service.service is None:
             if service.available:
@@ -131,8 +150,10 @@ class Availability:
 
     async def _write(self, service: ApiService, condition: JsonObject) -> None:
         """Writes the condition, if it says anything new."""
-        for tell in self.told:
-            tell(service, "" if condition["status"] == "True" else condition["reason"])
+        gone = condition["status"] != "True"
+        if gone and not self._unavailable.get(service.name):
+            self._found[service.name, condition["reason"]] += 1
+        self._unavailable[service.name] = gone
 
         def alter(obj: JsonObject) -> bool:
             known = obj.setdefault("status", {}).setdefault("conditions", [])

@@ -146,3 +146,18 @@ def test_health_checks_have_upstreams_names(server: ApiServer) -> None:
     assert answer.status == 200
     for name in HOOKS:
         assert f"[+]{name} ok" in answer.body.decode()
+
+
+def test_metrics_tell_what_is_not_available(server: ApiServer, ext: Extension) -> None:
+    assert ask(server, "POST", SERVICES, registered("v1.gone.example.com", 1, ext.ca_bundle)).status == 201
+
+    def counted() -> bool:
+        said = ask(server, "GET", "/metrics").body.decode()
+        return (
+            'aggregator_unavailable_apiservice{name="v1.gone.example.com"} 1' in said
+            and f'aggregator_unavailable_apiservice{{name="v1.{GROUP}"}} 0' in said
+            and 'aggregator_unavailable_apiservice_total{name="v1.gone.example.com"' in said
+        )
+
+    until(counted)
+    assert ask(server, "DELETE", f"{SERVICES}/v1.gone.example.com").status == 200
