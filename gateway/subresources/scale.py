@@ -100,9 +100,12 @@ def _but_managers(scale: JsonObject) -> JsonObject:
 
 async def _write(request: Request, write: Write, make: MakeObject, uid: str = "") -> Response:
     parent = begin(write.endpoint.parent(), request, write.options)
-    parent.facet = _ScaleOf(write.endpoint, parent, view_of(parent.resource))
-    written = await update_object(parent, make, uid=uid)
-    return Response(200, dump_line(parent.facet.of(loads(await body_of(parent, written)))))
+    facet = parent.facet = _ScaleOf(write.endpoint, parent, view_of(parent.resource))
+    try:
+        written = await update_object(parent, make, uid=uid)
+        return Response(200, dump_line(facet.of(loads(await body_of(parent, written)))))
+    finally:
+        parent.facet = None  # each has the other: nobody would let go of them soon
 
 
 @dataclass(frozen=True, slots=True)

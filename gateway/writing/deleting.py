@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from gateway.admission.record import Operation
 from gateway.http import status
 from gateway.jsontypes import JsonObject
+from gateway.kinds.strategy import Strategy
 from gateway.writing.deletion_plan import Step, is_under_way, plan
 from gateway.writing.options import DeleteOptions, delete_options_document
 from gateway.writing.write import Write, Written, encoded, mutate, validate
@@ -46,14 +47,15 @@ async def delete_object(write: Write, options: DeleteOptions) -> Deleted:
 async def _admit(write: Write, options: DeleteOptions, old: JsonObject) -> None:
     """Both halves of admission, if the deletion is to be admitted at all. Raises StatusError."""
     if not write.unadmitted:
-        write.make_options = lambda operation: _shown(write, options, old)
+        strategy = write.endpoint.strategy
+        write.make_options = lambda operation: _shown(strategy, options, old)
         await mutate(write, Operation.DELETE, None, old)
         await validate(write, None)
 
 
-def _shown(write: Write, options: DeleteOptions, old: JsonObject) -> JsonObject:
+def _shown(strategy: Strategy, options: DeleteOptions, old: JsonObject) -> JsonObject:
     """The options as admission sees them: with the grace period that comes of them, and whom a termination is of."""
-    document, strategy = delete_options_document(options), write.endpoint.strategy
+    document = delete_options_document(options)
     if strategy.grace_period is not None:
         marked = old["metadata"].get("deletionGracePeriodSeconds")
         asked = options.grace_period

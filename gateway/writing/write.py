@@ -54,6 +54,9 @@ class Facet(Protocol):
         """An object anew that is shown so, once that is valid; the given one does not change. Raises StatusError."""
 
 
+MakeOptions = Callable[[Operation], JsonObject | None]
+
+
 @dataclass(slots=True)
 class Write:
     """One write on its way."""
@@ -67,7 +70,7 @@ class Write:
     kept: Kept | None = None  # what the two share
     via: Store | None = None  # a store of its own to write to, as that of a controller, which only its leader changes
     annotate: Annotate = unrecorded  # adds an annotation to the request's audit record
-    make_options: Callable[[Operation], JsonObject | None] | None = None  # of a deletion: its options as a document
+    make_options: MakeOptions | None = None  # of a deletion: its options as a document
     admission: Admission | None = None  # of the attempt that is being made
     unadmitted: bool = False  # whether admission has looked at what this follows from, as at an eviction
     facet: Facet | None = None  # as what the write is asked for and admitted, where that is not the object itself
@@ -175,7 +178,7 @@ async def mutate(
         obj,
         old,
         resource=endpoint.resource,
-        make_options=partial(_options, write, operation),
+        make_options=partial(_options, write.options, write.make_options, operation),  # not the write, which has this
         annotate=write.annotate,
     )
     admission.name = _admitted_name(write)
@@ -211,10 +214,10 @@ def _admitted_name(write: Write) -> str:
     return "" if write.attributes.request.info.verb == "deletecollection" else write.attributes.name
 
 
-def _options(write: Write, operation: Operation) -> JsonObject | None:
-    if write.make_options is not None:
-        return write.make_options(operation)
-    return options_document(write.options, "CreateOptions" if operation is Operation.CREATE else "UpdateOptions")
+def _options(options: WriteOptions, make: MakeOptions | None, operation: Operation) -> JsonObject | None:
+    if make is not None:
+        return make(operation)
+    return options_document(options, "CreateOptions" if operation is Operation.CREATE else "UpdateOptions")
 
 
 def invalid(write: Write, errors: Sequence[FieldError], obj: JsonObject) -> StatusError:

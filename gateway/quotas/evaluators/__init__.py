@@ -5,7 +5,7 @@ Resources without one of their own are counted.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
 from gateway.quotas.evaluator import Evaluator
 from gateway.quotas.evaluators import counts, device_claims, pods, services, volume_claims
@@ -32,7 +32,7 @@ IGNORED = frozenset(
 )
 
 
-@cache
+@lru_cache(1024)  # definitions come and go
 def evaluator_of(group: str, resource: str) -> Evaluator | None:
     """The evaluator of a resource; None for what no quota limits."""
     if (group, resource) in IGNORED:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from gateway.admission.record import Operation
 from gateway.jsontypes import JsonObject
 from gateway.quotas.amounts import ONE, Amounts
@@ -21,12 +23,11 @@ def counting(group: str, resource: str) -> Evaluator:
     names = {count_name(group, resource)}
     if alias := ALIASES.get((group, resource)):
         names.add(alias)
-    used = dict.fromkeys(names, ONE)
+    return Evaluator(group, resource, frozenset(names), partial(_one, dict.fromkeys(names, ONE)), is_create)
 
-    def usage(obj: JsonObject, classes: Classes) -> Amounts:
-        return used
 
-    return Evaluator(group, resource, frozenset(names), usage, is_create)
+def _one(used: Amounts, obj: JsonObject, classes: Classes) -> Amounts:
+    return used
 
 
 def is_create(write: Written) -> bool:

@@ -46,6 +46,8 @@ BOUNDED = (
     "gateway.flowcontrol.configuration.Flow",
     "gateway.requests.routes.Route",
     "gateway.http.request_info.RequestInfo",
+    "gateway.requests.measures.Measures",
+    "gateway.quotas.evaluator.Evaluator",
 )
 APPLY = {"Content-Type": "application/apply-patch+yaml"}
 TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
