@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gateway.admission.policies.foreign_values import foreign_problems
-from gateway.admission.policies.json_values import json_value
+from gateway.admission.policies.json_values import JsonValues
 from gateway.admission.policies.target_type import TargetType
 from gateway.apply.merging import merged
 from gateway.apply.nonconformity import nonconformity
@@ -29,7 +29,7 @@ def apply_configuration(obj: JsonObject, value: Any, target: TargetType) -> Json
     if foreign := list(foreign_problems(value, target.type)) if target.described else []:
         raise _unfit(foreign[0] if len(foreign) == 1 else "\n  ".join(("errors:", *foreign)))
     try:
-        config = json_value(value, exact=True)
+        config = JsonValues(exact=True).of(value)
     except EvaluationError as error:
         raise MutationFailed(str(error)) from None
     config["apiVersion"], config["kind"] = target.gvk.api_version, target.gvk.kind

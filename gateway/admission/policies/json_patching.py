@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.admission.policies.applying import MutationFailed
-from gateway.admission.policies.json_values import json_value
+from gateway.admission.policies.json_values import JsonValues
 from gateway.admission.policies.target_type import TargetType
 from gateway.cel.patch_objects import misnamed
 from gateway.cel.values import EvaluationError
@@ -18,10 +18,11 @@ def apply_patches(obj: JsonObject, value: Any, target: TargetType) -> JsonObject
 
     Raises MutationFailed, and StatusError 500 where the result cannot be read.
     """
-    operations = [_operation(each) for each in value]
-    if len(operations) > MAX_OPERATIONS:
-        count = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
+    if len(value) > MAX_OPERATIONS:
+        count = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(value)}"
         raise MutationFailed(f"JSON Patch: {count}")
+    values = JsonValues(exact=False)
+    operations = [_operation(each, values) for each in value]
     try:
         return target.read(applied(obj, operations))
     except PatchFailed as error:
@@ -30,7 +31,7 @@ def apply_patches(obj: JsonObject, value: Any, target: TargetType) -> JsonObject
         raise MutationFailed(f"JSON Patch: {error}") from None
 
 
-def _operation(patch: dict[str, Any]) -> JsonObject:
+def _operation(patch: dict[str, Any], values: JsonValues) -> JsonObject:
     operation: JsonObject = {"op": patch["op"], "path": patch["path"]}
     if patch["from"]:
         operation["from"] = patch["from"]
@@ -39,7 +40,7 @@ def _operation(patch: dict[str, Any]) -> JsonObject:
         if wrong := misnamed(value):
             raise MutationFailed("type mismatch: " + "\n".join(wrong))
         try:
-            operation["value"] = json_value(value, exact=False)
+            operation["value"] = values.of(value)
         except EvaluationError as error:
             what = f"JSONPath valueExpression evaluated to a type that could not marshal to JSON: {error}"
             raise MutationFailed(what) from None

@@ -118,7 +118,7 @@ class ValidatingPolicy:
             result = await evaluation.result(compiled)
             if result.error:
                 judgement.errors += [result.error] if self._fails else []
-            elif result.value is not None and (value := result.value.strip()):
+            elif isinstance(result.value, str) and (value := result.value.strip()):
                 judgement.annotations.append((key, _cut(value)))
 
 
