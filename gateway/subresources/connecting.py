@@ -21,11 +21,11 @@ _SUBPATH_AT = 3  # of the path's segments: resource, name, subresource, and then
 
 
 async def admit_connection(endpoint: Endpoint, request: Request) -> JsonObject:
-    """The options of a connection (PodExecOptions and the like), once it is admitted. Raises StatusError."""
+    """The options of a connection (PodExecOptions and the like), as admission leaves them. Raises StatusError."""
     options = connect_options(endpoint.resource.kind, endpoint.resource.api_version, request)
     write = begin(endpoint, request, WriteOptions())
     write.make_options = lambda operation: None
-    await mutate(write, Operation.CONNECT, options, None)
+    options = await mutate(write, Operation.CONNECT, options, None) or options
     await validate(write, options)
     return options
 

@@ -40,15 +40,14 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     write = begin(endpoint, request, options)
     attributes, store = write.attributes, endpoint.store
     eviction = await read_object(request, endpoint, options.validation)
-    meta = eviction["metadata"]
-    metadata.match_namespace(meta, attributes.namespace)
-    if meta.get("name", "") != attributes.name:
+    metadata.match_namespace(eviction["metadata"], attributes.namespace)
+    eviction = await mutate(write, Operation.CREATE, eviction, None) or eviction
+    if eviction["metadata"].get("name", "") != attributes.name:
         raise status.bad_request("name in URL does not match name in Eviction object")
     if (eviction.get("deleteOptions") or {}).get(_UNSAFE):
         error = field.invalid(f"deleteOptions.{_UNSAFE}", True, _NOT_HERE)
         raise status.invalid("policy", "Eviction", attributes.name, [error])
     deletion = _delete_options(eviction, options)
-    eviction = await mutate(write, Operation.CREATE, eviction, None) or eviction
     await validate(write, eviction)
     pods = endpoint.siblings.of("", "v1", "pods")
     stored = await store.get(pods.key(attributes.namespace, attributes.name))

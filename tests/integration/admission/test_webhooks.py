@@ -300,3 +300,24 @@ def test_what_a_webhook_makes_of_an_object_may_be_large_and_holds_up_nobody(serv
         pytest.raises(Refused, match=r"failed to call webhook: .*the answer is larger than 3145728 bytes"),
     ):
         ask(server, "POST", maps(place), config_map("b"))
+
+
+def test_what_a_webhook_makes_of_an_eviction_or_a_connection_is_what_is_done(server: ApiServer, place: str) -> None:
+    pods = f"/api/v1/namespaces/{place}/pods"
+
+    def at_once(request: Request) -> dict[str, Any]:
+        return {**request["object"], "deleteOptions": {"gracePeriodSeconds": 0}}
+
+    def elsewhere(request: Request) -> dict[str, Any]:
+        return {**request["object"], "container": "other"}
+
+    ask(server, "POST", pods, POD)
+    with (
+        webhook(server, elsewhere, "pods/exec", operations=["CONNECT"], mutating=True, **here(place)),
+        pytest.raises(Refused, match=r"container other is not valid for pod p"),
+    ):
+        ask(server, "POST", f"{pods}/p/exec?command=ls&container=c")
+    with webhook(server, at_once, "pods/eviction", mutating=True, **here(place)):
+        ask(server, "POST", f"{pods}/p/eviction", {"metadata": {"name": "p"}})
+    with pytest.raises(Refused, match="404"):
+        ask(server, "GET", f"{pods}/p")
