@@ -1,0 +1,40 @@
+"""Expressions of policies and devices, as a kube-apiserver 1.36.3 and its controller manager judged them.
+
+policy_answers.json has the answers: pairs of an expression and the message ("" for none), and specs of policies with
+the warnings in their status.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.cel.devices import check_selector
+from gateway.cel.policies import PolicyExpressions
+from gateway.controllers.policy_status import checked_kinds, declared_type, expression_warnings, param_type
+from gateway.kinds.builtin import builtin_registry
+from gateway.validation.expressions import Use
+
+ANSWERS = json.loads(Path(__file__).with_name("policy_answers.json").read_text())
+REGISTRY = builtin_registry()
+
+
+@pytest.mark.parametrize(("text", "message"), ANSWERS["policies"])
+def test_expressions_of_policies_are_judged_as_recorded(text: str, message: str) -> None:
+    fault = PolicyExpressions(params=True, composed=False).check(text, Use.CONDITION)
+    assert (fault.at("x", text).body if fault else "") == message
+
+
+@pytest.mark.parametrize(("text", "message"), ANSWERS["devices"])
+def test_selectors_of_devices_are_judged_as_recorded(text: str, message: str) -> None:
+    assert "".join(each.body for each in check_selector(text, "x")) == message
+
+
+@pytest.mark.parametrize("case", ANSWERS["types"])
+def test_types_are_checked_as_recorded(case: dict[str, Any]) -> None:
+    spec = case["spec"]
+    kinds = [(each.gvk, declared_type(each)) for each in checked_kinds(spec, REGISTRY)]
+    assert expression_warnings(spec, kinds, param_type(spec, REGISTRY)) == case["warnings"]
