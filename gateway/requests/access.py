@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from gateway.access.authorization import Authorizer, Decision, require_verdict
-from gateway.audit.auditing import Audit
 from gateway.endpoints.services import Services
 from gateway.flowcontrol.limiting import Limiter
 from gateway.http.exchange import TEXT_TYPE, Response
 from gateway.requests.context import Outcome, RequestContext, Run
 from gateway.requests.plain_answers import NO_SNIFF
 from storage.instruments import counter, exponential, histogram
+
+if TYPE_CHECKING:
+    from gateway.audit.auditing import Audit
 
 _PROBES = ("/readyz", "/livez", "/healthz")
 _SHUTTING_DOWN = b"The apiserver is shutting down, please try again later.\n"

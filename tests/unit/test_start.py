@@ -11,6 +11,11 @@ ROOT = Path(__file__).parents[2]
 LATER = (
     "gateway.cel.rules",  # with the first definition
     "gateway.customresources.model",
+    "gateway.admission.expressions",  # with the first policy or match condition
+    "gateway.admission.webhooks.calling",  # with the first webhook
+    "gateway.admission.podsecurity.policy",  # with the first namespace that has a level
+    "gateway.audit.auditing",  # where there is a policy
+    "jsonpatch",
     "gateway.validation.schema_values",
     "gateway.kinds.strategies.customresourcedefinitions",
     "gateway.controllers.running",  # once requests are answered

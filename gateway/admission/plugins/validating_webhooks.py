@@ -1,68 +1,25 @@
-"""ValidatingAdmissionWebhook: asks the webhooks that a write concerns, all at once, and refuses if one does.
-
-All are waited for; the first denial to arrive is the answer.
-"""
+"""ValidatingAdmissionWebhook: asks the webhooks that a write concerns (page "Dynamic Admission Control")."""
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 
 from gateway.admission.chain import Parts, Plugin, Reviews
-from gateway.admission.matching import Target
 from gateway.admission.record import Admission
-from gateway.admission.webhooks import review
-from gateway.admission.webhooks.calling import Asking, CallFailed, Denied, ask
-from gateway.admission.webhooks.configuration import Hook
 from gateway.admission.webhooks.files import configure
-from gateway.admission.webhooks.metrics import Half
-from gateway.admission.webhooks.selection import Selection
-from gateway.http.status import StatusError
-
-NAME = "ValidatingAdmissionWebhook"
-_FAILED_OPEN = "failed-open.validating.webhook.admission.k8s.io/round_0_index_{}"
 
 
 async def _validate(parts: Parts, admission: Admission) -> None:
-    candidates = parts.webhooks.validating.of(admission.resource, admission.operation)
-    if not candidates and parts.webhooks.validating.informed:
-        return
-    selection = Selection(parts, admission, parts.webhooks.validating)
-    concerned = [(each.hook, target) for each in candidates if (target := await selection.target(each)) is not None]
-    if not concerned:
-        return
-    reviews, refusals = review.Reviews(admission), list[StatusError]()
-    if len(concerned) == 1:
-        await _one(parts, admission, *concerned[0], reviews, refusals)
-    else:
-        async with asyncio.TaskGroup() as group:
-            for hook, target in concerned:
-                group.create_task(_one(parts, admission, hook, target, reviews, refusals))
-    if refusals:
-        raise refusals[0]
+    webhooks = parts.webhooks.validating
+    candidates = webhooks.of(admission.resource, admission.operation)
+    if candidates or not webhooks.informed:
+        from gateway.admission.webhooks.validating import validate  # what calls others, which few clusters have
 
-
-async def _one(
-    parts: Parts,
-    admission: Admission,
-    hook: Hook,
-    target: Target,
-    reviews: review.Reviews,
-    refusals: list[StatusError],
-) -> None:
-    asking = Asking(hook, admission, Half.VALIDATING)
-    try:
-        await ask(parts.webhooks.validating.client, hook, admission, target, reviews, Half.VALIDATING)
-    except (CallFailed, Denied, StatusError) as error:
-        refusal = asking.failed(error, _FAILED_OPEN.format(hook.index))
-        if refusal is not None:
-            refusals.append(refusal)
-    else:
-        asking.allowed()
+        await validate(parts, admission, candidates)
 
 
 PLUGIN = Plugin(
-    NAME,
+    "ValidatingAdmissionWebhook",
     lambda resource, operation: True,
     lambda parts: Reviews(validate=partial(_validate, parts)),
     configure=partial(configure, "ValidatingWebhookConfiguration"),

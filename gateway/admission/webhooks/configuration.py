@@ -6,8 +6,8 @@ They are followed in the turn in which configurations change, so that one is in 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from gateway.admission.expressions import MatchConditions
 from gateway.admission.matching import Candidate, Constraints, Matcher
 from gateway.admission.record import Operation
 from gateway.jsontypes import JsonObject
@@ -17,6 +17,9 @@ from gateway.webhooks.client import Webhooks
 from storage.cache import ResourceCache, WatchCache
 from storage.entry import ChangeType
 from storage.tap import Batch, State, listen
+
+if TYPE_CHECKING:
+    from gateway.admission.expressions import MatchConditions
 
 GROUP = "admissionregistration.k8s.io"
 EXEMPT = frozenset(
@@ -67,6 +70,8 @@ class Hook:
     def conditions(self) -> MatchConditions | None:
         """Its match conditions, compiled when they are first asked; None where it has none."""
         if self._conditions is None and self._given:
+            from gateway.admission.expressions import MatchConditions  # what compiles, which few need
+
             self._conditions = MatchConditions.compile(self._given)
         return self._conditions
 

@@ -1,0 +1,108 @@
+"""Asking mutating webhooks, one after the other; each sees what those before it have made of the object.
+
+When one has changed the object, in-tree plug-ins run once more, and so do those before it that want it (IfNeeded). A
+webhook that was not called in the first round is not called in the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway.admission.chain import Parts
+from gateway.admission.matching import Candidate, Target
+from gateway.admission.record import Admission
+from gateway.admission.webhooks import review
+from gateway.admission.webhooks.calling import Asking, CallFailed, Denied, ask
+from gateway.admission.webhooks.configuration import Hook
+from gateway.admission.webhooks.metrics import Half
+from gateway.admission.webhooks.patching import operations, patched
+from gateway.admission.webhooks.selection import Selection
+from gateway.http.status import StatusError, internal_error
+from gateway.jsontypes import JsonObject, dumps, identical, loads
+from gateway.validation.field import go_quote
+
+NAME = "MutatingAdmissionWebhook"
+_MUTATED = "mutation.webhook.admission.k8s.io/round_{}_index_{}"
+_PATCHED = "patch.webhook.admission.k8s.io/round_{}_index_{}"
+_FAILED_OPEN = "failed-open.mutation.webhook.admission.k8s.io/round_{}_index_{}"
+
+
+@dataclass(slots=True)
+class _Rounds:
+    """What is remembered from the first round for the second."""
+
+    candidates: set[str] = field(default_factory=set)  # uids of hooks that were called and may be called again
+    again: set[str] = field(default_factory=set)  # those that are to be, once their turn comes
+    left: bytes = b""  # the object as the last round left it
+
+    def changed(self) -> None:
+        """The object was changed after them."""
+        self.again |= self.candidates
+        self.candidates.clear()
+
+
+async def mutate(parts: Parts, admission: Admission, candidates: Sequence[Candidate[Hook]]) -> None:
+    """Has the webhooks that may be concerned change the object. Raises StatusError."""
+    rounds: _Rounds = admission.reinvocations.setdefault(NAME, _Rounds())
+    if admission.reinvoked and rounds.left != _content(admission.obj):
+        rounds.changed()
+    selection = Selection(parts, admission, parts.webhooks.mutating)
+    reviews = review.Reviews(admission)
+    for each in candidates:
+        target = await selection.target(each)
+        hook = each.hook
+        if target is None or (admission.reinvoked and hook.uid not in rounds.again):
+            continue
+        if await _one(parts, admission, hook, target, reviews):
+            rounds.changed()
+            admission.reinvoke = True
+            selection.forget()
+        if hook.reinvoked:
+            rounds.candidates.add(hook.uid)
+    rounds.left = _content(admission.obj)
+
+
+def _content(obj: JsonObject | None) -> bytes:
+    return b"" if obj is None else dumps(obj)
+
+
+async def _one(parts: Parts, admission: Admission, hook: Hook, target: Target, reviews: review.Reviews) -> bool:
+    """Asks one webhook; whether that has changed the object. Raises StatusError."""
+    asking, place = Asking(hook, admission, Half.MUTATING), (int(admission.reinvoked), hook.index)
+    changed = False
+    try:
+        found = await ask(parts.webhooks.mutating.client, hook, admission, target, reviews, Half.MUTATING)
+        changes = operations(hook, found)
+        if changes:
+            changed = await _patch(admission, hook, target, changes, len(found.patch))
+            reviews.forget()
+            text = _about(hook, patch=loads(found.patch), patchType="JSONPatch")
+            admission.annotate(_PATCHED.format(*place), text, detail=True)
+    except (CallFailed, Denied, StatusError) as error:
+        admission.annotate(_MUTATED.format(*place), _about(hook, mutated=False))
+        refusal = asking.failed(error, _FAILED_OPEN.format(*place))
+        if refusal is not None:
+            raise refusal from None
+    else:
+        asking.allowed()
+        admission.annotate(_MUTATED.format(*place), _about(hook, mutated=changed))
+    return changed
+
+
+async def _patch(admission: Admission, hook: Hook, target: Target, changes: list[JsonObject], size: int) -> bool:
+    """Changes the object; whether it is another one now. Raises StatusError 500."""
+    before = (await admission.as_version(target.kind.group_version)).obj
+    if before is None:
+        what = "attempted to modify the object, which is not supported for this operation"
+        raise internal_error(f"admission webhook {go_quote(hook.name)} {what}")
+    document = review.encoded(admission.resource, before, target.kind)
+    after = await patched(document, changes, admission.resource, target.kind, size)
+    changed = not identical(before, after)
+    await admission.replace(after)
+    return changed
+
+
+def _about(hook: Hook, **members: Any) -> str:
+    return dumps({"configuration": hook.configuration, "webhook": hook.name, **members}).decode()

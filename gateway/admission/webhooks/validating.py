@@ -1,0 +1,57 @@
+"""Asking validating webhooks, all at once: a write is refused if one refuses it.
+
+All are waited for; the first denial to arrive is the answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from gateway.admission.chain import Parts
+from gateway.admission.matching import Candidate, Target
+from gateway.admission.record import Admission
+from gateway.admission.webhooks import review
+from gateway.admission.webhooks.calling import Asking, CallFailed, Denied, ask
+from gateway.admission.webhooks.configuration import Hook
+from gateway.admission.webhooks.metrics import Half
+from gateway.admission.webhooks.selection import Selection
+from gateway.http.status import StatusError
+
+_FAILED_OPEN = "failed-open.validating.webhook.admission.k8s.io/round_0_index_{}"
+
+
+async def validate(parts: Parts, admission: Admission, candidates: Sequence[Candidate[Hook]]) -> None:
+    """Asks the webhooks that may be concerned. Raises StatusError."""
+    selection = Selection(parts, admission, parts.webhooks.validating)
+    concerned = [(each.hook, target) for each in candidates if (target := await selection.target(each)) is not None]
+    if not concerned:
+        return
+    reviews, refusals = review.Reviews(admission), list[StatusError]()
+    if len(concerned) == 1:
+        await _one(parts, admission, *concerned[0], reviews, refusals)
+    else:
+        async with asyncio.TaskGroup() as group:
+            for hook, target in concerned:
+                group.create_task(_one(parts, admission, hook, target, reviews, refusals))
+    if refusals:
+        raise refusals[0]
+
+
+async def _one(
+    parts: Parts,
+    admission: Admission,
+    hook: Hook,
+    target: Target,
+    reviews: review.Reviews,
+    refusals: list[StatusError],
+) -> None:
+    asking = Asking(hook, admission, Half.VALIDATING)
+    try:
+        await ask(parts.webhooks.validating.client, hook, admission, target, reviews, Half.VALIDATING)
+    except (CallFailed, Denied, StatusError) as error:
+        refusal = asking.failed(error, _FAILED_OPEN.format(hook.index))
+        if refusal is not None:
+            refusals.append(refusal)
+    else:
+        asking.allowed()
