@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test lint types proto catalog etcd-wheel bench docs check clean
+.PHONY: run test lint types proto catalog etcd-wheel hostile bench docs check clean
 
 .venv/server: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python >= 3.11 is needed; name one with PYTHON=python3.12"; exit 1; }
@@ -44,6 +44,11 @@ catalog: .venv/ready ## the catalog of built-in types: make catalog FROM='--serv
 
 etcd-wheel: .venv/ready ## a wheel of the current etcd in dist/, built with Go: make etcd-wheel ARGS='--target linux/arm64'
 	@$(BIN)/python hack/etcd_wheel.py $(ARGS)
+
+hostile: .venv/ready ## an hour of hostile requests, with new examples each time
+	@HYPOTHESIS_PROFILE=search timeout 3600 $(BIN)/python -m pytest tests/hostile $(ARGS); status=$$?; \
+		[ $$status = 124 ] && status=0; exit $$status
+	@$(BIN)/python -m tests.hostile.contract --cases 3000
 
 bench: .venv/ready ## the table of tests/benchmarks, and how long each request holds up the others
 	@mkdir -p build
