@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from gateway.admission.chain import Parts, Plugin, Reviews
 from gateway.admission.configuration import Document, InvalidConfiguration, Leaf, of_kind
 from gateway.admission.record import Admission, Operation
-from gateway.admission.refusal import refused
-from gateway.http.status import StatusError
+from gateway.http.status import StatusError, forbidden
 from gateway.kinds.identity import GroupVersion
 from gateway.kinds.resource import Resource
 from gateway.quotas.charging import Charged, Charges, Charging
@@ -64,7 +64,7 @@ async def _validate(charges: Charges, limited: tuple[Limited, ...], admission: A
     if not evaluator.handles(write):
         return
     prefix = f"{resource.storage_prefix}/".encode()
-    charged = Charged(admission.namespace, prefix, write, evaluator, limited, partial(_refusal, admission))
+    charged = Charged(admission.namespace, prefix, write, evaluator, limited, _refusal_of(admission))
     if await charges.admit(charged) and not admission.dry_run:
         admission.charge = Charging(charges, charged)
 
@@ -78,10 +78,17 @@ async def _written(admission: Admission, evaluator: Evaluator) -> Written:
     return Written(admission.operation, admission.subresource, obj, old)
 
 
-def _refusal(admission: Admission, reason: Exception) -> StatusError:
+def _refusal_of(admission: Admission) -> Callable[[Exception], StatusError]:
+    """What makes the answer to a refusal. It holds no admission, which holds what is charged."""
+    meta = (admission.obj or {}).get("metadata") or {}
+    name = admission.name or meta.get("name") or meta.get("generateName") or "Unknown"
+    return partial(_refusal, admission.resource.group, admission.resource.resource, name)
+
+
+def _refusal(group: str, resource: str, name: str, reason: Exception) -> StatusError:
     if isinstance(reason, Uncovered):
         return StatusError(500, "", str(reason))
-    return refused(admission, admission.obj, str(reason))
+    return forbidden(group, resource, name, str(reason))
 
 
 def _make(parts: Parts) -> Reviews:
