@@ -11,6 +11,7 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from gateway.controllers.queue import WorkQueue, work
 from gateway.endpoints.table import Endpoints
@@ -58,6 +59,7 @@ class Definitions:
         self._served: dict[str, _Served] = {}
         self._builtin = builtin_groups(endpoints.registry)
         self._cleaning: dict[str, asyncio.Task[None]] = {}  # by name
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # by group
         self._stored: set[str] | None = None  # those that there were at the start and that are not served yet
         self.queue: WorkQueue[str] = WorkQueue("definitions", max_delay=MAX_DELAY)  # of names
         self.ready = asyncio.Event()  # set once what was stored at the start is served
@@ -113,8 +115,11 @@ class Definitions:
 
     async def _look_at(self, name: str) -> None:
         """Brings what is served of a definition in step with it. Raises StorageError, StatusError: it comes back."""
+        group = name.partition(".")[2]
+        turn = self._turns.get(group) or self._turns.setdefault(group, asyncio.Lock())
         try:
-            await self._settle(name)
+            async with turn:  # two that want one name are looked at one after the other, or both get it
+                await self._settle(name)
         except (StorageError, StatusError) as error:
             log.warning("a definition could not be followed", extra={"definition": name, "error": str(error)})
             raise
