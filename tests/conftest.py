@@ -14,6 +14,7 @@ from hypothesis import settings
 
 from storage.embedded import EmbeddedEtcd, EmbeddedEtcdError, find_binary
 from storage.etcd import EtcdClient, EtcdSettings
+from tests import findings
 from tests.stalls import MARK, follow_servers, loop_is_not_held
 
 __all__ = ["loop_is_not_held"]
@@ -23,6 +24,8 @@ follow_servers()
 settings.register_profile("gate", derandomize=True, deadline=None)
 settings.register_profile("search", max_examples=2000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
+
+findings.read_logs()
 
 IMAGE = "quay.io/coreos/etcd:v3.6.0"
 
@@ -85,3 +88,7 @@ def _container() -> Iterator[str]:
     container = DockerContainer(IMAGE).with_exposed_ports(2379).with_command(command)
     with container.waiting_for(LogMessageWaitStrategy("ready to serve client requests")):
         yield f"http://{container.get_container_host_ip()}:{container.get_exposed_port(2379)}"
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    findings.skipped(report)

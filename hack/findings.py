@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""Judges what a test run left beside its failures: exit 1 for a skip or a server's error that nobody has announced.
+
+    APISERVER_GATEWAY_FINDINGS=FILE make test; hack/findings.py FILE
+
+A line of .ci/findings-expected.txt is `skip TEST | TEXT # reason` or `log TEST | TEXT # reason`; TEST and TEXT are
+regular expressions that are searched for.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+EXPECTED = Path(__file__).resolve().parents[1] / ".ci" / "findings-expected.txt"
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """A finding that is expected."""
+
+    kind: str
+    test: re.Pattern[str]
+    text: re.Pattern[str]
+
+    def covers(self, finding: dict[str, str]) -> bool:
+        """Whether a finding is the one."""
+        return (
+            finding["kind"] == self.kind
+            and self.test.search(finding["test"]) is not None
+            and self.text.search(finding["text"]) is not None
+        )
+
+
+def announced(file: Path) -> list[Announced]:
+    """The file's lines."""
+    found = []
+    for line in file.read_text(encoding="utf-8").splitlines():
+        said, _, reason = line.partition(" # ")
+        if said.strip() and not said.startswith("#"):
+            kind, _, rest = said.strip().partition(" ")
+            test, _, text = rest.partition(" | ")
+            assert reason, f"no reason: {line}"
+            found.append(Announced(kind, re.compile(test.strip()), re.compile(text.strip())))
+    return found
+
+
+def main() -> int:
+    """The exit status."""
+    file = Path(sys.argv[1])
+    findings = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
+    known = announced(EXPECTED)
+    strange = Counter(
+        (each["kind"], each["test"], each["text"]) for each in findings if not any(k.covers(each) for k in known)
+    )
+    for (kind, test, text), times in sorted(strange.items()):
+        print(f"UNANNOUNCED {kind}: {test}: {text}" + (f" ({times} times)" if times > 1 else ""))
+    print(f"findings: {len(findings)} beside the failures, {sum(strange.values())} of them not announced")
+    return 1 if strange else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

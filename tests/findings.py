@@ -1,0 +1,67 @@
+"""What a run leaves to be judged beside its failures: tests that were skipped, and what servers logged as errors.
+
+With APISERVER_GATEWAY_FINDINGS=FILE each is a line of JSON in that file; hack/findings.py compares them with a list. A
+process of pytest-xdist writes its own: what a server logged is read when it ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from apiserver_gateway.testing import ApiServer
+
+FILE = os.environ.get("APISERVER_GATEWAY_FINDINGS", "")
+_MOST = 1 << 24  # bytes of a log that are looked at
+
+
+def skipped(report: pytest.TestReport) -> None:
+    """Notes a test that was skipped, with its reason."""
+    if FILE and report.skipped and "PYTEST_XDIST_WORKER" not in os.environ:
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        _note({"kind": "skip", "test": report.nodeid, "text": reason.removeprefix("Skipped: ")})
+
+
+def read_logs() -> None:
+    """Has each server's log read when the server ends."""
+    if not FILE:
+        return
+    end = ApiServer._end
+
+    def ended(server: ApiServer, how: signal.Signals) -> int:
+        seen = getattr(server, "log_seen", 0)
+        status = end(server, how)
+        server.log_seen = server.log_file.stat().st_size if server.log_file.exists() else 0  # type: ignore[attr-defined]  # of this module alone
+        test = os.environ.get("PYTEST_CURRENT_TEST", "").partition(" ")[0]
+        for line in errors(server.log_file, seen):
+            _note({"kind": "log", "test": test, "text": line})
+        return status
+
+    ApiServer._end = ended  # type: ignore[assignment]  # servers of users of the package are not looked at
+
+
+def errors(log: Path, start: int = 0) -> list[str]:
+    """The records of level error in a log from a byte on, each once, and tracebacks with their last line."""
+    if not log.exists():
+        return []
+    with log.open("rb") as file:
+        file.seek(start)
+        lines = file.read(_MOST).decode("utf-8", "replace").splitlines()
+    found: dict[str, None] = {}
+    for index, line in enumerate(lines):
+        is_error = " error " in line[:40] or '"level": "error"' in line
+        trace = line.startswith(("\tTraceback", "Traceback"))
+        if is_error or trace:
+            rest = lines[index + 1 :]
+            last = next((rest[i - 1] for i in range(1, len(rest)) if not rest[i].startswith(("\t", " "))), "")
+            found[(line.partition(" error ")[2] or line)[:400] + (f" … {last.strip()[:200]}" if trace else "")] = None
+    return list(found)
+
+
+def _note(finding: dict[str, str]) -> None:
+    with Path(FILE).open("a", encoding="utf-8") as file:
+        file.write(json.dumps(finding) + "\n")
