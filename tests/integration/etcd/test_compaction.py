@@ -105,5 +105,21 @@ async def test_an_outage_only_delays_it(own_etcd: EmbeddedEtcd, own_client: Etcd
 
 
 async def test_an_interval_of_zero_compacts_nothing(own_client: EtcdClient) -> None:
-    async with asyncio.timeout(1):
-        await Compactor(own_client, b"/registry/", interval=0).run()
+    """Not even what another interval would: it ends at once, and writes nothing."""
+    old = (await own_client.put(b"k", b"1")).revision
+    last = (await own_client.put(b"k", b"2")).revision
+    async with asyncio.timeout(5):
+        await Compactor(own_client, b"/registry/", interval=0, retention=0).run()
+    assert await own_client.revision() == last
+    assert await readable(own_client, old)
+
+
+async def test_any_other_interval_would_have_compacted_that(own_client: EtcdClient) -> None:
+    old = (await own_client.put(b"k", b"1")).revision
+    await own_client.put(b"k", b"2")
+    running = asyncio.create_task(Compactor(own_client, b"/registry/", interval=0.01, retention=0).run())
+    async with asyncio.timeout(20), own_client.watch(ROUND_KEY) as rounds:
+        await anext(rounds)
+        await anext(rounds)
+    running.cancel()
+    assert not await readable(own_client, old)

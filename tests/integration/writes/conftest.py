@@ -9,12 +9,15 @@ import pytest
 from apiserver_gateway.testing import ApiServer, api_server
 from storage.embedded import EmbeddedEtcd
 
+# so few addresses and ports that two servers which do not look at each other's hand out the same
+NARROW = ("--service-cluster-ip-range=10.0.0.0/27", "--service-node-port-range=30000-30019")
+
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[tuple[ApiServer, ApiServer]]:
     with (
         EmbeddedEtcd() as etcd,
-        api_server(etcd_servers=etcd.endpoint) as one,
-        api_server(etcd_servers=etcd.endpoint) as other,
+        api_server(*NARROW, etcd_servers=etcd.endpoint) as one,
+        api_server(*NARROW, etcd_servers=etcd.endpoint) as other,
     ):
         yield one, other

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import base64
+import contextlib
+import http.client
 import json
+import ssl
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from apiserver_gateway.testing import ApiServer
+from apiserver_gateway.testing import ApiServer, api_server
+from storage.embedded import EmbeddedEtcd
 from tests.integration.server.client import Answer, ask
 
 Servers = tuple[ApiServer, ApiServer]
@@ -65,10 +69,13 @@ def test_no_two_services_share_an_address_or_a_port(servers: Servers) -> None:
         return {"metadata": {"name": f"s{number}"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}}
 
     calls = [(servers[n % 2], "POST", f"{NAMESPACE}/services", service(n)) for n in range(16)]
-    made = [answer.json["spec"] for answer in at_once(calls)]
+    answers = at_once(calls)
+    assert [answer.status for answer in answers] == [201] * 16
+    made = [answer.json["spec"] for answer in answers]
     assert len({spec["clusterIP"] for spec in made}) == 16
     assert len({spec["ports"][0]["nodePort"] for spec in made}) == 16
-    at_once([(servers[n % 2], "DELETE", f"{NAMESPACE}/services/s{n}") for n in range(16)])
+    gone = at_once([(servers[n % 2], "DELETE", f"{NAMESPACE}/services/s{n}") for n in range(16)])
+    assert {answer.status for answer in gone} == {200}
     left = ask(servers[0], "GET", "/apis/networking.k8s.io/v1/ipaddresses").json["items"]
     assert [each["metadata"]["name"] for each in left] == ["10.0.0.1"]
 
@@ -96,10 +103,35 @@ def test_a_token_names_its_account(servers: Servers) -> None:
     assert signature
 
 
-def test_events_expire(servers: Servers) -> None:
+def first_of(server: ApiServer, path: str) -> Any:
+    """The first event of a watch."""
+    connection = http.client.HTTPSConnection(
+        "127.0.0.1", server.port, context=ssl.create_default_context(cafile=str(server.ca_file)), timeout=30
+    )
+    with contextlib.closing(connection):
+        connection.request("GET", path, headers={"Authorization": f"Bearer {server.token}"})
+        with connection.getresponse() as response:
+            return json.loads(response.readline())
+
+
+def test_events_expire() -> None:
+    """Each of several servers hears of it, so long after the last write; what is no event stays."""
     about = {"involvedObject": {"namespace": "default"}, "metadata": {"name": "e"}, "reason": "Test"}
-    assert ask(servers[0], "POST", f"{NAMESPACE}/events", about).status == 201
-    assert ask(servers[1], "PATCH", f"{NAMESPACE}/events/e", {"count": 2}, headers=MERGE).status == 200
+    with (
+        EmbeddedEtcd() as etcd,
+        api_server("--event-ttl=3s", etcd_servers=etcd.endpoint) as one,
+        api_server("--event-ttl=3s", etcd_servers=etcd.endpoint) as other,
+    ):
+        assert ask(one, "POST", f"{NAMESPACE}/events", about).status == 201
+        patched = ask(other, "PATCH", f"{NAMESPACE}/events/e", {"count": 2}, headers=MERGE)
+        assert patched.status == 200
+        version = patched.json["metadata"]["resourceVersion"]
+        assert ask(one, "POST", f"{NAMESPACE}/configmaps", {"metadata": {"name": "stays"}}).status == 201
+        for server in (one, other):
+            told = first_of(server, f"{NAMESPACE}/events?watch=1&resourceVersion={version}")
+            assert (told["type"], told["object"]["metadata"]["name"]) == ("DELETED", "e")
+            assert ask(server, "GET", f"{NAMESPACE}/events/e").status == 404
+            assert ask(server, "GET", f"{NAMESPACE}/configmaps/stays").status == 200
 
 
 def test_a_log_of_a_pod_on_no_node_is_empty(servers: Servers) -> None:
