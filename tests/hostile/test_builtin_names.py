@@ -55,6 +55,14 @@ def objects(server: ApiServer) -> dict[str, tuple[int, list[str]]]:
 @pytest.fixture(scope="module")
 def server() -> Iterator[ApiServer]:
     with EmbeddedEtcd() as etcd, api_server(etcd_servers=etcd.endpoint) as running:
+        until(lambda: ask(running, "GET", "/readyz").status == 200)
+        seen: list[object] = [None]
+
+        def settled() -> bool:  # what every cluster has is made after the start, and by controllers
+            seen.append(objects(running))
+            return seen[-2] == seen[-1] and bool(ask(running, "GET", BINDINGS).json["items"])
+
+        until(settled)
         yield running
 
 
