@@ -19,10 +19,11 @@ CA_FILE, CERTIFICATE_FILE, KEY_FILE = "front-proxy-ca.crt", "front-proxy-client.
 
 
 def front_proxy_identity(settings: Settings) -> ClientIdentity:
-    """The certificate that a flag names, or the one of `ensure_front_proxy`."""
+    """The certificate that a flag names, or the one of `ensure_front_proxy`; none where that could not be made."""
     if settings.proxy_client_cert_file is not None:
         return ClientIdentity(settings.proxy_client_cert_file, settings.proxy_client_key_file)
-    return ClientIdentity(settings.cert_dir / CERTIFICATE_FILE, settings.cert_dir / KEY_FILE)
+    own = settings.cert_dir / CERTIFICATE_FILE, settings.cert_dir / KEY_FILE
+    return ClientIdentity(*own) if all(path.is_file() for path in own) else ClientIdentity(None, None)
 
 
 def ensure_front_proxy(directory: Path) -> None:

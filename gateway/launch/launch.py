@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -213,7 +213,8 @@ def _identity(settings: Settings, advertised: str) -> tuple[Certificates, str]:
         names = {settings.bind_address, advertised, settings.advertise_address, _service_address(settings), external}
         made = ensure_certificates(settings.cert_dir, {*names, *settings.tls_san} - _ANY_ADDRESS)
     if settings.proxy_client_cert_file is None:
-        ensure_front_proxy(settings.cert_dir)
+        with suppress(OSError):  # who gives all keys by flags may have a directory that can't be written
+            ensure_front_proxy(settings.cert_dir)
     token = settings.admin_token
     if not token and (settings.kubeconfig_out or not settings.token_auth_file):
         from gateway.credentials.identity import kept_token
