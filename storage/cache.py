@@ -20,6 +20,7 @@ from storage.etcd.transforming import UnreadableValue
 from storage.history import History
 from storage.index import FEW, Indexes
 from storage.keys import prefix_end
+from storage.measures import BEGUN, RECEIVED
 from storage.undoing import Undoings
 from storage.unowned import Unowned
 from storage.waking import By, Interest, Told, Waiter, Waiters
@@ -44,6 +45,7 @@ class ResourceSpec:
     canonicalise: Canonicalise  # a foreign writer's value -> a canonical, defaulted one; raises what it likes
     attributes_of: AttributesOf
     other_heads: tuple[bytes, ...] = ()
+    group_resource: tuple[str, str] = ("", "")  # as what it is counted
     trusts_marks: bool = True  # whether what ends in MARK is canonical; not where what is canonical changes
 
 
@@ -62,6 +64,7 @@ class ResourceCache:
 
     def __init__(self, spec: ResourceSpec, start: int = 0) -> None:
         self.spec = spec
+        self._received = RECEIVED.labels(*spec.group_resource)
         self.generation = next(_generations)
         self.closed = False  # whether it was unregistered, or another one has taken its place
         self._former: ResourceCache | None = None  # whose place it took, and whose watches have not ended yet
@@ -191,6 +194,7 @@ class ResourceCache:
 
     def take(self, entries: dict[bytes, Entry]) -> None:
         """Replaces all objects. Nobody is told of changes."""
+        BEGUN.labels(*self.spec.group_resource).inc()
         self._entries = entries
         self._keys = sorted(entries)
         self._indexes.clear()
@@ -281,6 +285,7 @@ class ResourceCache:
 
     def _record(self, change: Change) -> None:
         self.history.append(change)
+        self._received.value += 1
         self.changed = change.revision
         if self.memo:
             self.memo.clear()

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from storage.cache import WatchCache
 from storage.errors import StorageError, Unavailable
 from storage.instruments.timing import timed_until_done
+from storage.measures import CONSISTENT
 
 PROBES = 2  # while etcd answers one, those who came meanwhile need not wait for it
 EVENTS_WAIT = 0.1  # seconds for events to bring the feed to the probed revision before progress is asked for
@@ -128,7 +129,11 @@ class ConsistentReads:
         return bool(done)
 
 
+_SERVED = {True: CONSISTENT.labels("true"), False: CONSISTENT.labels("false")}
+
+
 def _answer(batch: list[asyncio.Future[bool]], reached: bool) -> None:
+    _SERVED[reached].inc(len(batch))
     for future in batch:
         if not future.done():
             future.set_result(reached)

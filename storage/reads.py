@@ -15,6 +15,7 @@ from storage.entry import Attributes, Entry
 from storage.etcd import EtcdClient
 from storage.history import Overrun
 from storage.keys import prefix_end
+from storage.measures import measured
 from storage.time_slice import TimeSlice
 from storage.waking import Interest
 
@@ -63,7 +64,7 @@ class Reads:
 
     async def get_direct(self, resource: ResourceCache, key: bytes) -> Entry | None:
         """The most recent version, asked of etcd itself. Raises Unavailable."""
-        found = await self._client.range(key)
+        found = await measured("get", resource.spec.group_resource, self._client.range(key))
         return resource.entry(key, found.kvs[0].value, found.kvs[0].mod_revision) if found.kvs else None
 
     async def not_older_than(self, revision: int) -> bool:
@@ -146,7 +147,8 @@ class Reads:
         found: list[Entry] = []
         key, size, end = max(start, prefix), min(limit or PAGE, MAX_PAGE), prefix_end(prefix)
         while True:
-            answer = await self._client.range(key, end, limit=size, revision=revision)
+            asked = self._client.range(key, end, limit=size, revision=revision)
+            answer = await measured("list", resource.spec.group_resource, asked)
             revision = revision or answer.revision
             for index, kv in enumerate(answer.kvs):
                 if limit and len(found) >= limit:

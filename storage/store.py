@@ -19,6 +19,7 @@ from storage.etcd.transforming import StaleValue
 from storage.fence import Fence
 from storage.instruments.timing import timed
 from storage.keys import prefix_end
+from storage.measures import measured
 from storage.protocol import Swap
 from storage.reads import Reads
 
@@ -61,7 +62,7 @@ class EtcdStore:
 
     @timed("etcd")
     async def get(self, key: bytes) -> StoredObject | None:
-        found = await self.client.range(key)
+        found = await measured("get", self._named(key), self.client.range(key))
         return self._readable(found.kvs[0]) if found.kvs else None
 
     async def latest(self, key: bytes) -> StoredObject | None:
@@ -74,7 +75,9 @@ class EtcdStore:
     async def create(self, key: bytes, value: bytes, lease: int = 0, beside: Sequence[Swap] = ()) -> int:
         others = _others(beside)
         answer = await self._swap(
-            lambda guard: self.client.create(key, value, lease=lease, guard=guard, beside=others, timeout=ANSWER)
+            "create",
+            key,
+            lambda guard: self.client.create(key, value, lease=lease, guard=guard, beside=others, timeout=ANSWER),
         )
         if answer.succeeded:
             return self._written(PUT, key, value, answer.revision, beside)
@@ -85,9 +88,11 @@ class EtcdStore:
     async def update(self, key: bytes, value: bytes, expected: int, lease: int = 0, beside: Sequence[Swap] = ()) -> int:
         others = _others(beside)
         answer = await self._swap(
+            "update",
+            key,
             lambda guard: self.client.update(
                 key, value, expected, lease=lease, guard=guard, beside=others, timeout=ANSWER
-            )
+            ),
         )
         if answer.succeeded:
             return self._written(PUT, key, value, answer.revision, beside)
@@ -103,7 +108,9 @@ class EtcdStore:
         return found is not None and isinstance(found.value, StaleValue)
 
     async def delete(self, key: bytes, expected: int) -> int:
-        answer = await self._swap(lambda guard: self.client.delete_if(key, expected, guard=guard, timeout=ANSWER))
+        answer = await self._swap(
+            "delete", key, lambda guard: self.client.delete_if(key, expected, guard=guard, timeout=ANSWER)
+        )
         if answer.succeeded:
             return self._written(DELETE, key, b"", answer.revision)
         raise Conflict(answer.current and self._readable(answer.current))
@@ -122,13 +129,16 @@ class EtcdStore:
         return revision
 
     @timed("etcd")
-    async def _swap(self, attempt: Callable[[Guard | None], Awaitable[SwapResult]]) -> SwapResult:
+    async def _swap(
+        self, operation: str, key: bytes, attempt: Callable[[Guard | None], Awaitable[SwapResult]]
+    ) -> SwapResult:
         """Makes a write, behind the fence where there is one. Raises Fenced."""
+        named = self._named(key)
         if self._fence is None:
-            return await attempt(None)
+            return await measured(operation, named, attempt(None))
         while True:
             guard = self._fence.guard()
-            answer = await attempt(guard)
+            answer = await measured(operation, named, attempt(guard))
             if answer.succeeded or (answer.guard is not None and answer.guard.mod_revision == guard.revision):
                 return answer
             self._fence.moved(answer.guard)
@@ -139,6 +149,11 @@ class EtcdStore:
             return [entry.stored() for entry in self.cached_entries(prefix)]
         found = await self.client.range(prefix, prefix_end(prefix))
         return [self._readable(kv) for kv in found.kvs]
+
+    def _named(self, key: bytes) -> tuple[str, str]:
+        """The group and the resource that a key is of."""
+        resource = self.cache.of_key(key)
+        return ("", "") if resource is None else resource.spec.group_resource
 
     def _written(self, change: int, key: bytes, value: bytes, revision: int, beside: Sequence[Swap] = ()) -> int:
         event = Event(change, KeyValue(key, value, revision, 0, 0), None)

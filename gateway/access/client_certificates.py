@@ -37,7 +37,7 @@ class Authorities:
 
     def vouch_for(self, der: bytes) -> bool:
         """Whether a certificate that TLS has verified is one of theirs, and still valid."""
-        return (self._alone or self._issued(der)) and time.time() < _expiry(der)
+        return (self._alone or self._issued(der)) and time.time() < expiry_of(der)
 
     def reload(self) -> None:
         """Reads the file anew: whom others have vouched for is unknown from now on. Raises OSError, ValueError."""
@@ -160,7 +160,8 @@ def _attributes(der: bytes, dotted: str) -> list[str]:
 
 
 @lru_cache(1024)
-def _expiry(der: bytes) -> float:
+def expiry_of(der: bytes) -> float:
+    """Until when a certificate holds, in seconds since the epoch."""
     return _parsed(der).not_valid_after_utc.timestamp()
 
 

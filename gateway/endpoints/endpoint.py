@@ -20,6 +20,7 @@ from gateway.encodings.encoder import Encoder, Shape
 from gateway.encodings.registry import encoder_for
 from gateway.endpoints.expiry import Expiry
 from gateway.endpoints.hooks import WriteHooks
+from gateway.endpoints.measures import WatchMeasures
 from gateway.endpoints.services import Services
 from gateway.endpoints.versions import Versions
 from gateway.http.negotiation import JSON, Representation
@@ -89,6 +90,11 @@ class Endpoint:
         return self.resource.model_version.warning
 
     # reading
+
+    @cached_property
+    def watch_measures(self) -> WatchMeasures:
+        """By what its watches are counted."""
+        return WatchMeasures(self.resource.group, self.resource.version, self.resource.resource)
 
     @cached_property
     def selectable(self) -> Selectable:

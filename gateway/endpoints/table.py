@@ -184,5 +184,6 @@ class Endpoints:
             canonicalise=model.canonicalise,
             attributes_of=model.attributes_of,
             other_heads=tuple(heads) if model.written_as_served else (),
+            group_resource=(resource.group, resource.resource),
             trusts_marks=not model.written_as_served,
         )

@@ -32,6 +32,7 @@ class View:
         "_memo",
         "_remembered",
         "_resource",
+        "count",
         "interest",
         "prefix",
     )
@@ -52,9 +53,10 @@ class View:
         self._convert, self.interest = convert, interest
         self._resource, self.prefix, self._match, self._encode = resource, prefix, match, encode
         self._attributes_of = resource.spec.attributes_of
-        self._memo: dict[tuple[int, int, int], tuple[bytes, int]] = {}
+        self._memo: dict[tuple[int, int, int], tuple[bytes, int, int]] = {}
+        self.count = 0  # events of the chunk that was given last
         self._remembered = 0  # bytes
-        self._latest = (-1, -1, -1, b"", -1)  # what was asked for last: the next of a crowd asks for the same
+        self._latest = (-1, -1, -1, b"", -1, 0)  # what was asked for last: the next of a crowd asks for the same
 
     def chunk(self, position: int, history: History | None = None) -> tuple[bytes, int]:
         """The next events from a position of the history on, as sent, and the position after them. Raises Overrun.
@@ -65,19 +67,21 @@ class View:
         of one revision come together: a client that resumes names the last revision it has seen.
         """
         history = history or self._resource.history
-        number, since, upto, chunk, reached = self._latest
+        number, since, upto, chunk, reached, count = self._latest
         newest = history.end
         if since == position and upto == newest and number == history.number and position >= history.first:
+            self.count = count
             return chunk, reached
         end = self._step(position, history)
         span = (history.number, position, end)
         found = self._memo.get(span)
         if found is None:
             changes = _some(history.between(position, end))
-            found = self.encode(changes), position + len(changes)
+            found = self.encode(changes), position + len(changes), self.count
             self._remember(span, *found)
         self._latest = history.number, position, newest, *found
-        return found
+        self.count = found[2]
+        return found[:2]
 
     def _step(self, position: int, history: History) -> int:
         return history.whole(min(history.end, position - position % PART + PART))
@@ -87,12 +91,12 @@ class View:
         history = history or self._resource.history
         return versions_in(history.between(position, self._step(position, history)))
 
-    def _remember(self, span: tuple[int, int, int], chunk: bytes, reached: int) -> None:
+    def _remember(self, span: tuple[int, int, int], chunk: bytes, reached: int, count: int) -> None:
         self._remembered += len(chunk)
         if len(self._memo) >= MEMO or self._remembered > MEMO_BYTES:
             self._memo.clear()
             self._remembered = len(chunk)
-        self._memo[span] = chunk, reached
+        self._memo[span] = chunk, reached, count
 
     def encode(self, changes: Iterable[Change]) -> bytes:
         """The events that some changes make for this view, one a line."""
@@ -110,6 +114,7 @@ class View:
                 self._append(out, change.type, change.entry)
             else:
                 self._select(out, change, match)
+        self.count = len(out)
         return b"".join(out)
 
     def initial(self, entries: Iterable[Entry]) -> bytes:

@@ -138,7 +138,9 @@ class WatchStream:
                 part = [entry for entry in part if match(entry.attributes(attributes_of))]
             if part:
                 await self._converted(part, page.revision)
-                yield self.view.initial(part)
+                chunk = self.view.initial(part)
+                self.endpoint.watch_measures.sent(len(part), len(chunk))
+                yield chunk
         if self.options.allow_bookmarks:
             yield self.encoder.bookmark(page.revision, initial_events_end=True)
 
@@ -159,6 +161,7 @@ class WatchStream:
                 except NotConverted:  # more has come meanwhile
                     continue
                 if chunk:
+                    endpoint.watch_measures.sent(view.count, len(chunk))
                     yield chunk
                 if self.position < history.end:
                     await asyncio.sleep(0)
@@ -252,8 +255,11 @@ class WatchStream:
                 chunk, reached = self.view.chunk(self.position)
             except Exception:  # comes again where it ends the stream
                 return False
+            events = self.view.count
             if chunk and not sink.pour(chunk if self._opened else self.encoder.opening(chunk)):
                 return False
+            if chunk:
+                endpoint.watch_measures.sent(events, len(chunk))
             self._opened, self.position = self._opened or bool(chunk), reached
         return self.position >= end
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from time import monotonic
+from time import monotonic, time
 
 from gateway.access.authentication import Authenticator
 from gateway.access.authorization import Authorizer
+from gateway.access.client_certificates import expiry_of
 from gateway.access.impersonation import Impersonation, impersonates
 from gateway.http.status import StatusError
 from gateway.kinds.attributes import Attributes
@@ -18,6 +19,11 @@ DURATION = histogram(
     "result",
     buckets=exponential(0.001, 2, 15),
 )
+EXPIRY = histogram(
+    "apiserver_client_certificate_expiration_seconds",
+    "Time that is left of the certificates with which clients ask.",
+    buckets=(0, 1800, 3600, 7200, 21600, 43200, *(86400 * days for days in (1, 2, 4, 7, 30, 90, 180, 360))),
+).labels()
 ATTEMPTS = counter("authentication_attempts", "Requests of which it was to be found out who asks.", "result")
 USERS = counter("authenticated_user_requests", "Requests by what kind of user asks.", "username")
 _SUCCEEDED, _FAILED = DURATION.labels("success"), DURATION.labels("failure")
@@ -46,6 +52,8 @@ def authentication(authenticator: Authenticator) -> Run:
         user = await authenticator.authenticate(request.headers, scope["headers"], certificate, request.path)
         context.user = user
         (_FAILED if user is None else _SUCCEEDED).observe(monotonic() - began)
+        if certificate and user is not None:
+            EXPIRY.observe(max(0.0, expiry_of(certificate) - time()))
         if user is not None:
             USERS.labels(_class_of(user.name)).inc()
 

@@ -82,6 +82,23 @@ def test_objects_and_the_process_are_told(server: ApiServer) -> None:
     assert value(server, "kubernetes_build_info", git_version="v1.36.3") == 1
 
 
+def test_what_etcd_and_watches_do_is_told(server: ApiServer) -> None:
+    calls = {"operation": "create", "resource": "configmaps"}
+    before = value(server, "etcd_requests_total", **calls)
+    version = ask(server, "GET", MAPS).json["metadata"]["resourceVersion"]
+    for name in ("b", "c"):
+        assert ask(server, "POST", MAPS, {"metadata": {"name": name}}).status == 201
+    assert value(server, "etcd_requests_total", **calls) == before + 2
+    assert value(server, "etcd_request_duration_seconds_count", **calls) == before + 2
+    watched = {"group": "", "version": "v1", "resource": "configmaps"}
+    sent = value(server, "apiserver_watch_events_total", **watched)
+    events = ask(server, "GET", f"{MAPS}?watch=1&timeoutSeconds=1&resourceVersion={version}").body.splitlines()
+    assert len(events) == 2
+    assert value(server, "apiserver_watch_events_total", **watched) == sent + 2
+    assert value(server, "apiserver_watch_events_sizes_count", **watched) == sent + 2
+    assert value(server, "apiserver_storage_events_received_total", resource="configmaps") >= 2
+
+
 def test_health_checks_have_a_page_of_their_own(server: ApiServer) -> None:
     assert ask(server, "GET", "/readyz").status == 200
     assert value(server, "kubernetes_healthcheck", "/metrics/slis", name="etcd", type="readyz") == 1

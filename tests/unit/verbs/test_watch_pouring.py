@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from math import inf
 from types import SimpleNamespace
 from typing import Any, cast
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.endpoints.measures import WatchMeasures
 from gateway.reading.list_options import ListOptions
 from gateway.reading.view import View
 from gateway.reading.watch_stream import WatchBody, WatchStream
@@ -21,9 +23,16 @@ class Client:
 
     def __init__(self, cache: ResourceCache) -> None:
         self.ready, self.got, self.poured, self.cache = True, bytearray(), 0, cache
-        store, services = SimpleNamespace(cache=SimpleNamespace(reached=0)), SimpleNamespace(stopping=asyncio.Event())
+        store = SimpleNamespace(cache=SimpleNamespace(reached=0))
+        services = SimpleNamespace(stopping=asyncio.Event(), draining=asyncio.Event(), ends_at=inf)
         self.endpoint = SimpleNamespace(
-            cache=cache, store=store, services=services, retired=False, versions=SimpleNamespace(converts=False)
+            cache=cache,
+            store=store,
+            services=services,
+            retired=False,
+            ended=False,
+            versions=SimpleNamespace(converts=False),
+            watch_measures=WatchMeasures("", "v1", "pods"),
         )
         encoder = SimpleNamespace(opening=lambda chunk: b"first:" + chunk)
         view = View(cache, PREFIX, None, lambda type_, entry: b"%d;" % entry.revision)

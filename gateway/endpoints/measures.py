@@ -1,0 +1,29 @@
+"""What is counted of the watches of an endpoint, under kube-apiserver's names."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from storage.instruments import counter, exponential, histogram
+
+_LABELS = ("group", "version", "resource")
+
+EVENTS = counter("apiserver_watch_events_total", "Events that watches were sent.", *_LABELS)
+SIZES = histogram("apiserver_watch_events_sizes", "Bytes of those events.", *_LABELS, buckets=exponential(1024, 2, 8))
+
+
+class WatchMeasures:
+    """The children of one endpoint."""
+
+    __slots__ = ("_events", "_sizes")
+
+    def __init__(self, group: str, version: str, resource: str) -> None:
+        self._events, self._sizes = EVENTS.labels(group, version, resource), SIZES.labels(group, version, resource)
+
+    def sent(self, events: int, size: int) -> None:
+        """A watch was sent some events, of so many bytes together."""
+        if events:
+            self._events.value += events
+            sizes = self._sizes
+            sizes.counts[bisect_left(sizes.bounds, size / events)] += events
+            sizes.total += size
