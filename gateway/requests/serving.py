@@ -94,17 +94,17 @@ def verb(watches: OpenWatches) -> Run:
 
 def visibility(reads: Reads) -> Run:
     """Lets a write be seen before it is answered: by watchers, whose caches its client may look at next, and where it
-    grants rights, by the policy here.
+    governs other requests, by whoever decides on them here.
     """
 
     def look(context: RequestContext) -> Outcome:
         route = context.route
         assert route is not None
-        return wait(route.endpoint.object_strategy.grants_rights) if route.info.verb in _WRITES else None
+        return wait(route.endpoint.object_strategy.governs) if route.info.verb in _WRITES else None
 
-    async def wait(grants_rights: bool) -> None:
+    async def wait(governs: bool) -> None:
         await asyncio.sleep(0)
-        if grants_rights:
+        if governs:
             with contextlib.suppress(StorageError):  # it is written; who is told otherwise would write it again
                 await reads.fresh()
 

@@ -42,4 +42,5 @@ def admission_strategy(check: Check, keys: Sequence[str] = ("spec",)) -> Strateg
         warnings_on_create=lambda obj, attributes: static_suffix_warnings(obj),
         warnings_on_update=lambda obj, old, attributes: static_suffix_warnings(obj),
         allow_unconditional_update=False,
+        governs=True,
     )

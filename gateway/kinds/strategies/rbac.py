@@ -37,6 +37,7 @@ def rbac(
         rechecks_metadata=False,
         allow_create_on_update=True,
         grants_rights=True,
+        governs=True,
     )
     return {"": own}
 

@@ -60,6 +60,7 @@ STRATEGIES = {
         validate=_validate,
         validate_update=_validate_update,
         standard_finalizers=False,
+        governs=True,
         rechecks_metadata=False,
         warnings_on_create=_warnings,
         warnings_on_update=_update_warnings,

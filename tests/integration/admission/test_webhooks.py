@@ -6,6 +6,8 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import count
 from typing import Any
 
 import pytest
@@ -174,7 +176,32 @@ def test_a_configuration_is_in_force_once_it_is_written_and_no_longer_once_it_is
     servers: tuple[ApiServer, ApiServer], place: str
 ) -> None:
     one, other = servers
-    for turn in range(5):
+    with _busy(other, place):
+        _come_and_go(one, other, place)
+
+
+@contextmanager
+def _busy(server: ApiServer, place: str) -> Iterator[None]:
+    """Writes all the time, so that what another server writes is not all that happens."""
+    over = threading.Event()
+
+    def write() -> None:
+        for i in count():
+            ask(server, "POST", f"/api/v1/namespaces/{place}/secrets", {"metadata": {"name": f"busy-{i}"}})
+            if over.is_set():
+                return
+
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(write)
+        try:
+            yield
+        finally:
+            over.set()
+            done.result()
+
+
+def _come_and_go(one: ApiServer, other: ApiServer, place: str) -> None:
+    for turn in range(10):
         with webhook(one, lambda request: "no", "configmaps", **here(place)):
             with pytest.raises(Refused, match="denied the request: no"):
                 ask(one, "POST", maps(place), config_map(f"refused-{turn}"))
