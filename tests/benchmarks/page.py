@@ -40,7 +40,9 @@ machines differ, and fall with the load; ratios within one run differ less. This
 
 Beside each case is what could be reached without a gateway: for reads and watches a bare ASGI function that sends
 the same bytes under the same server (*raw*), for writes the etcd client alone, with the same transaction (*direct*). A
-ratio of 1 would be a gateway that costs nothing; the line is what a change must not fall below.
+ratio of 1 would be a gateway that costs nothing. Both are measured in turn, round by round: each column shows the
+median of its rounds, so the ratio, a median too, is not always that of the two numbers beside it. The last column is
+what a change should not fall below; it is looked at by whoever changes something, and no gate enforces it.
 
 ![Ratio to what could be reached](plots/ratios.svg)
 

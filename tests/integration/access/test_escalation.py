@@ -51,6 +51,11 @@ def server() -> Iterator[ApiServer]:
         yield running
 
 
+def searching() -> bool:
+    """Whether the profile looks for what the gate, which goes the same ways each time, does not find."""
+    return not settings().derandomize
+
+
 def test_nobody_ever_holds_a_right_that_was_not_granted(server: ApiServer) -> None:
     before = snapshot(server)
 
@@ -62,7 +67,10 @@ def test_nobody_ever_holds_a_right_that_was_not_granted(server: ApiServer) -> No
     run_state_machine_as_test(
         Escalation,
         settings=settings(
-            max_examples=8, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=settings().max_examples // 4 if searching() else 8,
+            stateful_step_count=30,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
         ),
     )
     restore(server, before)

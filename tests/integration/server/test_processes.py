@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from tests.integration.server.client import ask, connect
 from tests.limits import at_most
 
 WATCH = "/api/v1/namespaces?watch=1&resourceVersion=0"
+SOON = 20.0  # seconds in which what is awaited must have come
 
 
 def children(pid: int) -> set[int]:
@@ -68,17 +71,41 @@ def test_a_server_ends_with_who_started_it() -> None:
 
 
 def test_a_dead_worker_is_replaced() -> None:
+    """The other one answers meanwhile, and who comes in its place answers when the other one has died too."""
     with api_server("--workers=2") as server:
-        before = children(server.pid)
-        assert len(before) == 2
-        victim = min(before)
-        gone = os.pidfd_open(victim)
-        os.kill(victim, signal.SIGKILL)
-        assert select.select([gone], [], [], 10)[0]
-        answers = [ask(server, "GET", "/readyz").status for _ in range(4)]
-        assert answers == [200] * 4
-        while len(children(server.pid) - {victim}) < 2:
-            assert ask(server, "GET", "/healthz").status == 200
+        first, second = sorted(children(server.pid))
+        kill(first)
+        assert [ask(server, "GET", "/readyz").status for _ in range(4)] == [200] * 4
+        (third,) = two_workers(server, without={first}) - {second}
+        kill(second)
+        assert third in two_workers(server, without={first, second})
+        assert is_ready_soon(server)
+
+
+def kill(pid: int) -> None:
+    gone = os.pidfd_open(pid)
+    try:
+        os.kill(pid, signal.SIGKILL)
+        assert select.select([gone], [], [], SOON)[0]
+    finally:
+        os.close(gone)
+
+
+def two_workers(server: ApiServer, without: set[int]) -> set[int]:
+    """The workers, once there are two that are not among `without`."""
+    deadline = time.monotonic() + SOON
+    while len(found := children(server.pid) - without) < 2:
+        assert time.monotonic() < deadline, "nobody comes in the place of who died"
+    return found
+
+
+def is_ready_soon(server: ApiServer) -> bool:
+    deadline = time.monotonic() + SOON
+    while time.monotonic() < deadline:
+        with contextlib.suppress(OSError):  # nobody listens yet
+            if ask(server, "GET", "/readyz").status == 200:
+                return True
+    return False
 
 
 def test_replicas_agree_on_what_every_cluster_has() -> None:

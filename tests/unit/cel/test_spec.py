@@ -9,6 +9,21 @@ import pytest
 
 from hack import cel_spec
 
+# how many tests need what is not there; docs/cel.md names them too
+NOT_APPLICABLE = {
+    "protobuf messages": 683,
+    "the math library": 199,
+    "no type check": 98,
+    "lists and maps of several types": 47,
+    "quoted field names": 34,
+    "cel.block": 25,
+    cel_spec.DIFFERENT: 23,
+    "a container": 17,
+    "cel.bind": 5,
+    "functions of their own": 5,
+    "the encoders library": 4,
+}
+
 
 def _module() -> Path | None:
     try:
@@ -25,4 +40,5 @@ def test_conformance() -> None:
     assert folder is not None
     report = cel_spec.run(folder)
     assert not report.failed
-    assert report.passed > 1100
+    assert report.passed == 1204
+    assert dict(report.skipped) == NOT_APPLICABLE
