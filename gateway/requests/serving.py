@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 
 from gateway.encodings.rendering_process import Apart
 from gateway.encodings.representation import represented
@@ -92,15 +93,19 @@ def verb(watches: OpenWatches) -> Run:
     return carry_out
 
 
-def visibility(reads: Reads) -> Run:
+def visibility(reads: Reads, is_parameter: Callable[[str, str], bool]) -> Run:
     """Lets a write be seen before it is answered: by watchers, whose caches its client may look at next, and where it
-    governs other requests, by whoever decides on them here.
+    governs other requests, by whoever decides on them here. `is_parameter` tells the groups and kinds of objects that
+    policies look at.
     """
 
     def look(context: RequestContext) -> Outcome:
         route = context.route
         assert route is not None
-        return wait(route.endpoint.object_strategy.governs) if route.info.verb in _WRITES else None
+        if route.info.verb not in _WRITES:
+            return None
+        strategy, model = route.endpoint.object_strategy, route.endpoint.resource.model
+        return wait(strategy.governs or is_parameter(model.group, model.kind))
 
     async def wait(governs: bool) -> None:
         await asyncio.sleep(0)

@@ -41,6 +41,6 @@ def stages_of(gateway: Gateway, routes: Routes, discovery: Discovery, operations
         # the answer
         Stage("negotiation", serving.negotiate),
         Stage("verb", serving.verb(services.watches)),
-        Stage("visibility", serving.visibility(services.store.reads)),
+        Stage("visibility", serving.visibility(services.store.reads, services.admission.policies.have_parameter)),
         Stage("representation", serving.representation(apart)),
     ]

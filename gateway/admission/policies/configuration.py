@@ -96,6 +96,7 @@ class Bindings(Generic[C]):
         self._policies: dict[str, Policy[C]] = {}
         self._bindings: dict[str, JsonObject] = {}
         self._matcher: Matcher[Bound[C]] | None = Matcher((), registry)
+        self.param_kinds: frozenset[tuple[str, str]] = frozenset()  # groups and kinds of their parameters
 
     def follow(self, cache: WatchCache, policies: ResourceCache, bindings: ResourceCache) -> Callable[[], None]:
         """Keeps itself up to date; gives what ends it."""
@@ -118,6 +119,8 @@ class Bindings(Generic[C]):
                     else:
                         self._bindings[_name(obj)] = obj
             self._matcher = None
+            kinds = (each.param_kind for each in self._policies.values())
+            self.param_kinds = frozenset((each.group, each.kind) for each in kinds if each is not None)
 
         return listen(cache, [policies, bindings], tell)
 

@@ -40,6 +40,11 @@ class Policies:
         self.validating = Bindings(self.registry, _validating)
         self.mutating = Bindings(self.registry, _mutating)
 
+    def have_parameter(self, group: str, kind: str) -> bool:
+        """Whether objects of a kind may be parameters: the next write has to see them as they are."""
+        named = (group, kind)
+        return named in self.validating.param_kinds or named in self.mutating.param_kinds
+
     def follow(self, cache: WatchCache, of: Callable[[str], ResourceCache]) -> None:
         """Keeps all of them up to date from caches, which `of` finds by the plurals of their resources."""
         self.validating.follow(cache, of("validatingadmissionpolicies"), of("validatingadmissionpolicybindings"))

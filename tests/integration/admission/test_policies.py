@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, Refused, ask, namespace, wait_for
+from apiserver_gateway.testing import ApiServer, Refused, api_server, ask, namespace, wait_for
 from apiserver_gateway.testing.requests import answer
 from tests.integration.admission.webhook_servers import server, servers
 
@@ -83,6 +83,13 @@ def test_a_policy_is_in_force_once_it_and_its_binding_are_written_and_no_longer_
             assert not refusal(server, "POST", maps, config_map("c", x="y"))
         ask(server, "PUT", f"{maps}/c", config_map("c", x="z"))
         ask(server, "DELETE", f"{maps}/c")
+
+
+def test_a_policy_is_in_force_from_the_first_second_of_a_server() -> None:
+    """etcd counts others' writes too: the cache may have to wait for its watch before it has the policy."""
+    spec = {"validations": [{"expression": "false", "message": "no"}]}
+    with api_server() as fresh, policy(fresh, "validating", "default", [rule("configmaps")], spec, DENY):
+        assert refusal(fresh, "POST", "/api/v1/namespaces/default/configmaps?dryRun=All", config_map("c"))
 
 
 def test_what_policies_say_is_counted(server: ApiServer, place: str) -> None:
