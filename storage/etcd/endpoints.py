@@ -34,7 +34,8 @@ _OPTIONS: list[tuple[str, Any]] = [
 
 # Until a connection is given up whose other end says nothing (milliseconds between pings, for the answer to one): what
 # is under way on it is lost then. As long as kube-apiserver's, or shorter where another member may be well.
-_ALONE, _AMONG_OTHERS = (30_000, 10_000), (10_000, 5_000)
+# The answer to a ping is waited for that long even under load, when gRPC pings to measure the connection.
+_ALONE, _AMONG_OTHERS = (10_000, 30_000), (10_000, 5_000)
 
 _PAUSE = 0.1
 _RENEWALS = 2
