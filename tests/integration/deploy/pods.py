@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import json
 import subprocess
 import sys
@@ -55,12 +56,12 @@ class Pods:
             places[mount["mountPath"]] = str(where)
         environment = self._environment(container, {"metadata.name": name, "status.podIP": "127.0.0.1"})
         words = [*container.get("command", ()), *container.get("args", ())]
-        if "command" not in container:
-            words = [sys.executable, "-m", "gateway", *words]
+        # not translated: this Python may itself be below a place that a volume stands for, such as /tmp
+        program = [] if "command" in container else [sys.executable, "-m", "gateway"]
         address = urlsplit(self.server.url)
         own = {"KUBERNETES_SERVICE_HOST": str(address.hostname), "KUBERNETES_SERVICE_PORT": str(address.port)}
         return (
-            [translated(expanded(word, environment), places) for word in words],
+            [*program, *(translated(expanded(word, environment), places) for word in words)],
             own | {name: translated(value, places) for name, value in environment.items()},
         )
 
@@ -118,17 +119,26 @@ def running_jobs(server: ApiServer, directory: Path) -> Iterator[None]:
     """Does with each Job what its controller and a kubelet do: containers run, and the status says how it ended."""
     words = [str(binary("kubectl")), f"--kubeconfig={server.kubeconfig}", "get", f"--raw={JOBS}?watch=true"]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as watch:
+        failures: list[Exception] = []
 
         def follow() -> None:
-            for line in watch.stdout or ():
-                event = json.loads(line)
-                if event["type"] == "ADDED" and not event["object"].get("status", {}).get("conditions"):
-                    _run_job(server, event["object"], directory)
+            try:
+                for line in watch.stdout or ():
+                    event = json.loads(line)
+                    if event["type"] == "ADDED" and not event["object"].get("status", {}).get("conditions"):
+                        _run_job(server, event["object"], directory)
+            except Exception as error:
+                failures.append(error)
+                _thread.interrupt_main()  # who waits for the Job would wait for nothing
 
         thread = threading.Thread(target=follow, daemon=True)
-        thread.start()
         try:
+            thread.start()
             yield
+        except KeyboardInterrupt:
+            if not failures:
+                raise
+            raise AssertionError("a Job could not be run") from failures[0]
         finally:
             watch.kill()
             thread.join()
