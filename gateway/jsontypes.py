@@ -59,10 +59,11 @@ def _dumped_deeply(value: Any, **layout: Any) -> bytes:
 
 def identical(one: Any, other: Any) -> bool:
     """Whether two values are the same JSON; to Python's == 1, 1.0 and true are equal."""
-    return bool(one == other) and _sorted(one) == _sorted(other)
+    return bool(one == other) and dumps_sorted(one) == dumps_sorted(other)
 
 
-def _sorted(value: Any) -> bytes:
+def dumps_sorted(value: Any) -> bytes:
+    """A JSON value with the members of objects in the order of their names. Raises TooDeep."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except orjson.JSONEncodeError:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gateway.kinds.attributes import Attributes
     from gateway.requests.measures import Measures
     from gateway.requests.routes import Route
+    from storage.instruments import Gauge
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Any]]
@@ -38,6 +39,7 @@ class RequestContext(Times):
     seats: Held | None = None
     watch: Held | None = None
     response: Response
+    long: Gauge | None = None  # what counts it while it is under way, of watches and the like
     measures: Measures | None = None  # what it is counted by, from the stage on that it is served by
 
     def __init__(self, request: Request, scope: Scope, receive: Receive, send: Send) -> None:
@@ -50,6 +52,8 @@ class RequestContext(Times):
             self.seats.give_back()
         if self.watch is not None:
             self.watch.give_back()
+        if self.long is not None:
+            self.long.value -= 1
 
 
 Outcome = Response | Awaitable[Response | None] | Awaitable[None] | None

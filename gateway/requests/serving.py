@@ -66,6 +66,9 @@ def verb(watches: OpenWatches) -> Run:
             request.warnings.append(endpoint.deprecation)
             if request.audit is not None:
                 request.audit.annotate("k8s.io/deprecated", "true")
+        if route.measures.long is not None:
+            context.long = route.measures.long
+            context.long.value += 1
         under_way.value += 1
         try:
             if route.info.verb == "watch":

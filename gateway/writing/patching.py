@@ -8,7 +8,7 @@ from typing import Any
 from gateway.apply import server_side_apply
 from gateway.http import status
 from gateway.http.exchange import Request
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import JsonObject, dumps_sorted, loads
 from gateway.kinds import metadata
 from gateway.kinds.recurring import Template
 from gateway.kinds.resource import Resource
@@ -247,6 +247,8 @@ def _decoded(
         new = _read(write, read, result, old, report)
     except DecodeError as error:
         raise fail(str(error), False) from None
+    if report.problems:
+        report = _reported_by_name(write, read, result)
     _strictness(write, options, [*strict, *report.problems], fail)
     templates = write.endpoint.object_strategy.templates
     apart = write.kept is not None and templates is not None and Template.member in write.kept
@@ -254,6 +256,13 @@ def _decoded(
     complete(new, result, resource, str(new.get("kind") or "") if resource.custom else "", default=default)
     track_fields(write, new, old)
     return new
+
+
+def _reported_by_name(write: Write, read: Read, result: Any) -> DecodeReport:
+    """What is unknown in a patch's result, by the names of members: what Go patches are maps, which it writes so."""
+    report = DecodeReport()
+    read(write.endpoint.type, loads(dumps_sorted(result)), report)
+    return report
 
 
 def _read(write: Write, read: Read, result: Any, old: JsonObject, report: DecodeReport) -> JsonObject:

@@ -66,15 +66,15 @@ def test_flags_of_kube_apiserver() -> None:
             *(
                 "--service-account-issuer=a",
                 "--service-account-issuer=b",
-                "--v=3",
-                "--profiling",
+                "--runtime-config=api/all=true",
+                "--tracing-config-file=trace.yaml",
                 "--cert-dir=/nowhere",
             ),
         ]
     )
     assert set(flags) >= {"--secure-port=1", "--anonymous-auth=true", "--allow-privileged=true"}
     assert "--service-account-issuer=a,b" in flags
-    assert {"--v", "--profiling"} <= set(lacking)
+    assert set(lacking) == {"--runtime-config", "--tracing-config-file"}
 
 
 def _client(directory: Path, authority: Authority) -> Path:
@@ -124,7 +124,7 @@ def test_what_envtest_starts(tmp_path: Path) -> None:
             f"--service-account-key-file={certificates}/sa-signer.crt",
             f"--service-account-signing-key-file={certificates}/sa-signer.key",
             "--service-cluster-ip-range=10.0.0.0/24",
-            "--profiling=false",
+            "--runtime-config=api/all=true",
         ]
         began = time.monotonic()
         with running(command, {}, log) as process:

@@ -50,12 +50,24 @@ def test_stopping_ends_watches_cleanly() -> None:
         assert remaining == b"" or remaining.endswith(b"\n")
 
 
+def open_watches(server: ApiServer) -> float:
+    """The watches of namespaces that clients have open."""
+    text = ask(server, "GET", "/metrics").body.decode()
+    lines = (line for line in text.splitlines() if line.startswith("apiserver_longrunning_requests{"))
+    return sum(float(line.rpartition(" ")[2]) for line in lines if 'resource="namespaces"' in line)
+
+
 def test_a_client_that_leaves_ends_its_watch(server: ApiServer) -> None:
+    before = open_watches(server)
     connection = connect(server)
     connection.request("GET", WATCH, headers={"Authorization": f"Bearer {server.token}"})
     connection.getresponse().readline()
+    assert open_watches(server) == before + 1
     connection.close()
-    assert ask(server, "GET", "/readyz").status == 200
+    deadline = time.monotonic() + SOON
+    while open_watches(server) != before:
+        assert time.monotonic() < deadline, "the watch goes on for nobody"
+        ask(server, "POST", "/api/v1/namespaces?dryRun=All", {"metadata": {"name": "a"}})
 
 
 def test_a_server_ends_with_who_started_it() -> None:
