@@ -24,8 +24,12 @@ SOON = 20.0  # seconds in which what is awaited must have come
 
 def children(pid: int) -> set[int]:
     """The server processes that a server has started; not the guard of its etcd."""
-    found = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
-    return {int(child) for child in found if b"etcd-guard" not in Path(f"/proc/{child}/cmdline").read_bytes()}
+    found = set()
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+            if b"etcd-guard" not in Path(f"/proc/{child}/cmdline").read_bytes():
+                found.add(int(child))
+    return found
 
 
 def cpu_seconds(pid: int) -> float:
