@@ -82,8 +82,8 @@ def test_objects_made_on_the_command_line(kubectl: Kubectl) -> None:
     kubectl("create", "deployment", "web", "--image=nginx", "--replicas=2", "--port=80")
     kubectl("expose", "deployment", "web", "--port=80")
     kubectl("create", "secret", "generic", "credentials", "--from-literal=password=secret")
-    kubectl("create", "quota", "limits", "--hard=pods=10,requests.cpu=2")
     kubectl("run", "once", "--image=busybox", "--restart=Never")
+    kubectl("create", "quota", "limits", "--hard=pods=10,requests.cpu=2")
     assert kubectl.get("configmap", "settings")["data"] == {"colour": "blue"}
     assert kubectl.get("deployment", "web")["spec"]["replicas"] == 2
     assert kubectl.get("service", "web")["spec"]["selector"] == {"app": "web"}

@@ -149,7 +149,7 @@ def test_one_address_cannot_have_all_connections(server: ApiServer) -> None:
             select.select([], [], [], 0.01)
         (found,) = refusals(server)  # one line, however many were refused
         assert (found["address"], found["connections"]) == ("127.0.0.1", MOST)
-        assert descriptors(server) <= before + MOST
+        assert descriptors(server) <= before + 2 * MOST  # one whose handshake is under way has two
     deadline = time.monotonic() + SOON
     while descriptors(server) > before and time.monotonic() < deadline:
         select.select([], [], [], 0.01)

@@ -34,7 +34,7 @@ SEED_SIZE = INFO_SIZE = KEY_SIZE = 32
 MAX_KEY_ID = MAX_SOURCE = 1024
 MAX_ANNOTATIONS = 32 * 1024
 MOST_SEEDS = 10_000
-_DOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+")
+_LABEL = re.compile(r"(?!-)[-a-z0-9]{1,63}(?<!-)")  # of a domain
 
 SeedKey = tuple[int, bytes, str, tuple[tuple[str, bytes], ...]]
 
@@ -231,7 +231,7 @@ def invalid(found: EncryptedObject) -> str:
     if no_key := invalid_key_id(found.key_id):
         return f"failed to validate key id: {no_key}"
     for name in found.annotations:
-        if not _DOMAIN.fullmatch(name) or len(name) > 253:
+        if not _is_domain(name):
             return f'failed to validate annotations: annotations: Invalid value: "{name}": should be a domain'
     size_of_all = sum(len(name) + len(value) for name, value in found.annotations.items())
     if size_of_all > MAX_ANNOTATIONS:
@@ -246,3 +246,8 @@ def invalid_key_id(key_id: str) -> str:
         return "keyID is empty"
     size = len(key_id.encode())
     return f"keyID is {size} bytes, which exceeds the max size of {MAX_KEY_ID}" if size > MAX_KEY_ID else ""
+
+
+def _is_domain(name: str) -> bool:
+    labels = name.split(".")
+    return len(name) <= 253 and len(labels) > 1 and all(map(_LABEL.fullmatch, labels))
