@@ -19,15 +19,17 @@ __all__ = ["server", "servers"]
 
 GROUP = "/apis/admissionregistration.k8s.io/v1"
 Object = dict[str, Any]
-# an expression, and what it is for data d and a parameter p (None: it fails)
+# an expression, and what it is for data d and a parameter p (None: it fails); an object without data has no such field,
+# so that to ask it for a key fails, also within has(), which forgives the absence of the last field only
 EXPRESSIONS: dict[str, Any] = {
     "true": lambda d, p: True,
     "false": lambda d, p: False,
     "object.data.x == 'y'": lambda d, p: None if "x" not in d else d["x"] == "y",
-    "has(object.data.x)": lambda d, p: "x" in d,
+    "has(object.data.x)": lambda d, p: "x" in d if d else None,
+    "has(object.data) && has(object.data.x)": lambda d, p: "x" in d,
     "variables.x == 'y'": lambda d, p: None if "x" not in d else d["x"] == "y",
     "'k' in object.data && object.data.k == variables.x": lambda d, p: (
-        False if "k" not in d else None if "x" not in d else d["k"] == d["x"]
+        None if not d else False if "k" not in d else None if "x" not in d else d["k"] == d["x"]
     ),
 }
 
