@@ -119,5 +119,8 @@ def _made(group: str, version: str) -> JsonObject:
 
 
 def _served(entry: Entry) -> Served:
-    spec = loads(b"{" + entry.tail).get("spec") or {}
-    return frozenset((spec["group"], each["name"]) for each in spec.get("versions") or () if each.get("served"))
+    try:
+        spec = loads(b"{" + entry.tail).get("spec") or {}
+        return frozenset((spec["group"], each["name"]) for each in spec.get("versions") or () if each.get("served"))
+    except (AttributeError, KeyError, TypeError, ValueError):  # somebody else wrote it to etcd: it defines nothing
+        return frozenset()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -13,6 +14,8 @@ from gateway.outbound.target import Target
 from storage.cache import ResourceCache, WatchCache
 from storage.entry import ChangeType, Entry
 from storage.tap import Batch, State, listen
+
+log = logging.getLogger(__name__)
 
 GROUP, RESOURCE = "apiregistration.k8s.io", "apiservices"
 AUTOMANAGED = "kube-aggregator.kubernetes.io/automanaged"
@@ -81,22 +84,34 @@ class ApiServices:
     def _take(self, batch: Batch) -> None:
         before = self.all
         if isinstance(batch, State):
-            self.all = {found.name: found for entries in batch.entries.values() for found in map(_read, entries)}
+            read = (_read(entry) for entries in batch.entries.values() for entry in entries)
+            self.all = {found.name: found for found in read if found is not None}
             changed = set(before) | set(self.all)
         else:
             self.all, changed = dict(before), set()
             for told in batch.told:
-                found = _read(told.change.entry)
-                changed.add(found.name)
-                self.all.pop(found.name, None)
-                if told.change.type is not ChangeType.DELETED:
-                    self.all[found.name] = found
+                name = told.change.key.rpartition(b"/")[2].decode()
+                changed.add(name)
+                self.all.pop(name, None)
+                found = None if told.change.type is ChangeType.DELETED else _read(told.change.entry)
+                if found is not None:
+                    self.all[name] = found
         self.remote = {(each.group, each.version): each for each in self.all.values() if each.service is not None}
         for listener in self._listeners:
             listener(changed)
 
 
-def _read(entry: Entry) -> ApiService:
+def _read(entry: Entry) -> ApiService | None:
+    """What an entry says; None for JSON that somebody else wrote to etcd and that is no APIService of this key."""
+    try:
+        found = _made(entry)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        log.warning("an APIService can't be read", extra={"key": entry.key.decode(), "error": repr(error)})
+        return None
+    return found if found.name == entry.key.rpartition(b"/")[2].decode() else None
+
+
+def _made(entry: Entry) -> ApiService:
     obj: JsonObject = loads(b"{" + entry.tail)
     spec, meta = obj.get("spec") or {}, obj["metadata"]
     conditions = (obj.get("status") or {}).get("conditions") or ()
