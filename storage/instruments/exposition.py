@@ -37,8 +37,9 @@ def _family(family: Snapshot, open_metrics: bool) -> Iterator[str]:
     yield f"# HELP {name} {help_.translate(_ESCAPED if open_metrics else _HELP_ESCAPED)}"
     yield f"# TYPE {name} {kind}"
     for sample in family.samples:
-        pairs = sorted(zip(family.labels, sample.labels, strict=True))  # by name, as Prometheus' Go client has them
-        labels = ",".join(f'{key}="{value.translate(_ESCAPED)}"' for key, value in pairs)
+        labels = ",".join(
+            f'{key}="{value.translate(_ESCAPED)}"' for key, value in zip(family.labels, sample.labels, strict=True)
+        )
         if family.kind == "histogram":
             yield from _histogram(family, sample, labels, open_metrics)
         else:

@@ -83,7 +83,7 @@ def test_a_level_without_queues_refuses_and_leaves_others_alone(tokens: Path) ->
             assert [cell.strip() for cell in row.split(",")][4:6] == ["0", "1"]  # waiting, executing
         assert ask(server, "GET", CONFIG_MAPS, token="bob-token").status == 200
         metrics = ask(server, "GET", "/metrics").body.decode()
-        labels = 'flow_schema="bobs",priority_level="jail",reason="concurrency-limit"'
+        labels = 'priority_level="jail",flow_schema="bobs",reason="concurrency-limit"'
         assert f"apiserver_flowcontrol_rejected_requests_total{{{labels}}} 1" in metrics
 
 
