@@ -24,7 +24,7 @@ setup(
     package_dir={place: top for top, place in PLACES.items()},
     package_data={
         "apiserver_gateway": ["py.typed"],
-        PLACES["gateway"]: ["**/*.json", "py.typed"],
+        PLACES["gateway"]: ["**/*.json", "trials/*.html", "py.typed"],
         PLACES["storage"]: ["py.typed"],
     },
 )

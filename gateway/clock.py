@@ -1,4 +1,4 @@
-"""The clock that decides when objects with a time to live expire. A test can set it forward instead of waiting."""
+"""The clock by which objects with a time to live expire. A test can set it forward instead of waiting."""
 
 from __future__ import annotations
 

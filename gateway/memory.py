@@ -32,10 +32,10 @@ def trim() -> None:
 
 
 async def keep_trimmed(trim: Callable[[], None] = trim) -> None:
-    """Trims where there was work since the last time: old versions of objects leave holes among the new ones, which the
-    C library keeps.
+    """Trims where there was work since the last time, the start included: old versions of objects leave holes among the
+    new ones, which the C library keeps.
     """
-    trimmed = time.process_time()
+    trimmed = 0.0
     while True:
         await asyncio.sleep(EVERY)
         if time.process_time() - trimmed >= WORK:

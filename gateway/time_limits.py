@@ -11,6 +11,9 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+RULES_ON_LOOP = 100_000
+"""Units of cost for which the event loop evaluates the CEL rules of one object: about 10 ms; a thread does the rest."""
+
 
 class TakesLong(Exception):
     """Raised on an event loop by work that would hold it up, and may be begun anew in a thread."""

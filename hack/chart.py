@@ -16,12 +16,37 @@ from typing import Any
 
 import yaml
 
-CHART = Path(__file__).resolve().parents[1] / "deploy" / "helm" / "apiserver-gateway"
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from gateway.settings.flags import GROUPS  # noqa: E402
+
+CHART = ROOT / "deploy" / "helm" / "apiserver-gateway"
+
+# flags that have a value of their own, or a mounted place
+OWN = {
+    "cert-dir",
+    "controllers",
+    "disable-admission-plugins",
+    "enable-admission-plugins",
+    "etcd-prefix",
+    "etcd-servers",
+}
+OWN |= {"secure-port", "workers"}
+FLAGS = sorted({flag.name for _, flags in GROUPS for flag in flags} - OWN)
 
 _SCHEDULE = {"pattern": r"^(@\w+|\S+( \S+){4})$"}
 _QUANTITY = {"pattern": r"^[0-9.]+([KMGTP]i?)?$"}
 _DIGEST = {"pattern": "^(sha256:[0-9a-f]{64})?$"}
 _PORT = {"minimum": 1, "maximum": 65535}
+
+
+def _file(version: str, kind: str) -> dict[str, Any]:
+    """An object of a kind, in any version of its group from `version` on, or none."""
+    group = version.partition("/")[0].replace(".", r"\.")
+    kinds = {"apiVersion": {"pattern": f"^{group}/v1"}, "kind": {"const": kind}}
+    return {"anyOf": [{"maxProperties": 0}, {"required": list(kinds), "properties": kinds}]}
+
 
 RULES: dict[str, dict[str, Any]] = {
     "replicaCount": {"minimum": 0},
@@ -31,8 +56,19 @@ RULES: dict[str, dict[str, Any]] = {
     "image.pullPolicy": {"enum": ["Always", "IfNotPresent", "Never"]},
     "etcd.image.pullPolicy": {"enum": ["Always", "IfNotPresent", "Never"]},
     "imagePullSecrets": {"items": {"type": "object", "required": ["name"]}},
-    "flags": {"additionalProperties": {"type": ["string", "number", "boolean"]}},
+    "flags": {"propertyNames": {"enum": FLAGS}, "additionalProperties": {"type": ["string", "number", "boolean"]}},
     "env": {"items": {"type": "object", "required": ["name"]}},
+    "extraEnv": {"items": {"type": "object", "required": ["name"]}},
+    "extraVolumes": {"items": {"type": "object", "required": ["name"]}},
+    "extraVolumeMounts": {"items": {"type": "object", "required": ["name", "mountPath"]}},
+    "initContainers": {"items": {"type": "object", "required": ["name", "image"]}},
+    "audit.policy": _file("audit.k8s.io/v1", "Policy"),
+    "audit.logPath": {"minLength": 1},
+    "encryption.configuration": _file("apiserver.config.k8s.io/v1", "EncryptionConfiguration"),
+    "authentication.configuration": _file("apiserver.config.k8s.io/v1", "AuthenticationConfiguration"),
+    "authorization.configuration": _file("apiserver.config.k8s.io/v1", "AuthorizationConfiguration"),
+    "admission.configuration": _file("apiserver.config.k8s.io/v1", "AdmissionConfiguration"),
+    "admission.enablePlugins": {"items": {"type": "string"}},
     "controllers": {"items": {"type": "string"}},
     "disableAdmissionPlugins": {"items": {"type": "string"}},
     "certificates.mode": {"enum": ["generated", "certManager", "secret"]},
@@ -91,8 +127,9 @@ What `helm install` prints says how to get the administrator's kubeconfig.
 
 **What is made at the first install** (the CA, the key that signs tokens, the administrator's token and kubeconfig,
 etcd's certificates) is in Secrets, which a job makes while the other pods wait for them: `apiserver-gateway
-make-secrets`, as a service account that may create Secrets, and read and change those. Each revision has a job of its
-own: what is there stays, what is missing is added, and etcd's certificates are renewed when half
+make-secrets`, as a service account that may create Secrets, and read and change those. Each revision, and each change
+of what the job is made of, has a job of its own: what is there stays, what is missing is added, and etcd's
+certificates are renewed when half
 their time is over (the members read them as they are). The Secrets are none of the release: they outlive
 `helm uninstall`, as the data does, and the next release of the same name goes on with them. `kubectl delete secret
 --selector app.kubernetes.io/instance=RELEASE` takes them away. The job is no hook, so that

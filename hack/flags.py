@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from gateway.settings.flags import GROUPS, shown_default  # noqa: E402
+from gateway.settings.foreign_flags import FIXED, REFUSED  # noqa: E402
+from hack.written import write_or_check  # noqa: E402
+from tests.flag_effects import WITHOUT  # noqa: E402
 
 PAGE = ROOT / "docs" / "flags.md"
 _HEAD = """\
@@ -18,7 +20,22 @@ _HEAD = """\
 
 Those of `apiserver-gateway serve`, named and grouped as kube-apiserver's where it has them. Each is an environment
 variable too: `--etcd-servers` is `APISERVER_GATEWAY_ETCD_SERVERS`; [The command line](command-line.md) says how they
-can be given in a file. A DURATION is `90s` or `1h30m`. This page is made by `hack/flags.py`.
+can be given in a file. A DURATION is `90s` or `1h30m`. The effect of each is shown by a test, which
+`tests/flag_effects.py` names, except for [some](#flags-without-a-test). This page is made by `hack/flags.py`.
+"""
+_UNTESTED = """
+## Flags without a test
+
+| flag | why |
+|---|---|
+"""
+_ABSENT = """
+## Flags of kube-apiserver that are not here
+
+A flag without effect would promise what does not happen: it ends the start, with the reason.
+
+| flag | why |
+|---|---|
 """
 
 
@@ -30,22 +47,15 @@ def lines() -> Iterator[str]:
             default = shown_default(flag)
             text = flag.help.replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;")
             yield f"| `--{flag.name}` {flag.metavar} | {text} | {f'`{default}`' if default else ''} |\n"
-
-
-def main() -> int:
-    """Writes the page, or with --check says whether it is up to date."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the page is out of date")
-    check = parser.parse_args().check
-    text = _HEAD + "".join(lines())
-    if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == text:
-        return 0
-    if check:
-        print(f"{PAGE} is not up to date: run hack/flags.py", file=sys.stderr)
-        return 1
-    PAGE.write_text(text, encoding="utf-8")
-    return 0
+    yield _UNTESTED
+    for name, why in sorted(WITHOUT.items()):
+        yield f"| `--{name}` | {why} |\n"
+    yield _ABSENT
+    for name, why in sorted(REFUSED.items()):
+        yield f"| `--{name}` | {why} |\n"
+    for name, (values, why) in sorted(FIXED.items()):
+        yield f"| `--{name}` | only {' or '.join(f'`{value}`' for value in values)}: {why} |\n"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(PAGE, lambda: _HEAD + "".join(lines()), __doc__))

@@ -1,11 +1,13 @@
-"""Resources that come and go while the feed runs: a cache for a new one, out of what the feed has kept for it."""
+"""Resources that are registered and unregistered while the feed runs: a new one gets a cache.
+
+The cache is filled with what `unowned` has kept for the resource, or from etcd."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
 
-from storage.cache import ResourceCache, ResourceSpec, WatchCache
+from storage.cache import ResourceCache, ResourceSpec
 from storage.entry import Entry
 from storage.errors import Compacted, Unavailable
 from storage.etcd import EtcdClient
@@ -13,6 +15,7 @@ from storage.history import Overrun
 from storage.keys import prefix_end
 from storage.time_slice import TimeSlice
 from storage.unowned import Taking, Value, Values
+from storage.watch_cache import WatchCache
 
 PAGE = 500  # keys asked of etcd at once
 ATTEMPTS = 20

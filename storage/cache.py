@@ -1,28 +1,30 @@
-"""The watch cache: the state of every resource as the feed has it, with the history of recent changes.
+"""The cache of a resource: its objects as the feed has them, with the history of recent changes.
 
-One `ResourceCache` a storage prefix. All of them move together: `WatchCache.reached` is the one revision up to which
-this process has seen everything, whatever the resource. Nothing here waits for etcd; reading is plain memory access.
+Nothing here waits for etcd; reading is plain memory access. `storage/watch_cache.py` has all of them.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
 from itertools import count
+from mmap import mmap
+from typing import TypeVar
+
+import orjson
 
 from storage.concerning import Concerning
 from storage.entry import MARK, METADATA, AttributesOf, Change, ChangeType, CorruptEntry, Entry, entry_of, reread_entry
 from storage.etcd.transforming import UnreadableValue
+from storage.guarded import FAILURES
 from storage.history import History
 from storage.index import FEW, Indexes
-from storage.keys import prefix_end
+from storage.keys import namespace_and_name, prefix_end
 from storage.measures import BEGUN, RECEIVED
+from storage.sharing.located import Located, SharedEntry, leave, share
 from storage.undoing import Undoings
-from storage.unowned import Unowned
 from storage.waking import By, Interest, Told, Waiter, Waiters
 
 log = logging.getLogger(__name__)
@@ -30,7 +32,13 @@ log = logging.getLogger(__name__)
 Canonicalise = Callable[[bytes], bytes]
 Listener = Callable[[Change | None], None]
 
+_NAMESPACE = b'"namespace":'
 _generations = count(1)
+
+MOST_NAMESPACES = 1000  # whose entries are remembered
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +57,10 @@ class ResourceSpec:
     trusts_marks: bool = True  # whether what ends in MARK is canonical; not where what is canonical changes
 
 
-class _Forgetful(dict[object, object]):
+class _Forgetful(dict[K, V]):
     """What answers of a cache are remembered in that does not learn of changes: nothing is."""
 
-    def __setitem__(self, key: object, value: object) -> None:
+    def __setitem__(self, key: K, value: V) -> None:
         """Remembers nothing."""
 
 
@@ -73,13 +81,14 @@ class ResourceCache:
         self.undoings = Undoings()
         self.changed = 0  # the revision of the last change
         self.memo: dict[object, object] = {}  # answers made from the present state; emptied by each change
+        self._of_namespaces: dict[str, Sequence[Entry]] = {}  # emptied by each change, too
         self._entries: dict[bytes, Entry] = {}
         self._keys: list[bytes] = []
         self._canonical = spec.head + METADATA
         self._listeners: tuple[Listener, ...] = ()
         self._waiters = Waiters(spec.attributes_of)
         self._indexes = Indexes(spec.attributes_of)
-        self._told = 0  # the position up to which those who wait have been told
+        self._told = 0  # the position up to which waiters have been told
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -89,6 +98,8 @@ class ResourceCache:
 
     def entry(self, key: bytes, value: bytes, revision: int) -> Entry:
         """An entry of a value as etcd holds it, brought into canonical form if somebody else wrote it."""
+        if isinstance(value, Located):
+            return self._shared(key, value, revision)
         if isinstance(value, UnreadableValue):
             return _corrupt(key, value, revision, ValueError(value.reason))
         head = self._head_of(value) if self.spec.trusts_marks else None
@@ -102,11 +113,39 @@ class ResourceCache:
             head = self._head_of(canonical)
             if head is None:
                 raise ValueError("it is stored in a version that is not known")
+            if not _is_of(canonical, len(head) + len(METADATA), *namespace_and_name(key, self.spec.prefix)):
+                raise ValueError("its metadata is of no object of this name")
             if not self.spec.trusts_marks and canonical != value:
                 return reread_entry(key, canonical, revision, head)
             return entry_of(key, canonical, revision, head)
-        except Exception as error:  # no value that somebody stored may stop the feed
+        except Exception as error:  # no stored value may stop the feed
             return _corrupt(key, value, revision, error)
+
+    def _shared(self, key: bytes, value: Located, revision: int) -> Entry:
+        """An entry of a value in shared memory, where that is as clients are to see it."""
+        if value.spliced and self.spec.trusts_marks:
+            if value.starts_with(self._canonical):
+                return SharedEntry(key, self.spec.head, value, revision)
+            for head in self.spec.other_heads:
+                if value.starts_with(head + METADATA):
+                    return SharedEntry(key, head, value, revision)
+        entry = self.entry(key, value.raw(), revision)
+        share(entry, value)
+        return entry
+
+    def locate(self, key: bytes, value: Located, revision: int) -> None:
+        """An object version that may be here already is in shared memory from now on."""
+        if self._former is not None:
+            self._former.locate(key, value, revision)
+        entry = self._entries.get(key)
+        if entry is not None and entry.revision == revision:
+            share(entry, value)
+
+    def leave(self, segment: mmap) -> None:
+        """Nothing that is in use is in a segment any more: what the history still has of it is kept apart."""
+        for change in self.history.between(self.history.first, self.history.end):
+            leave(change.entry, segment)
+            leave(change.previous, segment)
 
     def _head_of(self, value: bytes) -> bytes | None:
         """How a canonical value starts; None for one that is not canonical."""
@@ -118,6 +157,10 @@ class ResourceCache:
                     return head
         return None
 
+    def all_entries(self) -> Iterable[Entry]:
+        """All entries, in no order."""
+        return self._entries.values()
+
     def bounds(self, prefix: bytes) -> tuple[int, int]:
         """The range of indices, in key order, of the keys under a prefix."""
         if prefix == self.spec.prefix:
@@ -127,6 +170,19 @@ class ResourceCache:
     def index_of(self, key: bytes) -> int:
         """The index of the first key that is not before `key`."""
         return bisect_left(self._keys, key)
+
+    def of_namespace(self, namespace: str) -> Sequence[Entry]:
+        """The entries of a namespace in key order, not to be changed; looked for once after each change.
+
+        For resources of which many writes look at a few objects.
+        """
+        if namespace in self._of_namespaces:
+            return self._of_namespaces[namespace]
+        if len(self._of_namespaces) >= MOST_NAMESPACES:
+            self._of_namespaces.clear()
+        first, last = self.bounds(b"%b%b/" % (self.spec.prefix, namespace.encode()))
+        found = self._of_namespaces[namespace] = self.slice(first, last)
+        return found
 
     def slice(self, start: int, end: int) -> list[Entry]:
         """The entries between two indices, in key order."""
@@ -186,7 +242,7 @@ class ResourceCache:
         self._entries.clear()
         self._keys.clear()
         self._indexes.clear()
-        self.memo.clear()
+        self._forget()
 
     def load(self, items: Iterable[tuple[bytes, bytes, int]]) -> None:
         """Replaces all objects by values as etcd holds them. Nobody is told of changes: a cache starts so."""
@@ -199,7 +255,7 @@ class ResourceCache:
         self._keys = sorted(entries)
         self._indexes.clear()
         self.changed = max((entry.revision for entry in entries.values()), default=0)
-        self.memo.clear()
+        self._forget()
 
     def succeed(self, former: ResourceCache) -> None:
         """Takes the place of another cache, which is told of all changes until `end_former`."""
@@ -212,6 +268,7 @@ class ResourceCache:
         if former is not None:
             former._entries, former._keys = self._entries, self._keys
             former.changed, former.memo = self.changed, _Forgetful()
+            former._of_namespaces = _Forgetful()
             former.end_former()
 
     def all_keys(self) -> list[bytes]:
@@ -231,14 +288,14 @@ class ResourceCache:
         self._waiters.remove(waiter, interest)
 
     def follow_changes(self, told: Told, interest: Interest | None = None) -> None:
-        """Has a function told what futures of `changes` result in, in the turn of the loop after each change.
+        """Calls `told` with what a future of `changes` results in, in the turn of the loop after each change.
 
-        Until `unfollow_changes`. It must raise nothing.
+        It goes on until `unfollow_changes`. `told` must not raise.
         """
         self._waiters.follow(told, interest)
 
     def unfollow_changes(self, told: Told, interest: Interest | None = None) -> None:
-        """Ends that."""
+        """Ends `follow_changes`."""
         self._waiters.unfollow(told, interest)
 
     def unserved(self, told: Told, interest: Interest | None = None) -> int:
@@ -264,9 +321,9 @@ class ResourceCache:
         self._waiters.wake_all()
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Has a function told of each change as it is applied, of None once everything was loaded anew.
+        """Calls `listener` with each change as it is applied, and with None once everything was loaded anew.
 
-        Gives a function that ends it.
+        Returns a function that ends this.
         """
         self._listeners = (*self._listeners, listener)
 
@@ -282,106 +339,37 @@ class ResourceCache:
                 listener(change)
             except Exception:
                 log.exception("a listener failed", extra={"prefix": self.spec.prefix.decode()})
+                FAILURES.labels("listeners of changes").inc()
 
     def _record(self, change: Change) -> None:
         self.history.append(change)
         self._received.value += 1
         self.changed = change.revision
-        if self.memo:
-            self.memo.clear()
+        if self.memo or self._of_namespaces:
+            self._forget()
         if self._listeners:
             self.tell(change)
+
+    def _forget(self) -> None:
+        """Forgets what was found in the state that is no more."""
+        self.memo.clear()
+        self._of_namespaces.clear()
+
+
+def _is_of(canonical: bytes, start: int, namespace: str, name: str) -> bool:
+    """Whether metadata that begins at `start` has the namespace and the name that its key has.
+
+    Before the uid come plain strings alone, whose quotes are escaped: nothing else is taken for a member.
+    """
+    if not canonical.startswith(b'"name":%b,' % orjson.dumps(name), start):
+        return False
+    at = canonical.find(_NAMESPACE, start, canonical.find(b'"uid":', start))
+    if not namespace:
+        return at < 0
+    return canonical.startswith(b"%b," % orjson.dumps(namespace), at + len(_NAMESPACE))
 
 
 def _corrupt(key: bytes, value: bytes, revision: int, error: Exception) -> CorruptEntry:
     reason = str(error) or type(error).__name__
     log.error("stored object cannot be decoded", extra={"key": key.decode(errors="replace"), "error": reason})
     return CorruptEntry(key, value, revision, reason)
-
-
-class WatchCache:
-    """All resource caches, and the one revision that they have reached."""
-
-    def __init__(self, root: bytes) -> None:
-        self.root = root  # "/registry/"
-        self.reached = 0
-        self._by_segment: dict[bytes, ResourceCache] = {}
-        self.unowned = Unowned(root)
-        self.adopting = asyncio.Lock()  # one resource at a time
-        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
-        self._sequence = 0
-        self._crowd = 256  # how many may wait before it is looked whether they still do
-
-    def register(self, spec: ResourceSpec) -> ResourceCache:
-        """Adds a resource before the feed starts (later: storage/adoption.py); the same prefix gives the same cache."""
-        found = self._by_segment.get(self._segment(spec.prefix))
-        return self.add(ResourceCache(spec)) if found is None else found
-
-    def add(self, resource: ResourceCache) -> ResourceCache:
-        """Adds a cache that has all objects of its resource as of the revision that is reached."""
-        resource.history.start = self.reached
-        self._by_segment[self._segment(resource.spec.prefix)] = resource
-        return resource
-
-    def remove(self, resource: ResourceCache) -> None:
-        """Ends a cache; who follows it is overrun."""
-        del self._by_segment[self._segment(resource.spec.prefix)]
-        resource.closed = True
-        resource.start_over()
-        resource.wake_all()
-
-    def has(self, prefix: bytes) -> bool:
-        """Whether a resource is registered."""
-        return self._segment(prefix) in self._by_segment
-
-    def _segment(self, prefix: bytes) -> bytes:
-        return prefix[len(self.root) : -1]
-
-    def __iter__(self) -> Iterator[ResourceCache]:
-        return iter(self._by_segment.values())
-
-    def of_key(self, key: bytes) -> ResourceCache | None:
-        """The cache that a key belongs to, None for keys of no resource."""
-        parts = key[len(self.root) :].split(b"/", 2)
-        if len(parts) < 2:
-            return None
-        found = self._by_segment.get(parts[0])
-        if found is None and len(parts) > 2:
-            found = self._by_segment.get(parts[0] + b"/" + parts[1])
-        return found
-
-    def start_over(self) -> None:
-        """Forgets everything, as when etcd's past turns out not to be what was seen."""
-        if self.reached:
-            self.reached = 0
-            for resource in self:
-                resource.start_over()
-
-    def advance(self, revision: int) -> None:
-        """Everything up to a revision has been applied: lets those go on who wait for it."""
-        if revision <= self.reached:
-            return
-        self.reached = revision
-        waiting = self._waiting
-        while waiting and waiting[0][0] <= revision:
-            future = heappop(waiting)[2]
-            if not future.done():
-                future.set_result(None)
-
-    def reach(self, revision: int) -> asyncio.Future[None]:
-        """A future that is done once `revision` is reached. Cancel it when it is no longer waited for."""
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        if self.reached >= revision:
-            future.set_result(None)
-        else:
-            self._sequence += 1
-            if len(self._waiting) >= self._crowd:
-                self._forget_cancelled()
-            heappush(self._waiting, (revision, self._sequence, future))
-        return future
-
-    def _forget_cancelled(self) -> None:
-        """Drops those who gave up, which else stayed until their revision comes."""
-        self._waiting = [each for each in self._waiting if not each[2].done()]
-        heapify(self._waiting)
-        self._crowd = max(256, 2 * len(self._waiting))

@@ -1,11 +1,11 @@
-"""What watchers missed and the caches no longer have: out of etcd's own history, read once for all who missed it.
+"""Changes that watchers missed and the caches no longer have: read from etcd's history, once for all these watchers.
 
-A `Past` is one stream of etcd's changes of a resource from some revision on, kept in a window that its readers go
-through, each at a position of its own, until the cache's history takes over. Who comes with a later revision reads the
-same. Streams are bounded in number: those who find none free wait, and then share the next. So a restart under
-thousands of watchers, or a crowd that was overrun, costs a stream or two a resource, whatever their number.
+A `Past` is one stream of etcd's changes of a resource from a revision on. It is kept in a window; each reader has its
+own position there, until the cache's history has the rest. Watchers that need a later revision share the stream. The
+number of streams is bounded: a watcher that finds none free waits and shares the next one. So a restart with thousands
+of watchers costs one or two streams a resource.
 
-The stream is read at the pace of the fastest reader. One who falls behind the window is overrun, as in the cache.
+The stream is read at the pace of the fastest reader. A reader that falls behind the window is overrun, as in the cache.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from storage.waking import Interest, Waiters
 
 STREAMS = 16  # at once, of all resources
 STREAMS_EACH = 2  # of one resource
-GATHER = 0.02  # seconds in which those who come together settle where their stream begins
-LINGER = 10.0  # seconds that a window is kept for those who come next
+GATHER = 0.02  # seconds in which readers that come together agree on the start of their stream
+LINGER = 10.0  # seconds that a window is kept for later readers
 WINDOW_CHANGES = 10_000
 WINDOW_BYTES = 16 << 20
 PART = 256  # changes made at once
@@ -35,7 +35,7 @@ PART_BYTES = 1 << 20
 PATIENCE = 5.0  # seconds that readers may keep a stream waiting that others wait for
 ASK = 0.1  # seconds without news after which etcd is asked how far it has come; twice as many each time
 MAX_ASK = 10.0
-PAUSE = 0.25  # seconds that those who want everything may keep waiting those who want little
+PAUSE = 0.25  # seconds for which readers of everything may delay readers of little
 RETRY = 0.1  # seconds between streams that break
 _ALL = 1 << 62
 
@@ -58,7 +58,7 @@ class Past:
         self._client, self._generation = client, resource.generation
         self.concerning = Concerning(self.window, resource.spec.attributes_of)
         self._waiters = Waiters(resource.spec.attributes_of)
-        self._idle = self._idle_broad = 0  # readers who have read everything
+        self._idle = self._idle_broad = 0  # readers that have read everything
         self._moved = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -72,7 +72,7 @@ class Past:
         return not self.void and (not self.begun or max(self.window.start, self.compacted) <= revision)
 
     def reach_back(self, revision: int) -> None:
-        """Has it begin at a revision, if it has not begun yet after an earlier one."""
+        """Makes the stream begin at a revision that is earlier than its own, if it has not begun yet."""
         if not self.begun and revision < self.revision:
             self.revision = self.window.start = revision
 
@@ -81,7 +81,7 @@ class Past:
         self._moved.set()
 
     def read_on(self) -> None:
-        """Has what comes next read of etcd."""
+        """Reads the next changes from etcd."""
         if not self.busy and not self.void:
             self.busy = True
             self._task = asyncio.create_task(self._run())
@@ -123,7 +123,7 @@ class Past:
                 self._waiters.wake_all()
             except Unavailable:
                 await asyncio.sleep(RETRY)
-            except Exception as error:  # whoever reads it is told
+            except Exception as error:  # its readers get the error
                 self.end(error)
         self.end()
 
@@ -167,7 +167,7 @@ class Past:
             self._waiters.wake_all(self.window.end)
         else:
             self._waiters.wake_now()
-        await asyncio.sleep(0)  # those who were woken no longer count as idle
+        await asyncio.sleep(0)  # readers that were woken no longer count as idle
         self.held = True
         try:
             with suppress(TimeoutError):
@@ -225,7 +225,7 @@ def _parts(events: list[Event]) -> Iterator[list[Event]]:
 
 
 class Reader:
-    """Somebody who catches up from `revision` on, and wants to know of what concerns an interest alone."""
+    """A reader of the changes after `revision` that concern an interest."""
 
     def __init__(self, past: Past, revision: int, interest: Interest | None) -> None:
         self.past, self.revision, self._interest = past, revision, interest
@@ -276,7 +276,7 @@ class Pasts:
     async def following(
         self, resource: ResourceCache, revision: int, interest: Interest | None = None
     ) -> AsyncIterator[Reader]:
-        """Somebody who reads what came after a revision, once there is a stream for it."""
+        """A reader of the changes after a revision; waits until there is a stream for it."""
         while (past := self._find(resource, revision)) is None:
             await self._room(resource, revision)
         past.readers += 1
@@ -334,7 +334,7 @@ class Pasts:
             self._alarm = asyncio.get_running_loop().call_later(PATIENCE, self._press, now)
 
     def _left(self, past: Past) -> None:
-        """Nobody reads a past any more, or it has ended: it is kept for a while, and somebody else has its stream."""
+        """A past has no readers any more, or has ended: it is kept for a while, and its stream is free for others."""
         past.end()
         asyncio.get_running_loop().call_later(LINGER, self._forget, past)
         waiting, self._waiting = self._waiting, []

@@ -1,9 +1,9 @@
-"""Changing one object by compare-and-swap, however often others are faster: the one loop that does it."""
+"""Changing one object by compare-and-swap, repeated while other writers are faster."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Protocol
 
@@ -32,6 +32,7 @@ class Put:
     """Stores a value, under a lease if one is given. `finish` is awaited once it is known whether that was done.
 
     `another_lease` gives one to take instead of a lease that etcd does not have any more. `charge` has the last word.
+    After a write that is not the `last`, `change` asks again what becomes of what was stored.
     """
 
     value: bytes
@@ -39,6 +40,7 @@ class Put:
     finish: Finish | None = None
     another_lease: Callable[[int], Awaitable[int]] | None = None
     charge: Charge | None = None
+    last: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +87,10 @@ async def change(store: Store, key: bytes, make: Make, *, start: StoredObject | 
     """Does with an object what `make` decides of its present version (None: there is none).
 
     The first version that `make` sees is `start`, else the cached one; both may be stale. When the write loses against
-    another one, it goes on with what is there now. Before an error of `make` is raised, and before KEEP is taken for an
-    answer, the most recent version is read, unless it was just read anyway: `make` is asked again if that is another
-    one. So `make` may be called several times; each call has to undo what the last one did besides deciding.
+    another one, it goes on with what is there now; after a write that is not the last, with what it wrote. Before an
+    error of `make` is raised, and before KEEP is taken for an answer, the most recent version is read, unless it was
+    just read anyway: `make` is asked again if that is another one. So `make` may be called several times; each
+    call has to undo what the last one did besides deciding.
 
     A `finish` is awaited with True after a write, with False after one that was certainly not made, and not at all when
     that is not known. Raises what `make` raises, Unavailable, TooLarge, NoSpace; and CorruptObject where `make` looks
@@ -108,10 +111,14 @@ async def change(store: Store, key: bytes, make: Make, *, start: StoredObject | 
             failure = error
         if not isinstance(decision, Keep):
             try:
-                return await write_once(store, key, current, decision)
+                done = await write_once(store, key, current, decision)
             except (Conflict, KeyExists) as lost:
                 current, fresh = lost.current, True
                 continue
+            if not isinstance(decision, Put) or decision.last:
+                return done
+            current, fresh = done.after, True
+            continue
         if not fresh:
             latest, fresh = await store.latest(key), True
             if _revision(latest) != _revision(current):
@@ -141,39 +148,36 @@ async def write_once(store: Store, key: bytes, current: StoredObject | None, dec
     return done
 
 
-async def _write(store: Store, key: bytes, current: StoredObject | None, decision: Put | Delete) -> Changed:
-    match decision:
-        case Put(charge=None):
-            return await _put(store, key, current, decision)
-        case Put(charge=charge):
-            assert charge is not None
-            return await charge.carried(lambda beside: _put(store, key, current, decision, beside))
-        case Delete():
-            if current is None:
-                return Changed(Outcome.UNCHANGED, None, None, 0)
-            revision = await store.delete(key, current.revision)
-            return Changed(Outcome.DELETED, current, None, revision)
+def _write(store: Store, key: bytes, current: StoredObject | None, decision: Put | Delete) -> Awaitable[Changed]:
+    if isinstance(decision, Delete):
+        return _delete(store, key, current)
+    if decision.charge is None:
+        return _put(store, key, current, decision)
+    return decision.charge.carried(lambda beside: _put(store, key, current, decision, beside))
+
+
+async def _delete(store: Store, key: bytes, current: StoredObject | None) -> Changed:
+    if current is None:
+        return Changed(Outcome.UNCHANGED, None, None, 0)
+    return Changed(Outcome.DELETED, current, None, await store.delete(key, current.revision))
 
 
 async def _put(
     store: Store, key: bytes, current: StoredObject | None, put: Put, beside: Sequence[Swap] = ()
 ) -> Changed:
-    try:
-        return await _put_under(store, key, current, put.value, put.lease, beside)
-    except LeaseNotFound:
-        if put.another_lease is None:
-            raise
-    return await _put_under(store, key, current, put.value, await put.another_lease(put.lease), beside)
-
-
-async def _put_under(
-    store: Store, key: bytes, current: StoredObject | None, value: bytes, lease: int, beside: Sequence[Swap]
-) -> Changed:
-    if current is None:
-        outcome, revision = Outcome.CREATED, await store.create(key, value, lease, beside)
-    else:
-        outcome, revision = Outcome.UPDATED, await store.update(key, value, current.revision, lease, beside)
-    return Changed(outcome, current, StoredObject(key, value, revision), revision)
+    while True:
+        try:
+            if current is None:
+                outcome, revision = Outcome.CREATED, await store.create(key, put.value, put.lease, beside)
+            else:
+                revision = await store.update(key, put.value, current.revision, put.lease, beside)
+                outcome = Outcome.UPDATED
+        except LeaseNotFound:
+            if put.another_lease is None:
+                raise
+            put = replace(put, lease=await put.another_lease(put.lease), another_lease=None)
+        else:
+            return Changed(outcome, current, StoredObject(key, put.value, revision), revision)
 
 
 def _revision(stored: StoredObject | None) -> int:

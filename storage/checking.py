@@ -1,4 +1,4 @@
-"""Whether the cache is what etcd is: a digest of each resource's keys and revisions, of both as of one revision.
+"""Compares the cache with etcd: a digest of each resource's keys and revisions, of both at one revision.
 
 kube-apiserver compares its watch caches with etcd in the same way (its consistency checker).
 """
@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from storage.cache import ResourceCache, WatchCache
+from storage.cache import ResourceCache
+from storage.entry import is_untransformed
 from storage.errors import Compacted, StorageError
 from storage.etcd import EtcdClient
 from storage.keys import prefix_end
 from storage.time_slice import TimeSlice
+from storage.watch_cache import WatchCache
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +62,12 @@ class Checker:
             if any(finding.status == "failure" for finding in findings):
                 self._load_anew()
             return findings
+
+    def other_keys(self) -> None:
+        """Values are turned by other keys from now on: has all loaded anew where some could not be turned before."""
+        if any(is_untransformed(entry) for resource in self._cache for entry in resource.all_entries()):
+            log.warning("values that could not be decrypted may be readable now, loading anew")
+            self._load_anew()
 
     async def _checked(self, resource: ResourceCache) -> Finding:
         generation, revision = resource.generation, self._cache.reached

@@ -1,4 +1,4 @@
-"""Forgetting old revisions, so that etcd does not grow for ever.
+"""Compacting old revisions, so that etcd does not grow for ever.
 
 Every replica runs a compactor, and one of them compacts in each interval: who wins a transaction that compares the
 version of `compact_rev_key`. The key and its meaning (version: the rounds so far, value: the revision compacted to) are
@@ -105,5 +105,5 @@ class Compactor:
         assert isinstance(found, RangeResult)
         self._see(found.revision)
         self._round = found.kvs[0].version if found.kvs else 0
-        if found.kvs and found.kvs[0].value.isdigit() and len(found.kvs[0].value) < _LONGEST_REVISION:
-            self.compacted = int(found.kvs[0].value)
+        value = found.kvs[0].value if found.kvs else b""
+        self.compacted = int(value) if value.isdigit() and len(value) < _LONGEST_REVISION else 0

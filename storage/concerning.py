@@ -1,7 +1,8 @@
-"""Which changes of a history concern whom: for those who come back with a past of thousands of changes and want few.
+"""Finds, in a long history, the few changes that concern one watcher.
 
-After a restart each of thousands of watchers would else go through all that has happened since. What is known of an
-aspect is made when somebody asks, step by step while others get their turn, and dropped when nobody has for a while.
+Without it, after a restart, each of thousands of watchers would go through all changes since. An index of one aspect
+(key, field, label, namespace) is made when a watcher first asks, in short time slices, and dropped when it was not used
+for a while.
 """
 
 from __future__ import annotations

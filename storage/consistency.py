@@ -11,16 +11,20 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 
-from storage.cache import WatchCache
 from storage.errors import StorageError, Unavailable
-from storage.instruments.timing import timed_until_done
+from storage.instruments.timing import Times, current
 from storage.measures import CONSISTENT
+from storage.watch_cache import WatchCache
 
-PROBES = 2  # while etcd answers one, those who came meanwhile need not wait for it
+PROBES = 2  # while etcd answers one, requests that came meanwhile need not wait for it
 EVENTS_WAIT = 0.1  # seconds for events to bring the feed to the probed revision before progress is asked for
 STUCK = 1.0  # seconds between probes while the feed has nothing new and can't be asked for progress
 PROGRESS_WAIT = 2.0  # seconds that progress may take in all
 PROGRESS_AGAIN = 0.25  # etcd drops the question when it comes while the watch is behind
+
+
+_Asked = tuple[asyncio.Future[bool], Times | None, float]
+"""Who asks: what is awaited, the times of the request, and since when."""
 
 
 class ConsistentReads:
@@ -34,9 +38,9 @@ class ConsistentReads:
     ) -> None:
         """`probe` gives etcd's revision; `request_progress` asks the feed for progress (False: not to be had)."""
         self._cache, self._probe, self._request_progress = cache, probe, request_progress
-        self._filling: list[asyncio.Future[bool]] = []
+        self._filling: list[_Asked] = []
         self._running = 0  # probes
-        self._gathering = False  # whether one of them takes those who arrive now
+        self._gathering = False  # whether one of them has not been sent yet, for requests that arrive now
         self._tasks: set[asyncio.Task[None]] = set()
         self._stuck_at = -1  # what the cache had reached when waiting for more was in vain
         self._stuck_until = 0.0  # by the monotonic clock; until then probes are in vain too
@@ -54,12 +58,12 @@ class ConsistentReads:
         if self._cache.reached == self._stuck_at and time.monotonic() < self._stuck_until:
             future.set_result(False)
             return future
-        self._filling.append(future)
+        self._filling.append((future, current.get(), time.monotonic()))
         if self._running < PROBES and not self._gathering:
             self._running += 1
             self._gathering = True
             self._start(self._run())
-        return timed_until_done("etcd", future)
+        return future
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
@@ -67,7 +71,7 @@ class ConsistentReads:
         task.add_done_callback(self._tasks.discard)
 
     async def _run(self) -> None:
-        batch: list[asyncio.Future[bool]] = []
+        batch: list[_Asked] = []
         try:
             while True:
                 await asyncio.sleep(0)  # lets the requests that have arrived together join this probe
@@ -84,7 +88,7 @@ class ConsistentReads:
         finally:
             self._running -= 1
 
-    async def _serve(self, batch: list[asyncio.Future[bool]]) -> None:
+    async def _serve(self, batch: list[_Asked]) -> None:
         try:
             revision = await self._probe()
         except StorageError as error:
@@ -95,7 +99,7 @@ class ConsistentReads:
         else:
             self._start(self._settle(batch, revision))
 
-    async def _settle(self, batch: list[asyncio.Future[bool]], revision: int) -> None:
+    async def _settle(self, batch: list[_Asked], revision: int) -> None:
         try:
             _answer(batch, await self.settled(revision))
         except BaseException:
@@ -132,14 +136,20 @@ class ConsistentReads:
 _SERVED = {True: CONSISTENT.labels("true"), False: CONSISTENT.labels("false")}
 
 
-def _answer(batch: list[asyncio.Future[bool]], reached: bool) -> None:
+def _answer(batch: list[_Asked], reached: bool) -> None:
     _SERVED[reached].inc(len(batch))
-    for future in batch:
+    now = time.monotonic()
+    for future, times, began in batch:
         if not future.done():
             future.set_result(reached)
+        if times is not None:
+            times.took("etcd", began, now)
 
 
-def _fail(batch: list[asyncio.Future[bool]], error: StorageError) -> None:
-    for future in batch:
+def _fail(batch: list[_Asked], error: StorageError) -> None:
+    now = time.monotonic()
+    for future, times, began in batch:
         if not future.done():
             future.set_exception(error)
+        if times is not None:
+            times.took("etcd", began, now)

@@ -15,10 +15,12 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import orjson
 
 from storage.errors import CorruptObject, StoredObject
+from storage.etcd.transforming import UnreadableValue
 from storage.memo import Memo, Memos, made_once
 
 METADATA = b'"metadata":{'
 MARK = b" \n"  # ends a value that was decoded, defaulted and ordered by this server
+_END = ord("}")
 _UID = b'"uid":"'
 _VERSION = b',"resourceVersion":"'
 _PARSED = "parsed"
@@ -32,9 +34,15 @@ T = TypeVar("T")
 def with_version(value: bytes, revision: int) -> bytes:
     """A canonical value as clients see it, with its resourceVersion (none for 0) and a newline at the end."""
     if not revision:
-        return value[: -len(MARK)] + b"\n"
+        return value.rstrip() + b"\n"
     at = _after_uid(value)
-    return b'%b,"resourceVersion":"%d"%b\n' % (value[:at], revision, value[at : -len(MARK)])
+    return b'%b,"resourceVersion":"%d"%b\n' % (value[:at], revision, value[at:].rstrip())
+
+
+def spliced_version(text: bytes) -> tuple[int, int]:
+    """Where the member of the resourceVersion is that was spliced into a canonical value. Raises ValueError."""
+    start = text.index(_VERSION)
+    return start, text.index(b'"', start + len(_VERSION)) + 1
 
 
 def _after_uid(value: bytes) -> int:
@@ -46,7 +54,7 @@ class Texts(Protocol):
     """Texts by name."""
 
     def get(self, name: str, default: str, /) -> str:
-        """That of a name, else the default."""
+        """The value of a name, else the default."""
         ...
 
 
@@ -67,6 +75,8 @@ class Entry:
     """
 
     __slots__ = ("_attributes", "_memo", "head", "key", "revision", "tail")
+
+    piece: bytes  # the tail for being joined with others: where that is in shared memory, a view of it and no copy
 
     def __init__(self, key: bytes, head: bytes, tail: bytes, revision: int) -> None:
         self.key, self.head, self.tail, self.revision = key, head, tail, revision
@@ -129,18 +139,20 @@ class Entry:
     def stored(self) -> StoredObject:
         """The object as etcd holds it, or would if this server had written it."""
         tail = self.tail
-        start = tail.index(_VERSION)
-        end = tail.index(b'"', start + len(_VERSION)) + 1
+        start, end = spliced_version(tail)
         return StoredObject(self.key, b"%b%b%b%b" % (self.head, tail[:start], tail[end:], MARK), self.revision)
 
     def at(self, revision: int) -> Entry:
-        """The same object under another resourceVersion, as a DELETED event carries it."""
+        """The object under another resourceVersion, as a DELETED event carries it."""
         tail = self.tail
         start = tail.index(_VERSION) + len(_VERSION)
         tail = b"%b%d%b" % (tail[:start], revision, tail[tail.index(b'"', start) :])
         entry = Entry(self.key, self.head, tail, revision)
         entry._attributes = self._attributes
         return entry
+
+
+Entry.piece = Entry.__dict__["tail"]  # another name of the same slot: as fast as that
 
 
 class CorruptEntry(Entry):
@@ -161,6 +173,10 @@ class CorruptEntry(Entry):
         raise CorruptObject(self.key, self.revision, self.reason)
 
     @property
+    def piece(self) -> bytes:  # type: ignore[override]  # as the tail
+        return self.tail
+
+    @property
     def size(self) -> int:
         return len(self.raw)
 
@@ -176,15 +192,39 @@ class CorruptEntry(Entry):
         return CorruptEntry(self.key, self.raw, revision, self.reason, last)
 
 
+def is_untransformed(entry: Entry) -> bool:
+    """Whether an object can't be read because its value could not be turned, such as decrypted."""
+    return type(entry) is CorruptEntry and isinstance(entry.raw, UnreadableValue)
+
+
 def entry_of(key: bytes, value: bytes, revision: int, head: bytes) -> Entry:
     """Makes an entry of a canonical value that starts with `head`; raises ValueError if it only looks like one."""
     at = _after_uid(value)
-    tail = b'%b,"resourceVersion":"%d"%b' % (value[len(head) : at], revision, value[at : -len(MARK)])
+    end = -len(MARK)
+    if value[end - 1] != _END:
+        end = len(value.rstrip())
+    tail = b'%b,"resourceVersion":"%d"%b' % (value[len(head) : at], revision, value[at:end])
+    if end > 0:
+        return BlankedEntry(key, head, tail, revision, value[end : -len(MARK)])
     return Entry(key, head, tail, revision)
 
 
+class BlankedEntry(Entry):
+    """An object version whose value ends in more white space than MARK: its writer's, and nothing that is shown."""
+
+    __slots__ = ("blanks",)
+
+    def __init__(self, key: bytes, head: bytes, tail: bytes, revision: int, blanks: bytes) -> None:
+        super().__init__(key, head, tail, revision)
+        self.blanks = blanks
+
+    def stored(self) -> StoredObject:
+        stored = super().stored()
+        return StoredObject(stored.key, stored.value[: -len(MARK)] + self.blanks + MARK, stored.revision)
+
+
 class RereadEntry(Entry):
-    """An object version that is read otherwise than it was written: its definition has changed since."""
+    """An object version that is read otherwise than it was written: its CRD has changed since."""
 
     __slots__ = ()
 

@@ -2,13 +2,13 @@
 
 It starts with a load by pages at one revision and follows from there. When the stream breaks (etcd restarted, leader
 changed) it goes on after the last revision it has applied, so that nothing is lost or repeated. Only when etcd has
-compacted what came after that does it load anew and emit the difference. When etcd's past turns out to be another one
-(storage/lineage.py: a backup was restored, its newest writes were lost) nothing here can be relied on: everything is
-dropped and loaded anew, and watchers have to start again.
+compacted what came after that does it load anew and emit the difference. When etcd's history is not the one that was
+seen (storage/lineage.py: a backup was restored, the newest writes were lost) the whole cache is dropped and loaded
+anew, and watchers have to start again.
 
-What this process writes itself is applied when etcd acknowledges it, in its turn. The stream brings it again, message
-by message, and under a load of writes it can't keep up; when something is missed of which only the stream will tell,
-and the stream is far behind, it starts anew after what was applied last: etcd then sends many changes at once.
+What this process writes is applied when etcd acknowledges it, in the order of revisions. The stream brings it again,
+one message a change, and falls behind under a load of writes. When a change of another writer is missing and the
+stream is far behind, the stream starts anew after the last change applied: etcd then sends many changes at once.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from storage.cache import ResourceCache, WatchCache
+from storage.cache import ResourceCache
 from storage.errors import Compacted, StorageError, Unavailable
 from storage.etcd import DELETE, EtcdClient, Event, Watch, WatchBatch
 from storage.keys import prefix_end
@@ -26,7 +26,10 @@ from storage.lineage import Lineage, Rewound, check_resumed
 from storage.loading import apply_difference, load, newest, take_over
 from storage.own_writes import OwnWrites
 from storage.seeding import seed
+from storage.sharing.shared_watch import FeederLost, SharedWatch
+from storage.sharing.subscriber import Offered, Subscriber
 from storage.stall import Stall
+from storage.watch_cache import WatchCache
 
 log = logging.getLogger(__name__)
 
@@ -41,16 +44,20 @@ RESTART_INTERVAL = 0.25  # seconds between the starts of streams that fell behin
 class Feed:
     """Feeds a `WatchCache` from etcd until it is cancelled."""
 
-    def __init__(self, client: EtcdClient, cache: WatchCache) -> None:
-        self._client, self._cache = client, cache
-        self._watch: Watch | None = None
-        self._reload = self._began = False
+    def __init__(
+        self, client: EtcdClient, cache: WatchCache, shared: Subscriber | None = None, seeds: bool = True
+    ) -> None:
+        """With `shared` what another process reads is taken where it is offered; `seeds`: whether there is a past."""
+        self._client, self._cache, self.shared = client, cache, shared
+        self._watch: Watch | SharedWatch | None = None
+        self._reload, self._began = False, not seeds
         self._resuming = True  # whether the next stream may be of an etcd with another past
-        self._lineage = Lineage()
+        self.lineage = Lineage()
         self._stall = Stall(cache, self.probe, self.request_progress, lambda: self._known, client.members)
         self._last: Event | None = None  # of those applied
         self._own = OwnWrites()
         self._known = 0  # a revision that etcd has
+        self._listeners: list[Callable[[int], None]] = []
         self._following = False
         self._wrote = 0.0  # when the last own write was, by the monotonic clock
         self._missing_after, self._missing_since = 0, 0.0  # the revision before a gap, and when it was noticed
@@ -59,32 +66,44 @@ class Feed:
         self.connected = False
         self.error: StorageError | None = None  # what keeps it from following, since that was interrupted
         self.progress_trusted = False  # whether the progress that the member of the stream tells keeps the order
+        if shared is not None:
+            shared.known, shared.offer = lambda: self._known, self._offered
+            shared.lineage = lambda: (self.lineage.cluster, self.lineage.term)
+            shared.load_anew = self.load_anew
 
     async def run(self) -> None:
         """Loads and follows, for ever."""
         while True:
             try:
                 if self.ready.is_set():
-                    self._lineage.check(await self._client.head(self._cache.root), self._cache.reached)
+                    self.lineage.check(await self._client.head(self._cache.root), self._cache.reached)
                 if self._reload or not self.ready.is_set():
                     await self._load()
                 await self._follow()
             except Rewound as error:
-                log.error("etcd was set back, loading anew: %s", error, extra={"had": self._cache.reached})
+                log.error(
+                    "etcd's history has changed, loading the cache anew: %s", error, extra={"had": self._cache.reached}
+                )
                 self.load_anew()
             except Compacted:
-                log.warning("feed fell behind etcd's compaction, loading anew", extra={"reached": self._cache.reached})
+                log.warning(
+                    "the watch fell behind etcd's compaction, loading the cache anew",
+                    extra={"reached": self._cache.reached},
+                )
                 self._reload = True
+            except FeederLost as error:
+                log.warning("going on with a watch of its own: %s", error)
             except StorageError as error:
                 if self.connected:
-                    log.warning("feed interrupted: %s", error)
+                    log.warning("the watch on etcd was interrupted: %s", error)
                 self.connected, self.error = False, error
                 await asyncio.sleep(RETRY)
 
     def load_anew(self) -> None:
-        """Has everything dropped and loaded anew: what the cache has can't be relied on."""
+        """Drops the cache and loads it anew: its content can't be relied on."""
         self.ready.clear()
-        self._lineage.forget()
+        self._reload = True
+        self.lineage.forget()
         if self._watch is not None:
             self._watch.fail(Unavailable("everything is loaded anew"))
 
@@ -112,6 +131,8 @@ class Feed:
     def acknowledged(self, *events: Event) -> None:
         """Takes note of a write of this process: all that its revision changed, in the order in which it did."""
         revision = events[-1].kv.mod_revision
+        for listener in self._listeners:
+            listener(revision)
         self.notice(revision)
         self._wrote = time.monotonic()
         if not self._following or revision <= self._cache.reached:
@@ -119,17 +140,34 @@ class Feed:
         self._own.add(events)
         self._apply(self._own.following(self._cache.reached))
 
+    def listen(self, listener: Callable[[int], None]) -> Callable[[], None]:
+        """Tells a function the revision of each own write, in its writer's task. What comes back ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
     def notice(self, revision: int) -> None:
         """Takes note of a revision that etcd has."""
         self._known = max(self._known, revision)
 
+    def _offered(self) -> None:
+        """Another process has all that the watch on etcd would tell from now on; that has to be in order by now."""
+        if isinstance(self._watch, Watch) and self._following:
+            self._watch.failed(Offered())
+
+    def _look_for_offer(self, following: SharedWatch | None) -> None:
+        """Raises Offered where the watch on etcd is not needed any more."""
+        if following is None and self._following and self.shared is not None and self.shared.offers:
+            raise Offered
+
     async def _load(self) -> None:
         head = await self._client.head(self._cache.root)
-        loaded, revision = await load(self._client, self._cache.root)
+        self._cache.begin_load()
+        shared = None if self.shared is None else await self.shared.load(head)
+        loaded, revision = shared or await load(self._client, self._cache.root, self._cache.kept)
         anew = not self.ready.is_set()
         self._cache.unowned.start_over()
         if anew:
-            self._lineage.cluster, self._lineage.term = head.cluster, head.term
+            self.lineage.cluster, self.lineage.term = head.cluster, head.term
             self._cache.start_over()
             take_over(self._cache, loaded)
         else:
@@ -152,8 +190,11 @@ class Feed:
         self._own.clear()
         self._known = self._cache.reached  # what was known before may be lost with an etcd that was set back
         try:
-            while True:
-                await self._stream(self._last if self._resuming else None)
+            while not self._reload:  # everything may have to be loaded anew between two streams
+                try:
+                    await self._stream(self._last if self._resuming else None)
+                except Offered:
+                    log.info("changes come from the process that reads etcd for all workers")
                 self._resuming = False
         finally:
             self._following, self._resuming = False, True
@@ -163,17 +204,19 @@ class Feed:
 
         With the change that was applied `last` the watch has to tell that first. Raises Rewound, StorageError.
         """
-        root, cache = self._cache.root, self._cache
-        end = prefix_end(root)
-        start = cache.reached + 1 if last is None else last.kv.mod_revision
-        watch = self._client.watch(root, end, start_revision=start, own_stream=True)
+        cache = self._cache
+        shared = None if self.shared is None or last is not None else self.shared.take()
+        watch = shared or self._on_etcd(last)
         self._watch, self._following = watch, last is None
         guard = asyncio.create_task(self._stall.guard(watch))
         guard.add_done_callback(lambda done: _failed_with(watch, done))
         try:
             await watch.start()
             self.progress_trusted = await watch.progress_correct()
+            self._look_for_offer(shared)
             async for batch in watch:
+                if self.error is not None and self.ready.is_set():
+                    log.info("the watch on etcd goes on")
                 self.connected, self.error = True, None
                 if batch.events:
                     if last is not None:
@@ -182,12 +225,20 @@ class Feed:
                     await self._take(batch)
                 elif batch.progress and self.progress_trusted and last is None:
                     cache.advance(batch.revision)
-                if self._known - batch.revision > FAR_BEHIND and self._should_restart(batch.revision):
+                self._look_for_offer(shared)
+                far_behind = self._known - batch.revision > FAR_BEHIND and shared is None
+                if far_behind and self._should_restart(batch.revision):
                     return
         finally:
             self._watch = None
             guard.cancel()
             await watch.cancel()
+
+    def _on_etcd(self, last: Event | None) -> Watch:
+        """A watch from the revision reached on, or from the change that was applied last."""
+        root = self._cache.root
+        start = self._cache.reached + 1 if last is None else last.kv.mod_revision
+        return self._client.watch(root, prefix_end(root), start_revision=start, own_stream=True)
 
     async def _take(self, batch: WatchBatch) -> None:
         """Applies what a message tells. While it is nothing new, own writes follow each other: no hurry to read on."""
@@ -251,8 +302,8 @@ class Feed:
             resource.wake()
 
 
-def _failed_with(watch: Watch, guard: asyncio.Task[None]) -> None:
-    """Nobody may follow a watch that nobody guards: what the guard failed with ends the feed."""
+def _failed_with(watch: Watch | SharedWatch, guard: asyncio.Task[None]) -> None:
+    """Ends the feed with the error of the task that guards its watch: without the guard it could hang."""
     error = None if guard.cancelled() else guard.exception()
     if error is not None:
         watch.failed(error)

@@ -1,6 +1,6 @@
-"""The right to write that comes with holding a key: each write is made only if the key is as its holder knows it.
+"""Writes that are made only while this process holds a key: each transaction compares the key's revision.
 
-So whoever has lost the key without noticing, after a pause or a partition, changes nothing any more.
+So a process that lost the key without noticing, after a pause or a network partition, changes nothing any more.
 """
 
 from __future__ import annotations
@@ -26,9 +26,15 @@ class Fence:
             raise Fenced("the lease is not held")
         return Guard(self.key, self.revision)
 
-    def moved(self, found: KeyValue | None) -> None:
-        """A comparison has failed, and the key was as `found`: good when it was only renewed. Raises Fenced."""
+    def moved(self, found: KeyValue | None, compared: int | None = None) -> None:
+        """The key was as `found`, and not at the revision that a write `compared`: good when it was only renewed.
+
+        Its revision may be a lower one: that of an etcd that was set back. Raises Fenced.
+        """
         if not self.revision or found is None or not self._is_ours(found.value):
             self.revision = 0
             raise Fenced("the lease is held by somebody else")
-        self.revision = max(self.revision, found.mod_revision)
+        if self.revision == compared:  # else it was renewed meanwhile
+            self.revision = found.mod_revision
+        else:
+            self.revision = max(self.revision, found.mod_revision)

@@ -3,18 +3,19 @@
 What is younger than `YOUNG` seconds is kept beyond the usual bounds, up to harder ones, as long as all histories of the
 process together take no more than their share of memory for it (kube-apiserver's watch cache grows by the same age).
 
-Watchers read it through a position of their own, so that a slow one costs nothing and holds up nobody: when what it
-has not read yet is dropped, `between` says so and its watch ends.
+Each watcher has its own position in it, so that a slow one neither takes memory nor delays others. When changes are
+dropped that it has not read yet, `between` raises Overrun and its watch ends.
 """
 
 from __future__ import annotations
 
 import time
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
+from math import inf
 from operator import attrgetter
 
 from storage.entry import Change, ChangeType
@@ -67,6 +68,11 @@ class History:
     def end(self) -> int:
         """The position after the newest change."""
         return self.first + len(self._changes)
+
+    @property
+    def newest(self) -> int:
+        """The revision of the newest change that is kept; where the history starts if none is."""
+        return self._changes[-1].revision if self._changes else self.start
 
     def start_over(self) -> None:
         """Forgets everything, so that every position up to now is overrun."""
@@ -159,6 +165,15 @@ class History:
         if revision < self.start:
             raise Overrun
         return self.first + bisect_right(self._changes, revision, key=_revision_of)
+
+    def before(self, changes: int, seconds: float) -> int:
+        """The revision of a reader who lacks the last `changes`, or those of the last `seconds`.
+
+        It is as far back as the history goes where that is less; -1 where nothing is lacking.
+        """
+        moment = self._clock() - seconds if seconds else inf
+        lacking = max(0, min(len(self._changes) - changes, bisect_left(self._times, moment)))
+        return self._changes[lacking].revision - 1 if lacking < len(self._changes) else -1
 
 
 _revision_of = attrgetter("revision")

@@ -1,8 +1,8 @@
-"""Which objects of a resource have one exact value of a field or label: for crowds of which each asks for its own.
+"""Finds the objects of a resource that have one exact value of a field or label.
 
-Going through all objects for each of thousands of kubelets costs seconds; kube-apiserver indexes pods by node for the
-same reason. An index is made when one aspect was asked for often, step by step while others get their turn, and is kept
-up to date from then on. A few an resource: what is asked for now takes the place of what was asked for longest ago.
+Going through all pods for each of thousands of kubelets takes seconds; kube-apiserver indexes pods by node for the same
+reason. An index of a field or label is made once it was asked for often, in short time slices, and is kept up to date
+after that. A resource has a few of them; a new one replaces the one that was not used for the longest time.
 """
 
 from __future__ import annotations

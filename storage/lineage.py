@@ -1,8 +1,8 @@
-"""Whether etcd's past is still the one that the cache was made of.
+"""Checks that etcd's history is still the one that the cache was made of.
 
-A backup that was restored, or an etcd that lost its newest writes, gives revisions a second time, and has others never.
-What tells: another cluster, a raft term or a revision below what was seen, and the changes themselves. A stream that
-starts anew therefore starts with the change that was applied last, and has to tell it and nothing unknown before the
+After a backup was restored, or after etcd lost its newest writes, etcd gives the same revisions to other changes. Signs
+of this are another cluster ID, a raft term or revision below one that was seen, and the changes themselves. So a stream
+that starts anew starts with the change that was applied last: it has to bring this change, and no unknown one up to the
 revision reached.
 """
 
@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from storage.cache import WatchCache
 from storage.etcd import DELETE, Event, Head
+from storage.watch_cache import WatchCache
 
 
 class Rewound(Exception):
@@ -36,7 +36,7 @@ class Lineage:
         self.cluster, self.term = head.cluster, head.term
 
     def forget(self) -> None:
-        """What comes next need not follow anything."""
+        """Forgets the known history: the next change need not follow it."""
         self.cluster = self.term = 0
 
 

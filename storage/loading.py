@@ -1,29 +1,35 @@
-"""Loading the whole registry: by pages as of one revision, into an empty cache or as the difference to a known past."""
+"""Loading the whole registry by pages at one revision, into an empty cache or as the difference to a known state."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from operator import itemgetter
 
-from storage.cache import ResourceCache, WatchCache
+from storage.cache import ResourceCache
 from storage.etcd import PUT, EtcdClient, Event, KeyValue
 from storage.keys import prefix_end
 from storage.lineage import Rewound
 from storage.unowned import Values
+from storage.watch_cache import WatchCache
 
 LOAD_PAGE = 500
 
 Loaded = dict[bytes, tuple[bytes, int]]  # key -> value, mod revision
 
 
-async def load(client: EtcdClient, root: bytes) -> tuple[Loaded, int]:
+Keep = Callable[[bytes, bytes, int], bytes]  # key, value, mod revision -> what is kept of the value
+
+
+async def load(
+    client: EtcdClient, root: bytes, kept: Keep = lambda _key, value, _revision: value
+) -> tuple[Loaded, int]:
     """All that is under the root, and the revision as of which. Raises StorageError."""
     loaded: Loaded = {}
     revision = 0
     async for at, kvs in _pages(client, root):
         revision = at
         for kv in kvs:
-            loaded[kv.key] = (kv.value, kv.mod_revision)
+            loaded[kv.key] = (kept(kv.key, kv.value, kv.mod_revision), kv.mod_revision)
     return loaded, revision
 
 

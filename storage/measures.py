@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from storage.errors import StorageError
 from storage.instruments import BETA, counter, histogram
+from storage.instruments.timing import current
 
 R = TypeVar("R")
 
@@ -24,29 +25,88 @@ DURATION = histogram(
 REQUESTS = counter("etcd_requests_total", "Calls of etcd.", *_OF_CALLS)
 ERRORS = counter("etcd_request_errors_total", "Calls of etcd that failed.", *_OF_CALLS)
 RECEIVED = counter(
-    "apiserver_storage_events_received_total", "Changes that etcd has told of.", "group", "resource", level=BETA
+    "apiserver_storage_events_received_total", "Changes received from etcd.", "group", "resource", level=BETA
 )
-TAKEN = counter("apiserver_watch_cache_events_received_total", "Changes that the cache took.", "group", "resource")
+TAKEN = counter(
+    "apiserver_watch_cache_events_received_total", "Changes that the watch cache applied.", "group", "resource"
+)
 BEGUN = counter(
-    "apiserver_watch_cache_initializations_total", "Times that the cache was filled anew.", "group", "resource"
+    "apiserver_watch_cache_initializations_total",
+    "Times that the watch cache of a resource was filled.",
+    "group",
+    "resource",
 )
 CONSISTENT = counter(
     "apiserver_watch_cache_consistent_read_total",
-    "Reads of the most recent state that the cache was asked for.",
+    "Consistent reads from the watch cache, by result.",
     "success",
 )
+REQUESTS.reads(lambda: {labels: sum(child.counts) for labels, child in DURATION.children()})
+DISPATCHED = counter(
+    "apiserver_watch_cache_events_dispatched_total", "Changes that watches were told of.", "group", "resource"
+)
+_OF_LISTS = ("group", "resource")
+STORAGE_LISTS = counter("apiserver_storage_list_total", "Lists that etcd was asked for.", *_OF_LISTS)
+STORAGE_FETCHED = counter("apiserver_storage_list_fetched_objects_total", "Objects that came of it.", *_OF_LISTS)
+STORAGE_EVALUATED = counter(
+    "apiserver_storage_list_evaluated_objects_total", "Objects of those that were compared with selectors.", *_OF_LISTS
+)
+STORAGE_RETURNED = counter(
+    "apiserver_storage_list_returned_objects_total", "Objects of those that the client was sent.", *_OF_LISTS
+)
+CACHE_LISTS = counter(
+    "apiserver_cache_list_total", "Lists of the watch cache, by the index that was used.", *_OF_LISTS, "index"
+)
+CACHE_FETCHED = counter(
+    "apiserver_cache_list_fetched_objects_total", "Objects that were looked at for it.", *_OF_LISTS, "index"
+)
+CACHE_RETURNED = counter(
+    "apiserver_cache_list_returned_objects_total", "Objects of those that the client was sent.", *_OF_LISTS
+)
 TAKEN.reads(lambda: {labels: child.value for labels, child in RECEIVED.children()})
+DISPATCHED.reads(lambda: {labels: child.value for labels, child in RECEIVED.children()})
+
+
+def listed(group_resource: tuple[str, str], index: str, fetched: int, returned: int) -> None:
+    """Counts a list of the watch cache."""
+    CACHE_LISTS.labels(*group_resource, index).value += 1
+    CACHE_FETCHED.labels(*group_resource, index).value += fetched
+    CACHE_RETURNED.labels(*group_resource).value += returned
+
+
+def listed_by_etcd(group_resource: tuple[str, str], fetched: int, returned: int) -> None:
+    """Counts a list that etcd was asked for."""
+    STORAGE_LISTS.labels(*group_resource).value += 1
+    STORAGE_FETCHED.labels(*group_resource).value += fetched
+    STORAGE_EVALUATED.labels(*group_resource).value += fetched
+    STORAGE_RETURNED.labels(*group_resource).value += returned
+
+
+_SPANS = {
+    "get": "Get etcd3",
+    "list": "List(recursive=true) etcd3",
+    "create": "Create etcd3",
+    "update": "GuaranteedUpdate etcd3",
+    "delete": "Delete etcd3",
+}  # by operation, as kube-apiserver's traces have them
 
 
 async def measured(operation: str, group_resource: tuple[str, str], call: Awaitable[R]) -> R:
-    """What a call of etcd returns; it is counted under its operation and the resource that it is about."""
-    labels = (operation, *group_resource)
-    began = monotonic()
+    """What a call of etcd returns; it is counted under its operation and the resource that it is about.
+
+    The request that waits for it is told of the time.
+    """
+    times, began = current.get(), monotonic()
     try:
-        return await call
+        if times is None or times.trace is None:
+            return await call
+        with times.trace.span(_SPANS[operation], {"type": group_resource[1]}):
+            return await call
     except StorageError:
-        ERRORS.labels(*labels).inc()
+        ERRORS.labels(operation, *group_resource).inc()
         raise
     finally:
-        DURATION.labels(*labels).observe(monotonic() - began)
-        REQUESTS.labels(*labels).inc()
+        ended = monotonic()
+        DURATION.labels(operation, *group_resource).observe(ended - began)
+        if times is not None:
+            times.took("etcd", began, ended)

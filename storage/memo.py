@@ -1,7 +1,7 @@
-"""What was made of an object version at some cost, so that it is made once: converted, encoded, parsed.
+"""Remembers what is costly to make of an object version: its converted, encoded and parsed forms.
 
-It hangs on the entry, and goes with it. All of it together is bounded by bytes: what was not asked for longest goes
-first, and is made again when somebody asks.
+They are kept on the entry and go with it. All of them together are bounded by bytes: the one that was not used for the
+longest time goes first, and is made again when it is needed.
 """
 
 from __future__ import annotations

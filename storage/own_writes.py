@@ -1,7 +1,7 @@
 """This process's own writes, from etcd's acknowledgement until they are applied.
 
-etcd counts its revisions by writes: the one after the last that was applied is the next change, whoever tells of it.
-An acknowledged write can so be applied without waiting for the watch, once nothing is missing before it.
+etcd's revisions count its writes, so the revision after the last one applied is the next change. An acknowledged write
+can therefore be applied without waiting for the watch, once no change before it is missing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a store of objects promises. Whatever writes objects takes a `Store`, and relies on nothing but this."""
+"""The interface of a store of objects, `Store`: all code that writes objects uses this and nothing else."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from storage.errors import StoredObject
 
 
 class Swap(NamedTuple):
-    """Another object that is written with one, in the same transaction: `expected` is its present revision."""
+    """Another object that is written with one, in the same transaction: `expected` is its present revision.
+
+    If it is to stay the `same`, its value has to be this one at whatever revision; it only gets that of the write.
+    """
 
     key: bytes
     value: bytes
     expected: int
+    same: bool = False
 
 
 class Store(Protocol):

@@ -1,4 +1,4 @@
-"""Reading objects and pages of objects: from the cache where it can answer, from etcd where only etcd can.
+"""Reading objects and pages of objects: from the cache where it has them, else from etcd.
 
 "Semantics for get and list" of API Concepts: the verbs decide which of these a request needs; every method says what
 it promises.
@@ -9,20 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from storage.cache import ResourceCache, WatchCache
+from storage.cache import ResourceCache
 from storage.consistency import EVENTS_WAIT, ConsistentReads
 from storage.entry import Attributes, Entry
 from storage.etcd import EtcdClient
 from storage.history import Overrun
 from storage.keys import prefix_end
-from storage.measures import measured
+from storage.measures import listed, listed_by_etcd, measured
 from storage.time_slice import TimeSlice
-from storage.waking import Interest
+from storage.waking import By, Interest
+from storage.watch_cache import WatchCache
 
 Match = Callable[[Attributes], bool]
 
 PAGE = 500  # keys asked of etcd at once
 MAX_PAGE = 10_000
+_INDEXES = {By.FIELD: "f", By.LABEL: "l"}
 FUTURE_WAIT = 3.0  # seconds that a read waits for a resourceVersion that is not there yet
 
 
@@ -102,12 +104,22 @@ class Reads:
             low = max(low, resource.index_of(start))
         concerned = resource.of_interest(prefix, interest)
         if concerned is not None:
-            return self._of_few(resource, [entry for entry in concerned if entry.key >= start], limit, match, high)
-        if match is None and limit:
+            few = [entry for entry in concerned if entry.key >= start]
+            page, fetched = self._of_few(resource, few, limit, match, high), len(few)
+        elif match is None and limit:
             entries = resource.slice(low, min(low + limit, high))
-            return _cut(entries, self._cache.reached, high - low - len(entries), present=True)
-        entries = resource.slice(low, high)
-        return await _select(entries, high - low, self._cache.reached, limit, match, resource, present=True)
+            page, fetched = _cut(entries, self._cache.reached, high - low - len(entries), present=True), len(entries)
+        else:
+            entries = resource.slice(low, high)
+            page = await _select(entries, high - low, self._cache.reached, limit, match, resource, present=True)
+            fetched = len(entries)
+        listed(
+            resource.spec.group_resource,
+            "" if concerned is None or interest is None else _index_of(interest),
+            fetched,
+            len(page.entries),
+        )
+        return page
 
     def _of_few(self, resource: ResourceCache, few: list[Entry], limit: int, match: Match | None, high: int) -> Page:
         """A page of the present state of which nothing else can be part; `high` is where the range ends."""
@@ -157,12 +169,19 @@ class Reads:
                 if match is None or match(entry.attributes(resource.spec.attributes_of)):
                     found.append(entry)
             left = answer.count - len(answer.kvs)
+            listed_by_etcd(resource.spec.group_resource, len(answer.kvs), len(found))
             if left <= 0:
                 return Page(found, revision)
             last = answer.kvs[-1].key
             if limit and len(found) >= limit:
                 return _cut(found, revision, left, after=last)
             key, size = last + b"\0", min(size * 2, MAX_PAGE)
+
+
+def _index_of(interest: Interest) -> str:
+    """What a list of what an interest concerns is counted by: f:NAME of a field, l:NAME of a label."""
+    kind = _INDEXES.get(interest.by)
+    return f"{kind}:{interest.name}" if kind else ""
 
 
 def _cut(

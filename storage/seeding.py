@@ -1,6 +1,6 @@
 """The history that a cache starts with: what etcd still has of the last minutes before the load.
 
-So those who watched a server that is started anew go on where they were, without a stream of etcd's history for each.
+So the watches of a server that was restarted continue where they were, without a stream of etcd's history for each.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from storage.cache import ResourceCache, WatchCache
+from storage.cache import ResourceCache
 from storage.entry import Change, ChangeType, CorruptEntry, Entry
 from storage.errors import Compacted, StorageError
 from storage.etcd import DELETE, EtcdClient, Event, KeyValue
 from storage.etcd.watch import Watch
 from storage.keys import prefix_end
 from storage.time_slice import TimeSlice
+from storage.watch_cache import WatchCache
 
 REVISIONS = 10_000
 BYTES = 64 << 20  # of the events that are kept until they are made into changes

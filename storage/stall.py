@@ -1,8 +1,8 @@
-"""Finds out that a stream brings nothing though something has happened, and has it start anew elsewhere.
+"""Detects a watch stream that brings nothing though etcd has changed, and starts it anew at another member.
 
-A member that is stopped, cut off or defragmenting leaves its connections open. Nothing on the stream tells, so etcd is
-asked beside it while it is quiet: a member that does not answer in time is left for the next one, and the stream goes
-with it; one that answers, but does not bring what etcd has, is left too.
+A member that is stopped, cut off or defragmenting leaves its connections open, and the stream only stays quiet. So the
+member is asked for its status while the stream is quiet. If it does not answer in time, or answers and does not bring
+what etcd has, the stream starts anew at the next member.
 """
 
 from __future__ import annotations
@@ -10,16 +10,24 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
-from storage.cache import WatchCache
 from storage.errors import StorageError, Unavailable
-from storage.etcd import Watch
+from storage.watch_cache import WatchCache
 
 LOOK = 1.0  # seconds between looks where there are several members
 LOOK_ALONE = 3.0
 PROBE = 2.0  # seconds; half of it for the first member that is asked
 PATIENCE = 2.0  # seconds that a stream may be behind; twice as long after each one that brought nothing
 MAX_PATIENCE = 60.0
+
+
+class Watched(Protocol):
+    """A watch that may have to start anew."""
+
+    @property
+    def is_elsewhere(self) -> bool: ...
+    def fail(self, error: Unavailable, /) -> None: ...
 
 
 class Stall:
@@ -39,14 +47,14 @@ class Stall:
         self._seen = -1  # what was reached at the last look
         self._behind_since: float | None = None
 
-    async def guard(self, watch: Watch) -> None:
+    async def guard(self, watch: Watched) -> None:
         """Fails the watch when it is to start anew. Runs until then, or until it is cancelled."""
         self._behind_since = None
         while True:
             await asyncio.sleep(self._look)
             if watch.is_elsewhere or not await self._moves():
                 self._patience = min(self._patience * 2, MAX_PATIENCE)
-                watch.fail(Unavailable("the member of the stream does not bring what has happened"))
+                watch.fail(Unavailable("the watch stream of this etcd member lacks changes that etcd has"))
                 return
 
     async def _moves(self) -> bool:

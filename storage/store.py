@@ -1,15 +1,14 @@
 """Writing objects: every write is one etcd transaction that compares the mod revision.
 
-A write returns only after etcd has committed it. When the outcome is unknown (Unanswered) nothing is assumed. A write
-that etcd has taken is waited for as long as kube-apiserver does: who gives up earlier knows less, and nobody else waits
-for it. What is promised is said in storage/protocol.py.
+A write returns only after etcd has committed it. When the outcome is unknown it raises Unanswered. It waits for etcd's
+answer as long as kube-apiserver does: giving up earlier would leave more outcomes unknown, and no other request waits
+for it. storage/protocol.py is its interface.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from storage.cache import WatchCache
 from storage.entry import Entry
 from storage.errors import BesideChanged, Conflict, KeyExists, StoredObject
 from storage.etcd import DELETE, PUT, EtcdClient, Event, KeyValue
@@ -17,11 +16,11 @@ from storage.etcd.kv import Beside, Guard
 from storage.etcd.results import SwapResult
 from storage.etcd.transforming import StaleValue
 from storage.fence import Fence
-from storage.instruments.timing import timed
 from storage.keys import prefix_end
 from storage.measures import measured
 from storage.protocol import Swap
 from storage.reads import Reads
+from storage.watch_cache import WatchCache
 
 ANSWER = 60.0  # seconds for etcd's answer to a write; kube-apiserver's --request-timeout
 
@@ -36,17 +35,22 @@ class EtcdStore:
         reads: Reads,
         acknowledged: Callable[..., None],
         fence: Fence | None = None,
+        holder: EtcdClient | None = None,
     ) -> None:
         """`acknowledged` is told the events of every write that etcd has acknowledged, before its writer is.
 
-        With a `fence` writes are made only while that is held, and raise Fenced afterwards.
+        With a `fence` writes are made only while that is held, and raise Fenced afterwards. Its key is in the etcd of
+        `holder`, where that is another one.
         """
         self.client, self.cache, self.reads = client, cache, reads
-        self._acknowledged, self._fence = acknowledged, fence
+        self._acknowledged, self._fence, self._holder = acknowledged, fence, holder
 
-    def fenced(self, fence: Fence) -> EtcdStore:
-        """The same store for whoever may write only while a fence is held."""
-        return EtcdStore(self.client, self.cache, self.reads, self._acknowledged, fence)
+    def fenced(self, fence: Fence, holder: EtcdClient | None = None) -> EtcdStore:
+        """A store that writes only while a fence is held, whose key is in the etcd of `holder` (or in this one).
+
+        No transaction spans two etcds: there the key is read just before each write.
+        """
+        return EtcdStore(self.client, self.cache, self.reads, self._acknowledged, fence, holder)
 
     def cached(self, key: bytes) -> StoredObject | None:
         entry = self.cached_entry(key)
@@ -58,9 +62,8 @@ class EtcdStore:
 
     def cached_entries(self, prefix: bytes) -> list[Entry]:
         resource = self.cache.of_key(prefix + b"x")
-        return [] if resource is None else resource.slice(*resource.bounds(prefix))
+        return resource.slice(*resource.bounds(prefix)) if resource else []  # of many there are none at all
 
-    @timed("etcd")
     async def get(self, key: bytes) -> StoredObject | None:
         found = await measured("get", self._named(key), self.client.range(key))
         return self._readable(found.kvs[0]) if found.kvs else None
@@ -73,7 +76,7 @@ class EtcdStore:
         return None if entry is None else entry.stored()
 
     async def create(self, key: bytes, value: bytes, lease: int = 0, beside: Sequence[Swap] = ()) -> int:
-        others = _others(beside)
+        others = _others(beside) if beside else ()
         answer = await self._swap(
             "create",
             key,
@@ -86,7 +89,7 @@ class EtcdStore:
         raise KeyExists(self._readable(answer.current))
 
     async def update(self, key: bytes, value: bytes, expected: int, lease: int = 0, beside: Sequence[Swap] = ()) -> int:
-        others = _others(beside)
+        others = _others(beside) if beside else ()
         answer = await self._swap(
             "update",
             key,
@@ -128,20 +131,31 @@ class EtcdStore:
         self._acknowledged(*events)
         return revision
 
-    @timed("etcd")
-    async def _swap(
+    def _swap(
         self, operation: str, key: bytes, attempt: Callable[[Guard | None], Awaitable[SwapResult]]
-    ) -> SwapResult:
+    ) -> Awaitable[SwapResult]:
         """Makes a write, behind the fence where there is one. Raises Fenced."""
         named = self._named(key)
         if self._fence is None:
+            return measured(operation, named, attempt(None))
+        return self._swap_fenced(self._fence, operation, named, attempt)
+
+    async def _swap_fenced(
+        self,
+        fence: Fence,
+        operation: str,
+        named: tuple[str, str],
+        attempt: Callable[[Guard | None], Awaitable[SwapResult]],
+    ) -> SwapResult:
+        if self._holder is not None:
+            fence.moved(await self._holder.get(fence.guard().key))
             return await measured(operation, named, attempt(None))
         while True:
-            guard = self._fence.guard()
+            guard = fence.guard()
             answer = await measured(operation, named, attempt(guard))
             if answer.succeeded or (answer.guard is not None and answer.guard.mod_revision == guard.revision):
                 return answer
-            self._fence.moved(answer.guard)
+            fence.moved(answer.guard, guard.revision)
 
     async def list(self, prefix: bytes) -> list[StoredObject]:
         resource = self.cache.of_key(prefix + b"x")
@@ -176,4 +190,4 @@ class EtcdStore:
 
 
 def _others(beside: Sequence[Swap]) -> Sequence[Beside]:
-    return [Beside(other.key, other.value, other.expected) for other in beside] if beside else ()
+    return [Beside(other.key, other.value, None if other.same else other.expected) for other in beside]

@@ -1,9 +1,9 @@
-"""One ordered stream of changes of some resources, for those who keep something up to date from them.
+"""One ordered stream of the changes of some resources, for code that keeps a view of them up to date.
 
-It starts from a state and tells every change after it in the order of revisions, whichever of the resources it is of.
-A consumer is a position in each history and nothing else: a slow one holds up nobody. When it has fallen behind what
-the histories keep, or the cache had to start over, it gets a state again. Versions that can't be read are not shown:
-what was readable last stays.
+It starts with a state (all objects), followed by every change of these resources in the order of revisions. A consumer
+is only a position in each history, so that a slow one does not delay others. When it has fallen behind what the
+histories keep, or the cache was loaded anew, it gets a state again. A version that can't be read is left out: the last
+readable one stays.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from storage.cache import ResourceCache, WatchCache
+from storage.cache import ResourceCache
 from storage.entry import Change, Entry
 from storage.history import Overrun
+from storage.watch_cache import WatchCache
 
 PART = 512  # changes of one resource that are told at once
 
@@ -24,7 +25,7 @@ _revision_of = attrgetter("change.revision")
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """All objects of each resource, in key order, as of a revision. What was told before is void."""
+    """All objects of each resource, in key order, at a revision. It replaces everything that was told before."""
 
     revision: int
     entries: dict[ResourceCache, list[Entry]]
@@ -32,7 +33,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A change, and of what."""
+    """A change and its resource."""
 
     resource: ResourceCache
     change: Change

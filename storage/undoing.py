@@ -1,7 +1,7 @@
-"""A resource as it was at a revision that its history still has, in ranges of keys: for lists in chunks, page by page.
+"""A resource as it was at an older revision that its history still has, in ranges of keys: for lists in chunks.
 
-What the changes since then replaced is looked up once a revision and kept for the pages that follow, so that a page
-costs what is on it, whatever has changed.
+The entries that later changes have replaced are found once for a revision and kept for the following pages, so that the
+cost of a page depends on its length only.
 """
 
 from __future__ import annotations
@@ -13,24 +13,41 @@ from collections.abc import Iterable, Iterator, Mapping
 from heapq import merge
 from itertools import islice
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from storage.entry import Entry
-from storage.history import Overrun
+from storage.history import History, Overrun
 from storage.keys import prefix_end
-
-if TYPE_CHECKING:
-    from storage.cache import ResourceCache
 
 KEPT = 30.0  # seconds
 MOST = 4  # revisions of a resource
 FEW = 64  # keys that are put in their places one by one
 
 
+class Present(Protocol):
+    """The present state of a resource, from which changes are undone: a `ResourceCache`."""
+
+    @property
+    def history(self) -> History:
+        """The recent changes."""
+
+    def get(self, key: bytes) -> Entry | None:
+        """The entry of a key."""
+
+    def bounds(self, prefix: bytes) -> tuple[int, int]:
+        """The range of indices, in key order, of the keys under a prefix."""
+
+    def index_of(self, key: bytes) -> int:
+        """The index of the first key that is not before `key`."""
+
+    def slice(self, start: int, end: int) -> list[Entry]:
+        """The entries between two indices, in key order."""
+
+
 class Undone:
     """What the keys that have changed since a revision had then; None for those that were not there."""
 
-    def __init__(self, resource: ResourceCache, revision: int) -> None:
+    def __init__(self, resource: Present, revision: int) -> None:
         """Raises Overrun if the history begins later."""
         self.resource = resource
         self.before: dict[bytes, Entry | None] = {}
@@ -117,7 +134,7 @@ class Undoings:
     def __init__(self) -> None:
         self._found: OrderedDict[int, Undone] = OrderedDict()
 
-    def at(self, resource: ResourceCache, revision: int) -> Undone:
+    def at(self, resource: Present, revision: int) -> Undone:
         """The resource as it was at a revision. Raises Overrun if the history begins later."""
         found = self._found.pop(revision, None)
         try:

@@ -1,7 +1,7 @@
-"""What lies under the root and belongs to no registered resource, kept for the resource that it will belong to.
+"""Objects under the root that belong to no registered resource yet, kept for the resource that will be registered.
 
-So a definition of custom resources finds its objects at once when it appears, and leaves them behind when it goes. The
-bytes are bounded: when they exceed the limit the largest part is dropped, and what registers there is loaded from etcd.
+So a CustomResourceDefinition finds its objects at once when it is served, and leaves them here when it is not. Their
+bytes are bounded: above the limit the largest part is dropped, and a resource registered there is loaded from etcd.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import logging
 from dataclasses import dataclass, field
 
 from storage.entry import Entry
+from storage.sharing.located import Located
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +47,8 @@ class Unowned:
 
     def put(self, key: bytes, value: Value, revision: int) -> None:
         """A key was written."""
+        if isinstance(value, Located):
+            value = value.raw()
         taking = self._taking(key)
         if taking is not None:
             taking.changes[key] = value, revision
@@ -127,7 +130,7 @@ class Unowned:
     def _drop(self, segment: bytes) -> None:
         size = self._sizes.pop(segment)
         log.warning(
-            "values that belong to no resource are too much to keep",
+            "objects of no registered resource exceed the limit, dropping the largest part",
             extra={"prefix": (self._root + segment).decode(errors="replace"), "bytes": size, "limit": self._limit},
         )
         self.size -= size

@@ -1,8 +1,8 @@
-"""Who waits for changes of a resource, by what they select: a change wakes those whom it may concern, and nobody else.
+"""Wakes those watchers of a resource whom a change may concern, and no others.
 
-One exact value of what a watcher selects is enough to find it by: the object's key, a field, a label or the namespace.
-Those who select by no exact value are woken by each change. A crowd that waits for the same is woken at intervals that
-grow with it, so that each wakes for several changes at once.
+A watcher is found by one exact value of its selection: the object's key, a field, a label or the namespace. Watchers
+that select by no exact value are woken by each change. Many watchers that wait for the same value (a crowd) are woken
+at intervals that grow with their number, so that each of them handles several changes at once.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from itertools import islice
+from time import monotonic
 from typing import NamedTuple
 
 from storage.entry import AttributesOf, Change, ChangeType
@@ -20,6 +21,7 @@ CROWD = 50  # watchers that wait for the same
 PAUSE_EACH = 200e-6  # seconds between wake-ups for each of them: some times what it costs to serve one
 MAX_PAUSE = 0.05
 AT_ONCE = 64  # followers told in one turn of the loop
+SLICE = 0.005  # seconds of a turn in which followers are told: a large event is encrypted for each of them
 
 
 class By(Enum):
@@ -32,7 +34,7 @@ class By(Enum):
 
 
 class Interest(NamedTuple):
-    """That a change concerns somebody only if this has that value, before it or after it."""
+    """A value that an object has before or after each change that concerns a watcher."""
 
     by: By
     name: str  # of the field or label
@@ -60,7 +62,7 @@ def values_of(aspect: Aspect, change: Change, attributes_of: AttributesOf) -> It
 
 
 class _Crowd:
-    """Those who wait for the same."""
+    """Watchers that wait for the same value."""
 
     __slots__ = ("_alarm", "_due", "_late", "_since", "_woken", "followers", "members", "position", "waiters")
 
@@ -68,8 +70,8 @@ class _Crowd:
         """`late` gets it while it is yet to be woken."""
         self.waiters: set[Waiter] = set()
         self.followers: dict[Told, None] = {}
-        self.members = 0  # who waits, or was woken and has not said so yet, and who follows
-        self.position = -1  # from which those look who are yet to be woken
+        self.members = 0  # waiters, also those woken that have not left yet, and followers
+        self.position = -1  # from which watchers look that are yet to be woken
         self._late = late
         self._woken = -math.inf  # by the loop's clock, which begins with the machine
         self._alarm: asyncio.TimerHandle | None = None
@@ -77,7 +79,7 @@ class _Crowd:
         self._since = -1  # from where those are to look
 
     def tell(self, position: int) -> None:
-        """Has them woken, at once or in a moment, to look from a position on or from where they were told before."""
+        """Wakes them, at once or in a moment; they look from a position on, or from where they were told before."""
         if self._alarm is not None:
             return
         self.position = position
@@ -123,10 +125,13 @@ class _Crowd:
         self._due.update(self.followers)
 
     def _serve(self) -> None:
+        until = monotonic() + SLICE
         for told in tuple(islice(self._due, AT_ONCE)):
             del self._due[told]
             if told in self.followers:
                 told(self._since)
+            if monotonic() > until:
+                break
         if self._due:
             asyncio.get_running_loop().call_soon(self._serve)
 
@@ -150,14 +155,14 @@ class Waiters:
         self._found: dict[Aspect, dict[bytes | str, _Crowd]] = {}
 
     def add(self, interest: Interest | None) -> Waiter:
-        """Somebody who waits from now on."""
+        """Adds a waiter; its future is done when a change may concern it."""
         crowd = self._join(interest)
         waiter: Waiter = asyncio.get_running_loop().create_future()
         crowd.waiters.add(waiter)
         return waiter
 
     def follow(self, told: Told, interest: Interest | None) -> None:
-        """Somebody who is told of each change from now on, in the turn of the loop after it, until `unfollow`."""
+        """Adds a follower: `told` is called for each change, in the turn of the loop after it, until `unfollow`."""
         self._join(interest).followers[told] = None
 
     def _join(self, interest: Interest | None) -> _Crowd:
@@ -169,13 +174,13 @@ class Waiters:
         return crowd
 
     def remove(self, waiter: Waiter, interest: Interest | None) -> None:
-        """Somebody who does not wait any more; to be told once of each."""
+        """Removes a waiter; to be called once for each."""
         crowd = self._crowd(interest)
         crowd.waiters.discard(waiter)
         self._leave(crowd, interest)
 
     def unfollow(self, told: Told, interest: Interest | None) -> None:
-        """Somebody who follows no more; to be told once of each."""
+        """Removes a follower; to be called once for each."""
         crowd = self._crowd(interest)
         crowd.followers.pop(told, None)
         self._leave(crowd, interest)
@@ -190,7 +195,7 @@ class Waiters:
                 del self._found[interest[:2]]
 
     def unserved(self, told: Told, interest: Interest | None, position: int) -> int:
-        """The position from which a follower has to look for changes; it has been told of all before, or need not know.
+        """The position from which a follower has to look for changes: earlier ones were told or do not concern it.
 
         `position` is the end of the history, which is the answer where nothing is left to look at.
         """

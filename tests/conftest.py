@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -15,6 +16,7 @@ from hypothesis import settings
 from storage.embedded import EmbeddedEtcd, EmbeddedEtcdError, find_binary
 from storage.etcd import EtcdClient, EtcdSettings
 from tests import findings
+from tests.long import LONG, has_none
 from tests.stalls import MARK, follow_servers, loop_is_not_held
 
 __all__ = ["loop_is_not_held"]
@@ -33,6 +35,20 @@ IMAGE = "quay.io/coreos/etcd:v3.6.0"
 def pytest_configure(config: pytest.Config) -> None:
     """Makes the marks known that these tests have."""
     config.addinivalue_line("markers", f"{MARK}(why): the server's event loop may be held during the test")
+    config.addinivalue_line("markers", "long: takes many seconds; `make test` leaves it to `make test-all`")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leaves out files of which no test is asked for: collecting all of them takes long."""
+    if collection_path.suffix != ".py" or collection_path.name == "conftest.py":
+        return None
+    return True if has_none(collection_path, config.option.markexpr) else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.nodeid.startswith(LONG):
+            item.add_marker(pytest.mark.long)
 
 
 @pytest.fixture(scope="session")

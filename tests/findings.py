@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -33,24 +34,25 @@ def read_logs() -> None:
     end = ApiServer._end
 
     def ended(server: ApiServer, how: signal.Signals) -> int:
-        seen = getattr(server, "log_seen", 0)
-        status = end(server, how)
-        server.log_seen = server.log_file.stat().st_size if server.log_file.exists() else 0  # type: ignore[attr-defined]  # of this module alone
         test = os.environ.get("PYTEST_CURRENT_TEST", "").partition(" ")[0]
-        for line in errors(server.log_file, seen):
-            _note({"kind": "log", "test": test, "text": line})
+        try:
+            log = server.log_file.open("rb")  # now: it may be removed when the server has ended
+        except FileNotFoundError:
+            return end(server, how)
+        with log:
+            log.seek(getattr(server, "log_seen", 0))
+            status = end(server, how)
+            lines = log.read(_MOST).decode("utf-8", "replace").splitlines()
+            server.log_seen = log.tell()  # type: ignore[attr-defined]  # of this module alone
+            for line in errors(lines):
+                _note({"kind": "log", "test": test, "text": line})
         return status
 
     ApiServer._end = ended  # type: ignore[assignment]  # servers of users of the package are not looked at
 
 
-def errors(log: Path, start: int = 0) -> list[str]:
-    """The records of level error in a log from a byte on, each once, and tracebacks with their last line."""
-    if not log.exists():
-        return []
-    with log.open("rb") as file:
-        file.seek(start)
-        lines = file.read(_MOST).decode("utf-8", "replace").splitlines()
+def errors(lines: Sequence[str]) -> list[str]:
+    """The records of level error among the lines of a log, each once, and tracebacks with their last line."""
     found: dict[str, None] = {}
     for index, line in enumerate(lines):
         is_error = " error " in line[:40] or '"level": "error"' in line

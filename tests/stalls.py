@@ -16,7 +16,7 @@ from apiserver_gateway.testing import ApiServer
 from tests.limits import TooMuch
 
 MARK = "holds_the_loop"
-_LINE = b"the event loop was held"
+_LINE = b"the event loop was blocked"
 _read: dict[Path, int] = {}  # bytes of the logs of all servers that tests started which were looked at
 
 
@@ -54,4 +54,4 @@ def loop_is_not_held(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     held = list(told())
     if held and request.node.get_closest_marker(MARK) is None:
-        raise TooMuch("the event loop was held:\n" + "\n".join(held))
+        raise TooMuch("the event loop was blocked:\n" + "\n".join(held))

@@ -6,7 +6,7 @@
 from apiserver_gateway.testing.definitions import install
 from apiserver_gateway.testing.requests import Refused, ask, namespace
 from apiserver_gateway.testing.server import ApiServer, ServerDidNotStart, api_server
-from apiserver_gateway.testing.state import Snapshot, User, advance_clock, restore, restored, snapshot, user
+from apiserver_gateway.testing.state import Snapshot, User, advance_clock, load, restore, restored, save, snapshot, user
 from apiserver_gateway.testing.waiting import condition, wait_for
 from apiserver_gateway.testing.webhooks import Webhook, webhook
 
@@ -22,9 +22,11 @@ __all__ = [
     "ask",
     "condition",
     "install",
+    "load",
     "namespace",
     "restore",
     "restored",
+    "save",
     "snapshot",
     "user",
     "wait_for",

@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from apiserver_gateway import testing
 from apiserver_gateway.testing import ApiServer, Refused, ServerDidNotStart, Snapshot, User, Webhook, condition
+from apiserver_gateway.testing.faults import Fault
 from apiserver_gateway.testing.webhooks import Review
 
 __all__ = [
@@ -23,10 +24,13 @@ __all__ = [
     "api_server",
     "ask",
     "condition",
+    "fault",
     "install",
+    "load",
     "namespace",
     "restore",
     "restored",
+    "save",
     "snapshot",
     "user",
     "wait_for",
@@ -94,6 +98,16 @@ async def restore(server: ApiServer, to: Snapshot) -> None:
     await asyncio.to_thread(testing.restore, server, to)
 
 
+async def save(server: ApiServer, directory: str | Path, *resources: str, blank_secrets: bool = False) -> None:
+    """As `testing.save`."""
+    await asyncio.to_thread(testing.save, server, directory, *resources, blank_secrets=blank_secrets)
+
+
+async def load(server: ApiServer, *files: str | Path) -> None:
+    """As `testing.load`."""
+    await asyncio.to_thread(testing.load, server, *files)
+
+
 async def advance_clock(server: ApiServer, seconds: float) -> None:
     """As `testing.advance_clock`."""
     await asyncio.to_thread(testing.advance_clock, server, seconds)
@@ -102,6 +116,18 @@ async def advance_clock(server: ApiServer, seconds: float) -> None:
 async def user(server: ApiServer, name: str, **how: Any) -> User:
     """As `testing.user`."""
     return await asyncio.to_thread(lambda: testing.user(server, name, **how))
+
+
+@asynccontextmanager
+async def fault(server: ApiServer, **ordered: Any) -> AsyncIterator[Fault]:
+    """A fault for as long as the block: what `server.faults.add` takes, or, with a `chaos` seed, what that takes."""
+    seed = ordered.pop("chaos", None)
+    faults = server.faults
+    made = await asyncio.to_thread(
+        lambda: faults.add(**ordered) if seed is None else faults.chaos(seed, **ordered),
+    )
+    async with _beside(made) as entered:
+        yield entered
 
 
 @asynccontextmanager

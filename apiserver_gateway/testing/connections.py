@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from apiserver_gateway.testing.server import ApiServer
 
 MOST_IDLE = 8
+AGENT = "apiserver-gateway-testing"
+"""The User-Agent of what tests ask by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class Asked:
 
 
 class Connections:
-    """Those of one server that nobody uses just now. Any thread may take one."""
+    """The idle connections to one server. Any thread may take one."""
 
     def __init__(self) -> None:
         self._idle: list[HTTPSConnection] = []
@@ -48,7 +50,7 @@ class Connections:
         __tracebackhide__ = True
         if not asked.path.startswith("/"):
             raise ValueError(f"a path begins with a slash, as /api/v1/namespaces does: {asked.path!r}")
-        headers = {"Authorization": f"Bearer {asked.token}", "Content-Type": "application/json"}
+        headers = {"Authorization": f"Bearer {asked.token}", "Content-Type": "application/json", "User-Agent": AGENT}
         content = None if asked.body is None else json.dumps(asked.body).encode()
         connection = self._taken(server, timeout)
         try:

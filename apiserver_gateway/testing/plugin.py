@@ -1,16 +1,19 @@
 """pytest fixtures, which are there by themselves wherever the package is installed.
 
 Ini options: `kubernetes_api_flags` (flags of `apiserver-gateway serve`), `kubernetes_api_scope` (of the fixture
-`kubernetes_api`: session, package, module, class or function), and `kubernetes_api_workers`, with pytest-xdist: `each`
-worker has a server of its own, or one is `shared` by all.
+`kubernetes_api`: session, package, module, class or function), `kubernetes_api_etcd` (of the servers of
+`fresh_kubernetes_api`: they have one `shared`, each on keys of its own, or each its `own`), and
+`kubernetes_api_workers`, with pytest-xdist: `each` worker has a server of its own, or one is `shared` by all.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, Literal, get_args
+from copy import copy
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import pytest
 
@@ -18,24 +21,57 @@ from apiserver_gateway.testing.requests import namespace
 from apiserver_gateway.testing.server import ApiServer, ServerDidNotStart, api_server
 from apiserver_gateway.testing.state import restored
 
+if TYPE_CHECKING:
+    from apiserver_gateway.testing.faults import Faults
+    from apiserver_gateway.testing.pool import Pool
+
+REPORT = "--api-report"
+REPORTS = "api-report"  # the directory, where the option names none
 Scope = Literal["session", "package", "module", "class", "function"]
 
 _SHARED = "kubernetes_api"  # what workers are told of the server that is shared
 _SCOPE, _WORKERS = "kubernetes_api_scope", "kubernetes_api_workers"
-_CHOICES = {_SCOPE: get_args(Scope), _WORKERS: ("each", "shared")}
+_ETCD = "kubernetes_api_etcd"
+_CHOICES = {_SCOPE: get_args(Scope), _WORKERS: ("each", "shared"), _ETCD: ("shared", "own")}
 _held = pytest.StashKey[ExitStack]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.getgroup("apiserver-gateway").addoption(
+        REPORT,
+        nargs="?",
+        const=REPORTS,
+        metavar="DIR",
+        help="record what happens on API servers, and tell it of each test that fails: here, and as a page in "
+        f"{REPORTS}; {REPORT}=DIR names another directory",
+    )
     parser.addini("kubernetes_api_flags", "flags of `apiserver-gateway serve` for the servers of fixtures", type="args")
     parser.addini(_SCOPE, "the scope of the fixture kubernetes_api", default="session")
+    parser.addini(_ETCD, "fresh servers share an etcd, or each has its own", default="shared")
     parser.addini(_WORKERS, "with pytest-xdist: each worker a server, or one shared", default="each")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config, parser: pytest.Parser, args: list[str]) -> None:
+    """Gives --api-report its directory where it has none: what comes after it are tests, as after any switch."""
+    options = args[: args.index("--")] if "--" in args else args
+    at = [number for number, word in enumerate(options) if word == REPORT]
+    for number in at:
+        args[number] = f"{REPORT}={REPORTS}"
+    if at:
+        again = parser.parse_known_args(args, copy(early_config.option))
+        early_config.known_args_namespace.file_or_dir = again.file_or_dir
 
 
 def pytest_configure(config: pytest.Config) -> None:
     for option, choices in _CHOICES.items():
         if config.getini(option) not in choices:
             raise pytest.UsageError(f"{option} = {config.getini(option)}: choose one of {', '.join(choices)}")
+    directory = config.getoption(REPORT)
+    if directory is not None:
+        from apiserver_gateway.testing.report import Report
+
+        config.pluginmanager.register(Report(config.rootpath / directory), "apiserver-gateway-report")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -89,10 +125,32 @@ def kubernetes_api(request: pytest.FixtureRequest) -> Iterator[ApiServer]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def kubernetes_api_pool(request: pytest.FixtureRequest) -> Iterator[Pool]:
+    """Servers of a test's own, each for little: `with kubernetes_api_pool.server() as api:`."""
+    from apiserver_gateway.testing.pool import Pool
+
+    flags, etcd = request.config.getini("kubernetes_api_flags"), request.config.getini(_ETCD)
+    with ExitStack() as stack:
+        try:
+            pool = stack.enter_context(Pool(*flags, own_etcd=etcd == "own"))
+        except ServerDidNotStart as error:
+            pytest.fail(str(error), pytrace=False)
+        yield pool
+
+
 @pytest.fixture
 def fresh_kubernetes_api(request: pytest.FixtureRequest) -> Iterator[ApiServer]:
-    """A server for one test alone."""
-    with _started(request.config) as server:
+    """A server for one test alone; from a pool, where there can be one."""
+    with ExitStack() as stack:
+        if sys.platform == "linux":
+            made = request.getfixturevalue("kubernetes_api_pool").server()
+        else:
+            made = _started(request.config)
+        try:
+            server = stack.enter_context(made)
+        except ServerDidNotStart as error:
+            pytest.fail(str(error), pytrace=False)
         yield server
 
 
@@ -101,6 +159,16 @@ def kubernetes_namespace(kubernetes_api: ApiServer) -> Iterator[str]:
     """The name of a new namespace on the server that all tests share; it is deleted after the test."""
     with namespace(kubernetes_api) as name:
         yield name
+
+
+@pytest.fixture
+def kubernetes_faults(kubernetes_api: ApiServer) -> Iterator[Faults]:
+    """Faults on order of the server that all tests share; those that are left are removed after the test."""
+    faults = kubernetes_api.faults
+    try:
+        yield faults
+    finally:
+        faults.clear()
 
 
 @pytest.fixture

@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from apiserver_gateway.testing.connections import Asked
-from apiserver_gateway.testing.server import ApiServer
 
 if TYPE_CHECKING:
     from http.client import HTTPResponse
+
+    from apiserver_gateway.testing.server import ApiServer
 
 # A frame with `__tracebackhide__` is left out by pytest: what a test sees is its own line.
 

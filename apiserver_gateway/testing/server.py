@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import socket
 import subprocess
@@ -11,9 +10,17 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import IO, TYPE_CHECKING
 
 from apiserver_gateway.program import command
 from apiserver_gateway.testing.connections import Connections
+from apiserver_gateway.testing.processes import first_line, spawn
+from apiserver_gateway.throwaway import LOG, new_place, remove
+
+if TYPE_CHECKING:
+    from apiserver_gateway.testing.faults import Faults
+    from apiserver_gateway.testing.forked import Forked
+    from apiserver_gateway.testing.recorder import Recorder
 
 START_TIMEOUT = 30.0
 STOP_TIMEOUT = 20.0
@@ -36,7 +43,7 @@ class ApiServer:
     ) -> None:
         """`directory` takes certificates, kubeconfig and log. With `etcd_servers` it has no etcd of its own.
 
-        With `throw_away` the server removes the directory when it ends because its starter was killed.
+        With `throw_away` the server makes the directory, and removes it when it ends because its starter was killed.
         """
         self.directory = directory
         self.url = ""
@@ -44,15 +51,30 @@ class ApiServer:
         self.etcd_endpoint = etcd_servers
         self.ca_file = directory / "certificates" / "ca.crt"
         self.kubeconfig = directory / "kubeconfig"
-        self.log_file = directory / "server.log"
+        self.log_file = directory / LOG
         alone = not any(flag.startswith("--workers") for flag in flags)
         own = (f"--throw-away={directory}", *(("--testing-api",) if alone else ())) if throw_away else ()
-        self._flags = (*own, *flags)
+        self._flags, self._throw_away = (*own, *flags), throw_away
         self._etcd = (f"--etcd-servers={etcd_servers}",) if etcd_servers else ("--embedded-etcd",)
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | Forked | None = None
         self._control: socket.socket | None = None
+        self._is_over = False
         self.connections = Connections()
         self.start_seconds = 0.0  # how long the last start took
+
+    @property
+    def faults(self) -> Faults:
+        """What is to go wrong, on order: `api.faults.add(verb="update", resource="configmaps", answer=conflict())`."""
+        from apiserver_gateway.testing.faults import Faults
+
+        return Faults(self)
+
+    @property
+    def recorder(self) -> Recorder:
+        """What happened, where it is recorded: from `api.recorder.start()` on, or with the flag --recorder."""
+        from apiserver_gateway.testing.recorder import Recorder
+
+        return Recorder(self)
 
     def coordinates(self) -> dict[str, str]:
         """What `attached` takes, in another process."""
@@ -82,38 +104,51 @@ class ApiServer:
     def start(self, timeout: float = START_TIMEOUT) -> None:
         """Starts it and waits until it answers. Raises ServerDidNotStart."""
         began = time.monotonic()
-        self._control, theirs = socket.socketpair()
-        with theirs, self.log_file.open("ab") as log:
-            self._process = subprocess.Popen(
-                self._command(theirs.fileno()),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-            )
-        self._control.settimeout(timeout)
-        try:
-            with self._control.makefile("r", encoding="utf-8") as words:
-                line = words.readline()
-        except TimeoutError:
-            line = ""
-        if not line:
-            self.kill()
-            raise ServerDidNotStart(f"no word of readiness:\n{self.log_file.read_text(errors='replace')[-4000:]}")
+        with self._output() as output:
+            try:
+                if self._process is None:
+                    self._spawn(output)
+                line = self._readiness(timeout)
+            except BaseException:  # it is interrupted
+                self.kill()
+                raise
+            if not line:
+                self.kill()
+                raise ServerDidNotStart(f"no word of readiness:\n{self._said(output)[-4000:]}")
         self.url, self.token, self.etcd_endpoint = line.split()
         self.start_seconds = time.monotonic() - began
 
+    def _spawn(self, output: IO[bytes]) -> None:
+        self._control, theirs = socket.socketpair()
+        with theirs:
+            self._process = spawn(self._command(theirs.fileno()), theirs, output)
+
+    def _readiness(self, timeout: float) -> str:
+        """What it says once it answers, "" if it ends or says nothing in time."""
+        assert self._control is not None, "it was started"
+        return first_line(self._control, timeout)
+
+    def _output(self) -> IO[bytes]:
+        """What takes its words: the log, or a file without a name until it has made its directory."""
+        return tempfile.TemporaryFile() if self._throw_away else self.log_file.open("ab+")
+
+    def _said(self, output: IO[bytes]) -> str:
+        output.seek(0)
+        own = self.log_file.read_bytes() if self._throw_away and self.log_file.exists() else b""
+        return (output.read() + own).decode(errors="replace")
+
     def _command(self, control: int) -> list[str]:
+        return [*command("serve"), *self._words(), f"--control-fd={control}"]
+
+    def _words(self) -> list[str]:
+        """The flags of `serve`."""
         token = (f"--admin-token={self.token}",) if self.token else ()
         return [
-            *command("serve"),
             *self._etcd,
             "--bind-address=127.0.0.1",
             f"--secure-port={self.port}",
             f"--cert-dir={self.ca_file.parent}",
             f"--kubeconfig-out={self.kubeconfig}",
-            f"--control-fd={control}",
             *self._controllers(),
             *token,
             *self._flags,
@@ -126,7 +161,7 @@ class ApiServer:
         return ("--controllers=*,pod-garbage-collector-controller",)
 
     def stop(self) -> int:
-        """Has it finish what is under way and end; returns its exit status."""
+        """Stops the server after the requests under way; returns its exit status."""
         return self._end(signal.SIGTERM)
 
     def kill(self) -> int:
@@ -139,16 +174,30 @@ class ApiServer:
         self.connections.close()
         if process is None:
             return 0
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process.pid, how)
         try:
-            status = process.wait(STOP_TIMEOUT)
+            process.send_signal(how)
+            return process.wait(STOP_TIMEOUT)
         except subprocess.TimeoutExpired:
             process.kill()
-            status = process.wait()
-        if control is not None:
-            control.close()
-        return status
+            return process.wait()
+        except BaseException:  # it is interrupted
+            process.kill()
+            process.wait()
+            raise
+        finally:
+            if control is not None:
+                if not self._is_over:
+                    with contextlib.suppress(OSError):
+                        control.send(b"\n")  # else it looks as if this process had gone, and the directory is removed
+                control.close()
+
+    def _discard(self) -> None:
+        """Stops it for good. Its directory goes, also where this process ends before it has removed it."""
+        self._is_over = True
+        try:
+            self.stop()
+        finally:
+            remove(self.directory)
 
 
 @contextlib.contextmanager
@@ -158,10 +207,9 @@ def api_server(*flags: str, etcd_servers: str = "") -> Iterator[ApiServer]:
     `flags` are those of `apiserver-gateway serve`; with `etcd_servers` it uses that etcd instead of its own. Raises
     ServerDidNotStart.
     """
-    with tempfile.TemporaryDirectory(prefix="api-server-") as directory:
-        server = ApiServer(Path(directory), flags, etcd_servers, throw_away=True)
+    server = ApiServer(new_place(), flags, etcd_servers, throw_away=True)
+    try:
         server.start()
-        try:
-            yield server
-        finally:
-            server.stop()
+        yield server
+    finally:
+        server._discard()

@@ -48,6 +48,33 @@ def restored(server: ApiServer) -> Iterator[Snapshot]:
         ask(server, "DELETE", f"/testing/snapshots/{before.name}")
 
 
+def save(server: ApiServer, directory: str | Path, *resources: str, blank_secrets: bool = False) -> None:
+    """Writes the objects of a server to YAML files, with their status: all of them, or those of some resources.
+
+    As `apiserver-gateway export` does: without what every cluster has, uids and the like. With `blank_secrets`, of
+    secrets only the keys. Raises Refused with what could not be read.
+    """
+    Path(directory).mkdir(parents=True, exist_ok=True)
+    options = ("--status", *(("--blank-secrets",) if blank_secrets else ()))
+    _transfer(server, "export", *resources, *options, "-o", str(directory))
+
+
+def load(server: ApiServer, *files: str | Path) -> None:
+    """Makes the objects of YAML files, or of directories of them, as `save` wrote them. Raises Refused."""
+    _transfer(server, "import", *map(str, files), "--status", "--force-conflicts")
+
+
+def _transfer(server: ApiServer, *words: str) -> None:
+    import subprocess
+
+    from apiserver_gateway.program import command
+
+    __tracebackhide__ = True
+    done = subprocess.run([*command(*words), "--kubeconfig", str(server.kubeconfig)], capture_output=True, text=True)
+    if done.returncode:
+        raise Refused(done.returncode, done.stderr.strip())
+
+
 def advance_clock(server: ApiServer, seconds: float) -> None:
     """Sets the server's clock forward for what ends by itself, without waiting for it.
 

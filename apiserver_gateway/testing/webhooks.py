@@ -41,6 +41,7 @@ class Webhook:
     authority: bytes
     requests: list[dict[str, Any]] = field(default_factory=list)
     authorizations: list[str] = field(default_factory=list)  # the Authorization header of each, "" where it had none
+    headers: list[dict[str, str]] = field(default_factory=list)  # all that each came with, names in lower case
 
     @property
     def client_config(self) -> dict[str, str]:
@@ -84,7 +85,7 @@ def webhook(
 
 @contextmanager
 def serve(review: Review) -> Iterator[Webhook]:
-    """The same without registering it: whoever wants to writes the configuration, with `client_config`."""
+    """Serves the webhook without registering it: a test writes the configuration itself, with `client_config`."""
     from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
     context, authority = _certified()
@@ -97,6 +98,7 @@ def serve(review: Review) -> Iterator[Webhook]:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             request = asked["request"]
             served.requests.append(request)
+            served.headers.append({name.lower(): value for name, value in self.headers.items()})
             served.authorizations.append(self.headers.get("Authorization", ""))
             answer = {"kind": asked["kind"], "apiVersion": asked["apiVersion"], "response": _response(review, request)}
             content = json.dumps(answer).encode()
@@ -168,8 +170,9 @@ def _certified() -> tuple[ssl.SSLContext, bytes]:
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    with tempfile.NamedTemporaryFile() as file:  # ssl reads files only
-        file.write(secret + pem)
-        file.flush()
-        context.load_cert_chain(file.name)
+    with tempfile.TemporaryFile() as one, tempfile.TemporaryFile() as other:  # ssl reads files; these have no names
+        for file, content in ((one, pem), (other, secret)):
+            file.write(content)
+            file.seek(0)
+        context.load_cert_chain(f"/dev/fd/{one.fileno()}", f"/dev/fd/{other.fileno()}")
     return context, pem

@@ -1,5 +1,5 @@
 """Authentication: who sends a request (Kubernetes, "Authenticating"), asked in kube-apiserver's order: the front
-proxy's headers, the client certificate, the bearer token; who shows nothing of that is anonymous where that is allowed.
+proxy's headers, the client certificate, the bearer token; a request with none of these is anonymous if that is allowed.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from gateway.http.user import ANONYMOUS, AUTHENTICATED_GROUP, UNAUTHENTICATED_GR
 
 ANONYMOUS_USER = User(ANONYMOUS, (UNAUTHENTICATED_GROUP,))
 INVALID_TOKEN = "invalid bearer token"
+EXTRA_SPACE = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 
 Headers = Sequence[tuple[bytes, bytes]]
 
@@ -81,7 +82,7 @@ class Authenticator:
         self._anonymous = ANONYMOUS_USER if anonymous else None
 
     def add(self, tokens: TokenAuthenticator) -> None:
-        """Has one more kind of tokens known."""
+        """Adds an authenticator of tokens."""
         self._tokens = (*self._tokens, tokens)
 
     def let_anonymous_in(self, anonymous: bool, paths: frozenset[str] | None = None) -> None:
@@ -149,6 +150,12 @@ def bearer_token(header: bytes) -> str | None:
     if len(parts) < 2 or parts[0].lower() != b"bearer" or not parts[1]:
         return None
     return parts[1].decode("utf-8", "surrogateescape")
+
+
+def has_extra_space(header: bytes) -> bool:
+    """Whether an Authorization header has several spaces before its bearer token, so that it counts for nothing."""
+    parts = header.strip().split(b" ", 2)
+    return len(parts) == 3 and parts[0].lower() == b"bearer" and not parts[1]
 
 
 def with_authenticated(user: User) -> User:

@@ -14,6 +14,9 @@ from gateway.http.user import MASTERS_GROUP, User
 from gateway.kinds.attributes import Attributes
 from gateway.validation.field import go_quote
 
+NO_SNIFF = (b"x-content-type-options", b"nosniff")
+"""A header of refusals."""
+
 
 class Decision(Enum):
     """What an authorizer says; without an opinion the next one is asked, and nobody's opinion is a no."""
@@ -21,6 +24,8 @@ class Decision(Enum):
     ALLOW = "allow"
     DENY = "deny"
     NO_OPINION = "no opinion"
+
+    __hash__ = object.__hash__  # there is one of each; Enum's own hash is computed in Python, for each request
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +163,7 @@ def asked_of_resource(
 
 
 def with_verb(attributes: Attributes, verb: str) -> Attributes:
-    """The same question about another verb."""
+    """The attributes of the same request with another verb."""
     return Attributes(attributes.user, replace(attributes.info, verb=verb))
 
 
@@ -170,7 +175,7 @@ def forbidden(attributes: Attributes, reason: str) -> StatusError:
         error = status.forbidden(info.group, info.resource, info.name, message)
     else:
         error = StatusError(403, "Forbidden", f"forbidden: {message}", {})
-    error.headers = ((b"x-content-type-options", b"nosniff"),)
+    error.headers = (NO_SNIFF,)
     return error
 
 

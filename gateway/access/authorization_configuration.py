@@ -49,12 +49,13 @@ def read_authorizers(path: Path) -> list[AuthorizerSettings]:
     if errors:
         raise InvalidConfiguration("; ".join(errors))
     return [
-        AuthorizerSettings(each["type"], each["name"], _webhook(each["webhook"]) if each.get("webhook") else None)
+        AuthorizerSettings(each["type"], each["name"], _webhook(each) if each.get("webhook") else None)
         for each in given
     ]
 
 
-def _webhook(given: JsonObject) -> WebhookSettings:
+def _webhook(authorizer: JsonObject) -> WebhookSettings:
+    given = authorizer["webhook"]
     ttl = {name: given.get(name) or default for name, default in _TTLS.items()}
     return WebhookSettings(
         Path(given["connectionInfo"]["kubeConfigFile"]),
@@ -64,6 +65,7 @@ def _webhook(given: JsonObject) -> WebhookSettings:
         ttl["unauthorizedTTL"] if given.get("cacheUnauthorizedRequests", True) else 0.0,
         given["failurePolicy"] == "Deny",
         tuple(each["expression"] for each in given.get("matchConditions") or ()),
+        authorizer["name"],
     )
 
 

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from gateway.access.authorization import NO_OPINION, Decision, Verdict
@@ -18,9 +19,23 @@ from gateway.access.remote import Remote, RemoteError
 from gateway.access.selection import field_requirements, label_requirements
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
+from storage.instruments import counter, histogram
 
 if TYPE_CHECKING:
     from gateway.cel.program import Program
+
+EVALUATIONS = counter(
+    "apiserver_authorization_webhook_evaluations_total", "Calls of authorization webhooks.", "name", "result"
+)
+FAILED_OPEN = counter(
+    "apiserver_authorization_webhook_evaluations_fail_open_total",
+    "Calls of authorization webhooks that failed, so that others decided.",
+    "name",
+    "result",
+)
+DURATION = histogram(
+    "apiserver_authorization_webhook_duration_seconds", "Time that authorization webhooks take.", "name", "result"
+)
 
 GROUP = "authorization.k8s.io"
 VARIABLE = "request"
@@ -40,6 +55,7 @@ class WebhookSettings:
     unauthorized_ttl: float
     denies_on_failure: bool = False
     conditions: tuple[str, ...] = ()
+    name: str = "default"
 
 
 class WebhookAuthorizer:
@@ -67,6 +83,8 @@ class WebhookAuthorizer:
                     self._remember(key, found)
         except RemoteError as error:
             decision = Decision.DENY if self._settings.denies_on_failure else Decision.NO_OPINION
+            if decision is Decision.NO_OPINION:
+                FAILED_OPEN.labels(self._settings.name, "error").inc()
             return Verdict(decision, error=str(error))
         return found
 
@@ -92,7 +110,14 @@ class WebhookAuthorizer:
         if version == "v1beta1" and "groups" in sent:
             sent["group"] = sent.pop("groups")  # as that version calls it
         review = {"kind": "SubjectAccessReview", "apiVersion": f"{GROUP}/{version}", "metadata": {}, "spec": sent}
-        answer = await self._remote.ask({**review, "status": {"allowed": False}})
+        began, result = monotonic(), "error"
+        try:
+            answer = await self._remote.ask({**review, "status": {"allowed": False}})
+            result = "success"
+        finally:
+            name = self._settings.name
+            EVALUATIONS.labels(name, result).inc()
+            DURATION.labels(name, result).observe(monotonic() - began)
         status = answer.get("status")
         status = status if isinstance(status, dict) else {}
         allowed, denied, reason = status.get("allowed") is True, status.get("denied") is True, status.get("reason", "")

@@ -1,7 +1,7 @@
 """Users by client certificates, and by the headers of a proxy that shows one ("Authenticating", "X509 client
 certificates" and "Authenticating Proxy").
 
-TLS has verified that a certificate is of one of the authorities; here it is told apart which.
+TLS has verified that one of the authorities signed the certificate; here is decided which one.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class FrontProxy:
 
 
 def certificate_authenticators(settings: Settings) -> tuple[list[ClientCertificates | FrontProxy], list[Followed]]:
-    """Those that the settings ask for, in kube-apiserver's order, and their files. Raises OSError, ValueError."""
+    """The authenticators that the settings ask for, in order, and their files. Raises OSError, ValueError."""
     found: list[ClientCertificates | FrontProxy] = []
     followed: list[Followed] = []
 
@@ -161,7 +161,7 @@ def _attributes(der: bytes, dotted: str) -> list[str]:
 
 @lru_cache(1024)
 def expiry_of(der: bytes) -> float:
-    """Until when a certificate holds, in seconds since the epoch."""
+    """When a certificate expires, in seconds since the epoch."""
     return _parsed(der).not_valid_after_utc.timestamp()
 
 

@@ -1,14 +1,21 @@
 """Files that are read anew when they change: CAs, keys, tokens, configurations. A file that has become wrong is logged
-and counted, and what was read last stays in force.
+and counted, and its last valid content stays in force.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import socket
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
+
+from storage.instruments import BETA, counter, gauge
+
+_LABELS = ("status", "apiserver_id_hash")
 
 logger = logging.getLogger(__name__)
 
@@ -19,7 +26,9 @@ _Seen = tuple[tuple[int, int, int] | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """What is read of some files: `reload` reads them, and raises OSError or ValueError for what cannot be used."""
+    """What is read of some files, or of all in a directory: `reload` reads them, and raises OSError or ValueError for
+    what cannot be used.
+    """
 
     what: str
     paths: tuple[Path, ...]
@@ -27,7 +36,7 @@ class Followed:
 
     def seen(self) -> _Seen:
         """What tells one state of the files from another."""
-        return tuple(map(_state, self.paths))
+        return tuple(_state(each) for path in self.paths for each in (path, *_within(path)))
 
 
 class Following:
@@ -61,9 +70,47 @@ class Following:
             try:
                 each.reload()
             except (OSError, ValueError) as error:
-                logger.error("%s: what has changed cannot be used: %s", each.what, error)
+                _count(each.what, "failure")
+                logger.error("%s changed and cannot be used: %s", each.what, error)
             else:
+                _count(each.what, "success")
                 logger.info("%s: read anew", each.what)
+
+
+def _within(path: Path) -> list[Path]:
+    try:
+        return sorted(each for each in path.iterdir() if each.exists()) if path.is_dir() else []
+    except OSError:
+        return []
+
+
+_CONTROLLERS = {
+    flag: (
+        counter(
+            f"apiserver_{what}_config_controller_automatic_reloads_total",
+            f"Times that the file of {flag} was read anew, by what came of it.",
+            *_LABELS,
+            level=BETA,
+        ),
+        gauge(
+            f"apiserver_{what}_config_controller_automatic_reload_last_timestamp_seconds",
+            f"When the file of {flag} was read anew the last time.",
+            *_LABELS,
+            level=BETA,
+            across="max",
+        ),
+    )
+    for flag, what in (("--authentication-config", "authentication"), ("--authorization-config", "authorization"))
+}
+
+
+def _count(what: str, status: str) -> None:
+    """Counts that a configuration was read anew, where it is one that kube-apiserver counts."""
+    if what in _CONTROLLERS:
+        labels = status, f"sha256:{sha256(socket.gethostname().encode()).hexdigest()}"
+        reloads, at = _CONTROLLERS[what]
+        reloads.labels(*labels).inc()
+        at.labels(*labels).set(time.time())
 
 
 def _state(path: Path) -> tuple[int, int, int] | None:

@@ -1,8 +1,8 @@
 """Acting as somebody else by Impersonate-* headers (Kubernetes, "User Impersonation", KEP-5284).
 
-A user may impersonate within a mode of constrained impersonation, or with the plain verb "impersonate" as it was before
-there were modes. Modes are tried in kube-apiserver's order, first the one that a user was last successful with: that
-decides whose words a refusal has.
+A user may impersonate within a mode of constrained impersonation, or with the older plain verb "impersonate". Modes are
+tried in kube-apiserver's order, the one that last succeeded for the user first: that decides which mode's message a
+refusal has.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from gateway.access.authorization import Authorizer, asked_of_resource, forbidden, require, with_verb
+from gateway.access.authorization import NO_SNIFF, Authorizer, asked_of_resource, forbidden, require, with_verb
 from gateway.access.nodes.identity import NODE_PREFIX, NODES_GROUP
 from gateway.access.service_accounts import account_groups, account_of
 from gateway.http.escapes import text_of, unescaped, valid_escapes
@@ -207,7 +207,9 @@ def _wanted(headers: Iterable[tuple[bytes, bytes]]) -> User | None:
         return User(name, tuple(groups), uid, extra_of(extra))
     if uid or groups or extra:
         shown = _go_user(uid, groups, extra)
-        raise bad_request(f"requested {shown} without impersonating a user name")
+        error = bad_request(f"requested {shown} without impersonating a user name")
+        error.headers = (NO_SNIFF,)
+        raise error
     return None
 
 

@@ -1,5 +1,5 @@
-"""Which legacy tokens are used: their secrets are labelled with the day, so that who cleans up knows (page "Managing
-Service Accounts", "Auto-generated legacy ServiceAccount token clean up").
+"""The last use of legacy tokens: their secrets get a label with the day, by which unused ones are cleaned up (page
+"Managing Service Accounts", "Auto-generated legacy ServiceAccount token clean up").
 """
 
 from __future__ import annotations

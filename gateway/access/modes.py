@@ -1,4 +1,4 @@
-"""Who decides: the authorizers of --authorization-mode, or of --authorization-config, made when they are asked for."""
+"""The authorizers of --authorization-mode, or of --authorization-config, each made when it is configured."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ _NODE_ROLE = "system:node"
 
 
 class Authorization:
-    """The authorizers of one server. `chain` asks them; `graph` is there where nodes are to be authorized."""
+    """The authorizers of one server; `chain` asks them."""
 
-    def __init__(self, settings: Settings, policy: Policy) -> None:
-        """Raises OSError and ValueError for files that cannot be used."""
-        self._settings, self._policy = settings, policy
+    def __init__(self, settings: Settings, policy: Policy, node_graph: Callable[[], NodeGraph]) -> None:
+        """`node_graph` makes the graph by which nodes are authorized, where they are to be.
+
+        Raises OSError and ValueError for files that cannot be used.
+        """
+        self._settings, self._policy, self._node_graph = settings, policy, node_graph
         self._made: dict[str, Authorizer] = {}
         self._webhooks: dict[AuthorizerSettings, WebhookAuthorizer] = {}
-        self.graph: NodeGraph | None = None
         self.chain = Masters(())
         self.reload()
 
@@ -75,14 +77,12 @@ class Authorization:
 
     def _node(self) -> Authorizer:
         from gateway.access.nodes.authorizer import NodeAuthorizer
-        from gateway.access.nodes.graph import NodeGraph
         from gateway.access.rbac import policy
         from gateway.access.rbac.rules import compile_rules
 
         roles = json.loads(Path(policy.__file__).with_name("bootstrap_policy.json").read_text(encoding="utf-8"))
         rules = next(role["rules"] for role in roles["clusterroles"] if role["metadata"]["name"] == _NODE_ROLE)
-        self.graph = NodeGraph()
-        return NodeAuthorizer(self.graph, compile_rules(rules))
+        return NodeAuthorizer(self._node_graph(), compile_rules(rules))
 
 
 def webhook_settings(settings: Settings) -> WebhookSettings:

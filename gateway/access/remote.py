@@ -1,4 +1,4 @@
-"""A service that is asked about requests, reached as a kubeconfig file says ("Webhook Mode", "Webhook Token
+"""A webhook for authentication or authorization, named by a kubeconfig file ("Webhook Mode", "Webhook Token
 Authentication").
 """
 
@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.jsontypes import JsonObject, dumps
 from gateway.outbound.client import Client
 from gateway.outbound.errors import CallError
 from gateway.outbound.request import Header, OutboundRequest, headers_of
 from gateway.outbound.target import Target
 from gateway.outbound.trust import Context, identify, trusting
+from gateway.schema.decode import DecodeError, parse_body
 from gateway.settings.configuration_file import InvalidConfiguration, load_yaml
+from gateway.webhooks.refusals import refusal
 
 TIMEOUT = 30.0  # seconds that one call may take
 _PATIENCE = 60.0  # and all attempts together
@@ -100,16 +102,17 @@ class Remote:
             raise RemoteError(f"cannot read the token: {error}") from None
         except CallError as error:
             raise RemoteError(f'Post "{place.url}": {error}', passing=error.reset) from None
+        kind = answer.header("content-type")
         if not 200 <= answer.status < 300:
-            text = answer.body[:1024].decode("utf-8", "replace").strip()
-            message = f"the server responded with the status code {answer.status}" + (f" ({text})" if text else "")
-            raise RemoteError(f'Post "{place.url}": {message}', passing=answer.status in _WORTH_ANOTHER)
+            raise RemoteError(refusal(answer.status, answer.body, kind), passing=answer.status in _WORTH_ANOTHER)
+        if not answer.body:
+            raise RemoteError(f"0-length response with status code: {answer.status} and content type: {kind}")
         try:
-            found = loads(answer.body)
-        except ValueError:
-            found = None
+            found, _ = parse_body(answer.body)
+        except DecodeError as error:
+            raise RemoteError(f"couldn't get version/kind; json parse error: {error}") from None
         if not isinstance(found, dict):
-            raise RemoteError(f'Post "{place.url}": the answer is no JSON object')
+            raise RemoteError("couldn't get version/kind; json parse error: it is no JSON object")
         return found
 
 

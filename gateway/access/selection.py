@@ -1,6 +1,6 @@
 """The selectors of a request, as authorizers see them (KEP-4601): requirements that all have to hold.
 
-What cannot be understood is left out: an authorizer that knows less of a request may only allow less.
+A requirement that cannot be parsed is left out: an authorizer that knows fewer requirements allows less, never more.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Service account tokens: JSON web tokens (RFC 7519) that are void once what they are bound to is gone.
+"""Service account tokens: JSON web tokens (RFC 7519) that become invalid when the object they are bound to is deleted.
 
 The rules are those of kube-apiserver's `pkg/serviceaccount`. A signature is verified once and remembered; whether the
-token holds is asked anew each time, of the watch cache.
+account and the bound object exist is looked up in the watch cache for each request.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from hmac import compare_digest
 from typing import Any, Protocol
 
 from gateway import clock
+from gateway.access import token_counts
 from gateway.access.authentication import Authenticated, InvalidCredentials
 from gateway.access.keys import SigningKey, VerificationKey
 from gateway.access.legacy_uses import LegacyUses
+from gateway.access.members import object_in, text_in
 from gateway.access.service_accounts import account_groups, account_name, account_of
 from gateway.http.user import User, extra_of
 from gateway.jsontypes import JsonObject
@@ -92,7 +94,10 @@ class ServiceAccountTokens:
         if claims is None:
             return None
         legacy = claims["iss"] == LEGACY_ISSUER
-        meant_for = _strings(claims.get("aud")) or self._audiences
+        meant_for = _strings(claims.get("aud"))
+        if not meant_for:
+            token_counts.LEGACY.inc()
+            meant_for = self._audiences
         common = tuple(each for each in meant_for if each in audiences)
         if not common and self._audiences:
             shown, wanted = _go_list(meant_for), _go_list(audiences)
@@ -143,27 +148,30 @@ class ServiceAccountTokens:
         raise InvalidCredentials("go-jose/go-jose: error in cryptographic primitive")
 
     async def _bound(self, claims: JsonObject) -> User:
-        private = _object(claims, "kubernetes.io")
-        account = _object(private, "serviceaccount")
-        namespace, name, uid = _text(private, "namespace"), _text(account, "name"), _text(account, "uid")
+        private = object_in(claims, "kubernetes.io")
+        account = object_in(private, "serviceaccount")
+        namespace, name, uid = text_in(private, "namespace"), text_in(account, "name"), text_in(account, "uid")
         await self._check_account(namespace, name, uid)
+        if warn_after := _seconds(private, "warnafter", 0.0):
+            (token_counts.STALE if clock.now() > warn_after else token_counts.VALID).inc()
         extra: dict[str, tuple[str, ...]] = {}
         for key, plural, kind in _BOUND:
-            bound = _object(private, key)
+            bound = object_in(private, key)
             if bound:
                 await self._check_object(bound, plural, namespace, kind, key)
                 if key == "pod":
                     extra |= _named("pod", bound)
-        node = _object(private, "node")
+        node = object_in(private, "node")
         if node:
-            if not _object(private, "pod"):
+            if not object_in(private, "pod"):
                 await self._check_object(node, "nodes", "", "Node", "node")
             extra |= _named("node", node)
-        if identity := _text(claims, "jti"):
+        if identity := text_in(claims, "jti"):
             extra[f"{_PREFIX}credential-id"] = (f"JTI={identity}",)
         return User(account_name(namespace, name), account_groups(namespace), uid, extra_of(extra))
 
-    async def _check_account(self, namespace: str, name: str, uid: str) -> None:
+    async def _check_account(self, namespace: str, name: str, uid: str) -> JsonObject:
+        """The account, which is there. Raises InvalidCredentials."""
         account = await self._objects.get(core("serviceaccounts"), namespace, name) if namespace and name else None
         if account is None:
             raise InvalidCredentials(f"serviceaccounts {go_quote(name)} not found")
@@ -172,9 +180,10 @@ class ServiceAccountTokens:
             raise InvalidCredentials(f"service account UID ({actual}) does not match claim ({uid})")
         if _was_deleted(account):
             raise InvalidCredentials(f"service account {namespace}/{name} has been deleted")
+        return account
 
     async def _check_object(self, claim: JsonObject, plural: str, namespace: str, kind: str, key: str) -> None:
-        name, uid = _text(claim, "name"), _text(claim, "uid")
+        name, uid = text_in(claim, "name"), text_in(claim, "uid")
         found = await self._objects.get(core(plural), namespace, name) if name else None
         if found is None:
             raise InvalidCredentials(_VOID)
@@ -190,13 +199,13 @@ class ServiceAccountTokens:
     async def _legacy(self, token: str, claims: JsonObject) -> User:
         names = {"namespace": "namespace", "secret.name": "secretName", "service-account.name": "serviceAccountName"}
         names["service-account.uid"] = "serviceAccountUID"
-        if not _text(claims, "sub"):
+        if not text_in(claims, "sub"):
             raise InvalidCredentials("sub claim is missing")
         for claim, shown in names.items():
-            if not _text(claims, _LEGACY + claim):
+            if not text_in(claims, _LEGACY + claim):
                 raise InvalidCredentials(f"{shown} claim is missing")
-        namespace, secret_name, name, uid = (_text(claims, _LEGACY + claim) for claim in names)
-        if account_of(_text(claims, "sub")) != (namespace, name):
+        namespace, secret_name, name, uid = (text_in(claims, _LEGACY + claim) for claim in names)
+        if account_of(text_in(claims, "sub")) != (namespace, name):
             raise InvalidCredentials("sub claim is invalid")
         if self._lookup:
             await self._check_secret(token, namespace, secret_name, name, uid)
@@ -211,16 +220,19 @@ class ServiceAccountTokens:
         copy = b64decode((secret.get("data") or {}).get("token", ""))
         if not compare_digest(copy, token.encode("utf-8", "surrogateescape")):
             raise InvalidCredentials("Token does not match server's copy")
-        await self._check_account(namespace, account, uid)
+        owner = await self._check_account(namespace, account, uid)
         labels = secret["metadata"].get("labels") or {}
         self._uses.note(namespace, name, labels)
         if labels.get(INVALID_SINCE):
+            token_counts.INVALID.inc()
             advice = (
                 "Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the "
                 f"'{INVALID_SINCE}' label from the secret to temporarily allow use of this token"
             )
             where = f"secret {namespace}/{name} for service account {namespace}/{account}"
             raise InvalidCredentials(f"the token in {where} has been marked invalid. {advice}")
+        automatic = any(each.get("name") == name for each in owner.get("secrets") or ())
+        (token_counts.AUTOMATIC if automatic else token_counts.MANUAL).inc()
 
 
 def _check_times(claims: JsonObject) -> None:
@@ -245,18 +257,8 @@ def _was_deleted(obj: JsonObject) -> bool:
 
 
 def _named(what: str, claim: JsonObject) -> dict[str, tuple[str, ...]]:
-    found = {f"{_PREFIX}{what}-{key}": _text(claim, key) for key in ("name", "uid")}
+    found = {f"{_PREFIX}{what}-{key}": text_in(claim, key) for key in ("name", "uid")}
     return {key: (value,) for key, value in found.items() if value}
-
-
-def _object(value: JsonObject, name: str) -> JsonObject:
-    found = value.get(name)
-    return found if isinstance(found, dict) else {}
-
-
-def _text(value: JsonObject, name: str) -> str:
-    found = value.get(name)
-    return found if isinstance(found, str) else ""
 
 
 def _strings(value: object) -> tuple[str, ...]:

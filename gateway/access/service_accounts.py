@@ -1,4 +1,4 @@
-"""How service accounts are called as users."""
+"""The user names and groups of service accounts."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
 
-BACKDATE = timedelta(minutes=5)  # clocks of those who look at a new certificate may be behind
+BACKDATE = timedelta(minutes=5)  # clocks of clients may be behind
 SHORT = timedelta(hours=8)  # certificates that live for less keep all of their time
 SHORTEST = timedelta(minutes=10)
 _USAGES = {

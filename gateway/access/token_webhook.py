@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import Any
 
 from gateway.access.authentication import Authenticated, InvalidCredentials
+from gateway.access.members import object_in, text_in
 from gateway.access.remote import Remote, RemoteError
 from gateway.http.user import User, extra_of
 from gateway.jsontypes import JsonObject
@@ -46,17 +47,17 @@ class WebhookTokens:
             answer = await self._remote.ask(review)
         except RemoteError as error:
             raise InvalidCredentials(str(error)) from None
-        status = _object(answer, "status")
+        status = object_in(answer, "status")
         common = tuple(each for each in _strings(status.get("audiences")) or self._implicit if each in audiences)
         if audiences and not common:
             return None
         if status.get("authenticated") is not True:
-            reason = _text(status, "error")
+            reason = text_in(status, "error")
             return InvalidCredentials(reason) if reason else None
-        user = _object(status, "user")
-        extra = {key: _strings(values) for key, values in _object(user, "extra").items()}
+        user = object_in(status, "user")
+        extra = {key: _strings(values) for key, values in object_in(user, "extra").items()}
         groups = tuple(_strings(user.get("groups")))
-        return Authenticated(User(_text(user, "username"), groups, _text(user, "uid"), extra_of(extra)), common)
+        return Authenticated(User(text_in(user, "username"), groups, text_in(user, "uid"), extra_of(extra)), common)
 
     def _remember(self, key: _Key, found: Authenticated | InvalidCredentials | None) -> None:
         if self._ttl > 0:
@@ -64,16 +65,6 @@ class WebhookTokens:
             self._remembered.move_to_end(key)
             if len(self._remembered) > _MOST_REMEMBERED:
                 self._remembered.popitem(last=False)
-
-
-def _object(value: JsonObject, name: str) -> JsonObject:
-    found = value.get(name)
-    return found if isinstance(found, dict) else {}
-
-
-def _text(value: JsonObject, name: str) -> str:
-    found = value.get(name)
-    return found if isinstance(found, str) else ""
 
 
 def _strings(value: Any) -> list[str]:

@@ -65,7 +65,7 @@ def authenticator_of(settings: Settings, objects: Objects, following: Following,
 
 
 def api_audiences(settings: Settings) -> tuple[str, ...]:
-    """Who tokens for this API server are meant for: --api-audiences, or the issuers."""
+    """The audiences of tokens for this API server: --api-audiences, or the issuers."""
     return settings.api_audiences or settings.service_account_issuer
 
 
@@ -110,7 +110,7 @@ class Issuers:
         return None
 
     def let_anonymous_in(self, authenticator: Authenticator) -> None:
-        """Has the authenticator treat requests without credentials as the configuration says."""
+        """Sets how the authenticator treats requests without credentials, by the configuration."""
         anonymous = self._configuration.anonymous
         authenticator.let_anonymous_in(self._otherwise if anonymous is None else anonymous, self._configuration.paths)
 

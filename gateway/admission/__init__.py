@@ -1,4 +1,5 @@
-"""Admission: what looks at a write before it is made, and may change or refuse it ("Admission Control in Kubernetes").
+"""Admission: plug-ins that may change or refuse a write before it is made ("Admission Control in Kubernetes").
 
-`record` is what is looked at, `chain` in which order, `plugins` has a module for each that is built in.
+Enter by `plugins.chain_for`, which makes the chain of a resource; `chain.Chain` runs it over a `record.Admission`.
+`plugins` has a module for each built-in plug-in, `webhooks`, `policies`, `podsecurity` and `limits` what they need.
 """

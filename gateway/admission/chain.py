@@ -12,23 +12,34 @@ wants it.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 from gateway.access.authorization import Authorizer
+from gateway.admission.metrics import ADMIT, VALIDATE, Half, Idle, timed
 from gateway.admission.policies.policies import Policies
 from gateway.admission.record import Admission, Operation
-from gateway.admission.webhooks.sorts import AdmissionWebhooks, no_webhooks
+from gateway.admission.webhooks.sorts import AdmissionWebhooks
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersionResource
 from gateway.kinds.objects import Objects
 from gateway.kinds.resource import Resource
 from gateway.quotas.charging import Charges
 
-Review = Callable[[Admission], Awaitable[None]]
-"""Looks at what is to be admitted. Raises StatusError, as a rule 403, to refuse."""
+Review = Callable[[Admission], Awaitable[None] | None]
+"""Looks at what is to be admitted; comes to None, or to what has to be waited for, as also what takes time has to be.
 
-_LookingUp = Callable[[Admission, Objects], Awaitable[None]]
+Raises StatusError, as a rule 403, to refuse. Most have nothing to say of most writes, and need no coroutine for that.
+"""
+
+
+class _LookingUp(Protocol):
+    """A review that reads other objects."""
+
+    def __call__(self, admission: Admission, /, objects: Objects) -> Awaitable[None] | None: ...
+
+
 ByKind = Callable[[str, str, str], Resource | None]
 """What serves a group, version and kind."""
 
@@ -38,15 +49,14 @@ Create = Callable[[GroupVersionResource, str, JsonObject], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Reviews:
-    """What a plug-in does: `admit` runs before validation and may change the object, `validate` after it."""
+    """What a plug-in does: `admit` runs before validation and may change the object, `validate` after it.
+
+    Neither is called while what they ask is `idle`.
+    """
 
     admit: Review | None = None
     validate: Review | None = None
-
-
-def nothing_served(group: str, version: str, kind: str) -> None:
-    """Where nothing is served."""
-    return None
+    idle: Idle | None = None
 
 
 async def nothing_created(gvr: GroupVersionResource, namespace: str, obj: JsonObject) -> bool:
@@ -56,16 +66,20 @@ async def nothing_created(gvr: GroupVersionResource, namespace: str, obj: JsonOb
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What plug-ins are made with: of these there is one a process."""
+    """What plug-ins are made with, the same for all. `configured` is what `Plugin.configure` made, by plug-in.
+
+    `create` is that of the endpoints whose writes a plug-in looks at: they put it in.
+    """
 
     objects: Objects
     authorizer: Authorizer
     charges: Charges
-    configured: Mapping[str, object] = field(default_factory=dict)  # what `Plugin.configure` made, by plug-in
-    by_kind: ByKind = nothing_served
+    configured: Mapping[str, object]
+    by_kind: ByKind
+    policies: Policies
+    webhooks: AdmissionWebhooks
+    toleration_seconds: tuple[int, int] = (300, 300)  # of nodes that are not ready, and not reachable
     create: Create = nothing_created
-    policies: Policies = field(default_factory=Policies)
-    webhooks: AdmissionWebhooks = field(default_factory=no_webhooks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +93,6 @@ class Plugin:
     name: str
     handles: Callable[[Resource, Operation], bool]
     make: Callable[[Parts], Reviews]
-    default_on: bool = True
     configure: Callable[[JsonObject | None], object] | None = None  # raises InvalidConfiguration
 
 
@@ -88,53 +101,50 @@ def looking_up(admit: _LookingUp | None = None, validate: _LookingUp | None = No
 
     def make(parts: Parts) -> Reviews:
         return Reviews(
-            None if admit is None else partial(_with, admit, parts.objects),
-            None if validate is None else partial(_with, validate, parts.objects),
+            None if admit is None else partial(admit, objects=parts.objects),
+            None if validate is None else partial(validate, objects=parts.objects),
         )
 
     return make
-
-
-def _with(look: _LookingUp, objects: Objects, admission: Admission) -> Awaitable[None]:
-    return look(admission, objects)
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
     """The plug-ins that one resource passes, by operation."""
 
-    mutating: dict[Operation, tuple[Review, ...]]
-    validating: dict[Operation, tuple[Review, ...]]
+    mutating: dict[Operation, Half]
+    validating: dict[Operation, Half]
 
-    async def mutate(self, admission: Admission) -> None:
+    def mutate(self, admission: Admission) -> Awaitable[None]:
         """Runs the mutating half, twice where one asks for that; raises the first refusal."""
-        reviews = self.mutating[admission.operation]
-        for look in reviews:
-            await look(admission)
-        if admission.reinvoke:
-            admission.reinvoked = True
-            for look in reviews:
-                await look(admission)
+        return self.mutating[admission.operation].run(admission)
 
-    async def validate(self, admission: Admission) -> None:
+    def validate(self, admission: Admission) -> Awaitable[None]:
         """Runs the validating half; raises the first refusal."""
         admission.forget_versions()
-        for look in self.validating[admission.operation]:
-            await look(admission)
+        return self.validating[admission.operation].run(admission)
 
 
 def compile_chain(plugins: Collection[Plugin], resource: Resource, parts: Parts) -> Chain:
     """The chain of a resource or subresource out of the plug-ins that are on, in their order."""
     made: dict[str, Reviews] = {}
-    mutating, validating = {}, {}
+    mutating, validating = dict[Operation, Half](), dict[Operation, Half]()
     for operation in Operation:
         relevant = [plugin for plugin in plugins if plugin.handles(resource, operation)]
         for plugin in relevant:
             if plugin.name not in made:
                 made[plugin.name] = plugin.make(parts)
-        reviews = [made[plugin.name] for plugin in relevant]
-        mutating[operation] = tuple(each.admit for each in reviews if each.admit is not None)
-        validating[operation] = tuple(each.validate for each in reviews if each.validate is not None)
+        reviews = [(plugin.name, made[plugin.name]) for plugin in relevant]
+        admits = [(each.admit, name, each.idle) for name, each in reviews if each.admit is not None]
+        mutating[operation] = Half(
+            (timed(admit, name, ADMIT, operation, idle) for admit, name, idle in admits), ADMIT, operation
+        )
+        validates = [(each.validate, name, each.idle) for name, each in reviews if each.validate is not None]
+        validating[operation] = Half(
+            (timed(validate, name, VALIDATE, operation, idle) for validate, name, idle in validates),
+            VALIDATE,
+            operation,
+        )
     return Chain(mutating, validating)
 
 

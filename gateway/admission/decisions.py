@@ -1,7 +1,7 @@
-"""What expressions ask the authorizer about while one write is admitted.
+"""Decisions of the authorizer that CEL expressions need while one write is admitted.
 
-An evaluation cannot wait, but a decision may have to be waited for. So an evaluation that needs one ends with
-`Undecided`; who evaluates has it found, and evaluates anew.
+An evaluation cannot wait, but the authorizer may have to (a webhook). So an evaluation that needs a decision raises
+`Undecided`; its caller gets the decision and evaluates again.
 """
 
 from __future__ import annotations

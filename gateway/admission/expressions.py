@@ -19,11 +19,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from gateway.admission.condition_metrics import Asker, observe
 from gateway.admission.decisions import Decisions, Undecided
 from gateway.admission.record import Admission, Versioned
 from gateway.admission.request_value import namespace_value, request_value
 from gateway.cel.costs import PER_EXPRESSION, PER_OBJECT
 from gateway.cel.libraries.authorizer import Authorizer, Question, ResourceCheck
+from gateway.cel.measures import EVALUATION
 from gateway.cel.policies import (
     AUTHORIZER,
     NAMESPACE,
@@ -163,6 +165,7 @@ class Evaluation:
         began = time.perf_counter()
         outcome = await self._outcome(compiled.program)
         seconds = time.perf_counter() - began
+        EVALUATION.observe(seconds)
         spent, self._spent = self._spent, 0
         for cost in (spent, outcome.cost):
             if cost > self.budget:
@@ -264,14 +267,21 @@ class MatchConditions:
             variables or {},
         )
 
-    async def match(self, activation: Activation, *, fail: bool) -> Match:
+    async def match(self, activation: Activation, *, fail: bool, asker: Asker | None = None) -> Match:
         """Whether all conditions are true; where one cannot be evaluated, that is an error if `fail`, and else a no.
 
-        A condition that is false decides, whatever goes wrong with others.
+        A condition that is false decides, whatever goes wrong with others. `asker` is whose they are, for metrics.
         """
         if not self.conditions:
             return Match(True)
-        evaluation, errors = Evaluation(activation, self.variables, MATCH_BUDGET), list[str]()
+        began, errors = time.perf_counter(), list[str]()
+        found = await self._match(activation, fail, errors)
+        if asker is not None and not found.matches:
+            observe(asker, activation.request["operation"], len(errors), time.perf_counter() - began)
+        return found
+
+    async def _match(self, activation: Activation, fail: bool, errors: list[str]) -> Match:
+        evaluation = Evaluation(activation, self.variables, MATCH_BUDGET)
         for name, compiled in self.conditions:
             try:
                 result = await evaluation.result(compiled)

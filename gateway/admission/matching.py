@@ -1,11 +1,12 @@
-"""Which webhooks and policies a write concerns: by their rules, then by the labels of its namespace and its object.
+"""Finds the webhooks and policies that match a write: by their rules, then by labels of its namespace and object.
 
-Rules look at nothing but the resource and the operation, so that what they let through is found once for each and
-remembered; a write that nothing concerns costs one look-up ("Dynamic Admission Control", "Matching requests").
+Rules depend only on the resource and the operation, so the matches of each are found once and remembered; a write that
+matches none costs one look-up ("Dynamic Admission Control", "Matching requests").
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
@@ -20,6 +21,8 @@ from gateway.kinds.objects import Objects
 from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
 from gateway.selectors.label_selector import Matches, compile_selector
+
+GROUP = "admissionregistration.k8s.io"
 
 H = TypeVar("H")
 
@@ -138,7 +141,7 @@ class Matcher(Generic[H]):
         self._known: dict[tuple[str, str, str, str, Operation], tuple[ref[Model], tuple[Candidate[H], ...]]] = {}
 
     def of(self, resource: Resource, operation: Operation) -> tuple[Candidate[H], ...]:
-        """Those that may concern an operation on a resource; found once, and again when the resource has changed."""
+        """The candidates for an operation on a resource; found once, and again when the resource has changed."""
         if not self._hooks:
             return ()
         key = (resource.group, resource.version, resource.resource, resource.subresource, operation)
@@ -156,6 +159,50 @@ class Matcher(Generic[H]):
             return []
         served = self._registry.resources.values()
         return [each for each in served if each.storage_prefix == prefix and each.subresource == resource.subresource]
+
+
+class InForce(ABC, Generic[H]):
+    """The webhooks or policies of one sort that are in force: those of files, which come first, and the cluster's.
+
+    `guarded` are resources of admission's own group: about them only those of files are asked, so that a broken one of
+    the cluster can be removed.
+    """
+
+    guarded: frozenset[str]
+
+    def __init__(self, registry: Registry) -> None:
+        self.registry = registry
+        self.idle = False  # whether it is known that there is none
+        self.informed = True  # whether those of the cluster are known
+        self._of_files: Sequence[tuple[H, Constraints]] = ()
+        self._guards: Matcher[H] = Matcher((), registry)
+        self._matcher: Matcher[H] | None = None  # of all, compiled when it is first asked after a change
+
+    def of(self, resource: Resource, operation: Operation) -> Sequence[Candidate[H]]:
+        """The candidates for an operation on a resource, in their order."""
+        if resource.group == GROUP and resource.resource in self.guarded:
+            return self._guards.of(resource, operation)
+        matcher = self._matcher
+        if matcher is None:
+            matcher = self._matcher = Matcher(self._all(self._of_files), self.registry)
+        return matcher.of(resource, operation)
+
+    @abstractmethod
+    def _all(self, of_files: Sequence[tuple[H, Constraints]]) -> Sequence[tuple[H, Constraints]]:
+        """All hooks or policies, those of files first, each with its constraints."""
+
+    @abstractmethod
+    def _is_empty(self) -> bool:
+        """Whether it is known that the cluster has none."""
+
+    def _take_files(self, found: Sequence[tuple[H, Constraints]]) -> None:
+        """Replaces the hooks or policies of files."""
+        self._of_files, self._guards = found, Matcher(found, self.registry)
+        self._forget()
+
+    def _forget(self) -> None:
+        """To be called after each change."""
+        self._matcher, self.idle = None, not self._of_files and self._is_empty()
 
 
 def candidate(

@@ -1,7 +1,7 @@
-"""What admission looks at: one record for each thing that is admitted.
+"""The record of one admission, as apiserver's `admission.Attributes`.
 
-As apiserver's `admission.Attributes`. A write has one record in an attempt; an eviction and the deletion that it makes
-are two things and have two. Plug-ins, policies, webhooks and quotas see this and nothing else of a request.
+Each attempt of a write has one record; an eviction and the deletion that it makes have one each. Plug-ins, policies,
+webhooks and quotas see this and nothing else of a request.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersion, GroupVersionKind, GroupVersionResource
+from gateway.kinds.recurring import Specification
 from gateway.kinds.write_context import WriteContext
 from storage.change import Charge
 
 if TYPE_CHECKING:
-    from gateway.kinds.recurring import Recurrence
     from gateway.kinds.resource import Resource
 
 Done = Callable[[bool], Awaitable[None]]
@@ -105,13 +105,13 @@ class Admission:
         self.resource = context.resource if resource is None else resource
         self.operation, self.obj, self.old = operation, obj, old
         self.namespace, self.name = context.namespace, context.name
-        # for whoever takes something from a budget when it admits: told what came of the write
+        # for plug-ins that take from a budget when they admit: called with the outcome of the write
         self.done: list[Done] = []
         self.charge: Charge | None = None  # what is charged with the write, in its transaction
         # `reinvoke`: set by what changes the object after the plug-ins; all mutating ones are run once more then.
         # `reinvoked`: whether this is that second run. `reinvocations`: what each wants to remember of the first run.
         self.reinvoke = self.reinvoked = False
-        self.replaced = False  # whether somebody has put another object in the place of the one that was sent
+        self.replaced = False  # whether a plug-in has replaced the object that was sent
         self.reinvocations: dict[str, Any] = {}
 
     @property
@@ -131,7 +131,7 @@ class Admission:
 
     @property
     def user(self) -> User:
-        """Who acts; the impersonated user where somebody is."""
+        """The user of the request; the impersonated one where there is one."""
         return self._context.user
 
     @property
@@ -145,9 +145,9 @@ class Admission:
         return self._context.now
 
     @property
-    def recurrence(self) -> Recurrence | None:
-        """What is known of a new object whose specification has come before."""
-        return self._context.recurrence
+    def specification(self) -> Specification:
+        """The specification of a new object, with what is known to follow from it alone."""
+        return self._context.specification
 
     @property
     def options(self) -> JsonObject | None:
@@ -181,6 +181,12 @@ class Admission:
         obj = await self._converted(obj, GroupVersion.parse(self.obj["apiVersion"])) or obj
         self.obj, self.replaced = obj, True
         self.forget_versions()
+
+    def is_converted(self, version: GroupVersion) -> bool:
+        """Whether a webhook converts an object of a version to the one in which writes see it."""
+        assert self.obj is not None
+        other = version.api_version != self.obj["apiVersion"]
+        return other and not self.resource.foreign_kind and self.resource.model.convert_all is not None
 
     async def _converted(self, obj: JsonObject | None, version: GroupVersion) -> JsonObject | None:
         if obj is None or obj["apiVersion"] == version.api_version or self.resource.foreign_kind:

@@ -1,4 +1,4 @@
-"""How an admission plug-in says no."""
+"""The refusals of admission plug-ins: 403 Forbidden in kube-apiserver's words."""
 
 from __future__ import annotations
 

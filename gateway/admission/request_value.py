@@ -1,4 +1,4 @@
-"""What `request` is in expressions: an AdmissionRequest without the objects."""
+"""The variable `request` of expressions: an AdmissionRequest without the objects."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Extension servers: group versions that an APIService leaves to another server ("Kubernetes API Aggregation Layer").
+"""Extension servers: other servers that serve group versions, by APIServices ("Kubernetes API Aggregation Layer").
 
-`services` knows all APIServices, `availability` looks whether their servers answer, `registration` keeps those of
-custom resources, `delegation` passes requests on, `identity` says on whose behalf; `discovered` and `described` merge
-what the servers say of themselves into discovery and OpenAPI. `running.Aggregation` is all of it, in each process.
+Enter by `running.Aggregation`, which has all parts, in each process. `services` has all APIServices, `availability`
+checks whether their servers answer, `registration` makes the APIServices of custom resources, `delegation` forwards
+requests, with the user's `identity`; `discovered` and `described` merge the servers' discovery and OpenAPI documents.
 """

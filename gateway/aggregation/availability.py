@@ -1,9 +1,10 @@
-"""Whether extension servers are there: their service, its endpoints, and an answer to discovery, as a condition."""
+"""The condition Available of APIServices: the service exists, has endpoints, and answers discovery."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Collection
 
 from gateway.aggregation.identity import on_behalf_of
 from gateway.aggregation.services import AVAILABLE, GROUP, RESOURCE, ApiService, ApiServices
@@ -27,7 +28,7 @@ EVERY = 30.0  # seconds between looks where nothing changes
 
 
 UNAVAILABLE = gauge(
-    "aggregator_unavailable_apiservice", "APIServices that are not available (1), by name.", "name", level=ALPHA
+    "aggregator_unavailable_apiservice", "1 for each APIService that is not available, by name.", "name", level=ALPHA
 )
 UNAVAILABLE_TOTAL = counter(
     "aggregator_unavailable_apiservice_total",
@@ -66,14 +67,14 @@ class Availability:
         UNAVAILABLE.reads(lambda: {(name,): float(gone) for name, gone in self._unavailable.items()})
         UNAVAILABLE_TOTAL.reads(lambda: self._found)
 
-    def changed(self, names: set[str]) -> None:
-        """Has APIServices looked at."""
+    def changed(self, names: Collection[str]) -> None:
+        """Queues APIServices to be checked."""
         for name in names:
             self.queue.add(name)
 
     async def reconcile(self, name: str) -> None:
         """Looks at one APIService. Raises Unavailable, so that it is looked at again, StatusError and StorageError."""
-        service = self._services.all.get(name)
+        service = self._services.get(name)
         if service is None:
             self._unavailable.pop(name, None)
             for key in [each for each in self._found if each[0] == name]:

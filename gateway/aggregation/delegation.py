@@ -1,27 +1,44 @@
-"""Passing an authorized request on to the extension server of its group version, as kube-aggregator does."""
+"""Forwards an authorized request to the extension server of its group version, as kube-aggregator does."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
-from gateway.aggregation.identity import on_behalf_of, unforged
+from gateway.aggregation.identity import lines_on_behalf_of, on_behalf_of
 from gateway.aggregation.services import ApiService, ApiServices
 from gateway.forwarding import headers
-from gateway.forwarding.answers import passed, upgrade_failed, upgraded
+from gateway.forwarding.answers import upgrade_failed, upgraded
+from gateway.forwarding.links import PLAIN, Links, cleaned
+from gateway.forwarding.pages import with_links
 from gateway.forwarding.upload import body_of
 from gateway.http.exchange import TEXT_TYPE, Header, Request, Response
+from gateway.http.sending import audit_id
 from gateway.http.status import StatusError
-from gateway.outbound.client import Client, Streamed
+from gateway.outbound.client import Client
 from gateway.outbound.errors import CallError
 from gateway.outbound.identity import ClientIdentity
-from gateway.outbound.request import OutboundRequest
+from gateway.outbound.request import OutboundRequest, lines_of
 from gateway.outbound.services import NoAddress, ServiceAddresses
 from gateway.outbound.target import Target
 
-_PLAIN = "$&+,/:;=@-_.~"  # what Go leaves as it is in a path
+_MOST_HOPS = 32  # servers that a request has passed; one that is its own extension server would have no end
+_MEMORABLE = 512  # characters of a path that is remembered
+_OF_PLACES = (b"x-forwarded-host", b"x-forwarded-proto")  # headers that say where a request came to
 _NO_SNIFF: Header = (b"x-content-type-options", b"nosniff")
 _REDIRECTED = b"the backend attempted to redirect this request, which is not permitted"
+
+
+class Place(NamedTuple):
+    """Where an APIService leads, and how links of that server are returned."""
+
+    service: ApiService
+    changes: int  # of the identity by which it is called
+    target: Target
+    lines: bytes  # of headers that each request has
+    links: Links
 
 
 class Delegation:
@@ -30,63 +47,95 @@ class Delegation:
     def __init__(
         self, services: ApiServices, client: Client, addresses: ServiceAddresses, identity: ClientIdentity
     ) -> None:
-        self._services, self._client, self._addresses, self._identity = services, client, addresses, identity
+        self.services, self._client, self._addresses, self._identity = services, client, addresses, identity
+        self._places: dict[str, Place] = {}  # by the APIService's name
+
+    def forget(self) -> None:
+        """Services have changed: where they lead is looked up again."""
+        self._places.clear()
+
+    def _place(self, service: ApiService) -> Place:
+        """Where an APIService leads; kept until it or its service changes. Raises NoAddress, OSError, ValueError."""
+        place, changes = self._places.get(service.name), self._identity.changes
+        if place is None or place.service is not service or place.changes != changes:
+            target = service.target(self._addresses, self._identity)
+            host = target.host_header
+            lines = lines_of(list(zip(_OF_PLACES, (host.encode("latin-1"), b"https"), strict=True)))
+            place = Place(service, self._identity.changes, target, lines, Links("", host, host, "https"))
+            if not self._addresses.by_endpoints:
+                self._places[service.name] = place
+        return place
 
     def __call__(self, request: Request) -> Awaitable[Response] | None:
         """The answer of another server; None where this one is to answer."""
         info = request.info
         if info.is_resource:
-            found = self._services.remote.get((info.group, info.version))
+            found = self.services.remote.get((info.group, info.version))
         else:
             parts = info.path.split("/", 4)
-            found = self._services.remote.get((parts[2], parts[3])) if len(parts) > 3 and parts[1] == "apis" else None
+            found = self.services.remote.get((parts[2], parts[3])) if len(parts) > 3 and parts[1] == "apis" else None
         return None if found is None else self._answer(request, found)
 
     async def _answer(self, request: Request, service: ApiService) -> Response:
         if not service.available:
             return _plain(503, "service unavailable")
+        if request.headers.get(b"x-forwarded-for", b"").count(b",") >= _MOST_HOPS:
+            return _plain(508, "the request goes round in circles")
+        request.audit_id = request.audit_id or audit_id(request.headers)
         try:
-            target = service.target(self._addresses, self._identity)
+            place = self._place(service)
         except NoAddress:
             return _plain(503, "service unavailable")
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, CallError) as error:
             return _plain(500, str(error))
-        query = urlencode(sorted((name, value) for name, values in request.query.items() for value in values))
-        path = quote(request.path, safe=_PLAIN) + (f"?{query}" if query else "")
+        path, shown = _places(request.path)
+        if request.query:
+            query = [(name, value) for name in sorted(request.query) for value in request.query[name]]
+            path += f"?{urlencode(query)}"
         if headers.asks_for_upgrade(request):
-            return await self._upgraded(request, target, path)
+            return await self._upgraded(request, place.target, path)
         body, length = await body_of(request)
-        host = target.host_header.encode("latin-1")
-        sent = [
-            *unforged(headers.sent(request)),
-            *on_behalf_of(request.user),
-            (b"x-forwarded-uri", quote(request.path, safe=_PLAIN).encode()),
-            (b"x-forwarded-host", host),
-            (b"x-forwarded-proto", b"https"),
-        ]
+        sent = headers.sent(
+            request,
+            (b"audit-id", request.audit_id),
+            (b"x-forwarded-uri", shown),
+            without=_OF_PLACES,
+        )
         try:
-            answer = await self._client.stream(target, OutboundRequest(request.method, path, sent, body, length))
+            lines = place.lines + lines_on_behalf_of(request.user)
+            outbound = OutboundRequest(request.method, path, sent, body, length, lines=lines)
+            answer = await self._client.stream(place.target, outbound)
         except CallError as error:
             return _plain(503, f"error trying to reach service: {error}")
-        return await _unless_redirected(answer)
+        if 300 <= answer.status <= 399 and answer.first.get(b"location"):
+            # the client's credentials would go with it (CVE-2022-3172)
+            await answer.aclose()
+            return Response(502, _REDIRECTED, TEXT_TYPE, encoded=True)
+        try:
+            return await with_links(answer, place.links)
+        except StatusError as error:
+            return _plain(503, error.message)
 
     async def _upgraded(self, request: Request, target: Target, path: str) -> Response:
-        sent = [*unforged(headers.sent(request, upgrade=True)), *on_behalf_of(request.user)]
+        sent = [*headers.sent(request, (b"audit-id", request.audit_id), upgrade=True), *on_behalf_of(request.user)]
         try:
-            answer = await self._client.stream(target, OutboundRequest(request.method, path, sent))
-            return await upgraded(answer)
+            body, length = await body_of(request)
+            asked = OutboundRequest(request.method, path, sent, body, length, alone=True)
+            return await upgraded(await self._client.stream(target, asked))
         except CallError as error:
             return _plain(503, upgrade_failed(error).message)
         except StatusError as error:
             return _plain(503, error.message)
 
 
-async def _unless_redirected(answer: Streamed) -> Response:
-    """The answer, but for a redirection: the client's credentials would go with it (CVE-2022-3172)."""
-    if 300 <= answer.status <= 399 and answer.header("location"):
-        await answer.aclose()
-        return Response(502, _REDIRECTED, TEXT_TYPE, encoded=True)
-    return passed(answer)
+def _places(path: str) -> tuple[str, bytes]:
+    """A path as a request line has it, and as X-Forwarded-Uri says it."""
+    return _known_places(path) if len(path) <= _MEMORABLE else _known_places.__wrapped__(path)
+
+
+@lru_cache(1024)
+def _known_places(path: str) -> tuple[str, bytes]:
+    return quote(path, safe=PLAIN), quote(cleaned(path), safe=PLAIN).encode()
 
 
 def _plain(status: int, text: str) -> Response:

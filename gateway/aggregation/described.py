@@ -1,22 +1,26 @@
-"""OpenAPI of extension servers: where their documents of version 3 are, and their part of version 2's."""
+"""OpenAPI of extension servers: the paths of their version 3 documents, and their part of the version 2 document.
+
+Of a server that has version 2 alone, a document of version 3 is made of that.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import hashlib
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 
-from gateway.aggregation.identity import on_behalf_of
+from gateway.aggregation.documents import Documents
 from gateway.aggregation.services import ApiService, ApiServices
 from gateway.controllers.queue import WorkQueue
 from gateway.http.user import User
-from gateway.jsontypes import JsonObject, loads
-from gateway.openapi.others import Document, Named
+from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.openapi.others import Converted, Document, Part
 from gateway.outbound.client import Answer, Client
-from gateway.outbound.errors import CallError
 from gateway.outbound.identity import ClientIdentity
-from gateway.outbound.request import Header, OutboundRequest
-from gateway.outbound.services import NoAddress, ServiceAddresses
+from gateway.outbound.request import Header
+from gateway.outbound.services import ServiceAddresses
 
 AGGREGATOR = User("system:aggregator")
 TIMEOUT = 10.0  # seconds for one document
@@ -24,6 +28,7 @@ EVERY = 60.0  # seconds between looks
 LARGEST = 16 << 20  # bytes of a document
 _ROOT, _VERSION_2 = "/openapi/v3", "/openapi/v2"
 _JSON: Header = (b"accept", b"application/json")
+_ABSENT = 404
 
 
 @dataclass(slots=True)
@@ -34,6 +39,7 @@ class _Known:
     paths: dict[str, JsonObject] = field(default_factory=dict)
     definitions: dict[str, JsonObject] = field(default_factory=dict)
     tag: str = ""  # of its document of version 2
+    converted: Converted | None = None  # of a server that has no version 3
 
 
 class Described:
@@ -42,23 +48,24 @@ class Described:
     def __init__(
         self, services: ApiServices, client: Client, addresses: ServiceAddresses, identity: ClientIdentity
     ) -> None:
-        self._services, self._client, self._addresses, self._identity = services, client, addresses, identity
+        self._services = services
+        self._documents = Documents(client, addresses, identity, AGGREGATOR, TIMEOUT, LARGEST)
         self._known: dict[str, _Known] = {}
         self._listeners: list[Callable[[], None]] = []
         self.queue: WorkQueue[str] = WorkQueue("openapi-aggregation-controller", max_delay=EVERY)
 
-    def changed(self, names: set[str]) -> None:
-        """Has servers asked again."""
+    def changed(self, names: Collection[str]) -> None:
+        """Queues APIServices whose servers are to be asked again."""
         for name in names:
             self.queue.add(name)
 
     def on_change(self, listener: Callable[[], None]) -> None:
-        """Has somebody told when version 2's part changes."""
+        """Calls a function whenever version 2's part changes."""
         self._listeners.append(listener)
 
     async def reconcile(self, name: str) -> None:
         """Asks the server of one APIService."""
-        service = self._services.all.get(name)
+        service = self._services.get(name)
         before = self._known.get(name, _Known())
         if service is None or service.service is None:
             found = self._known.pop(name, None) and _Known()
@@ -66,67 +73,120 @@ class Described:
             self.queue.add_after(name, EVERY)
             if not service.available:
                 return  # what it said last stays
-            found = _Known(await self._places(service), before.paths, before.definitions, before.tag)
-            await self._describe(service, found)
+            found = replace(before)
+            places = await self._documents.get(service, _ROOT, [])
+            if places is not None and places.status == 200:
+                found.places, found.converted = _urls(await _read(places)), None
+            await self._describe(service, found, legacy=places is not None and places.status == _ABSENT)
             self._known[name] = found
         if found is not None and (found.paths, found.definitions) != (before.paths, before.definitions):
             for listener in self._listeners:
                 listener()
 
-    async def _places(self, service: ApiService) -> dict[str, str]:
-        answer = await self._get(service, _ROOT, [])
-        paths = _object(await _read(answer)).get("paths") if answer is not None and answer.status == 200 else None
-        own = service.path.strip("/")
-        found = _object(_object(paths).get(own)).get("serverRelativeURL")
-        return {own: found} if isinstance(found, str) and found.startswith(f"{_ROOT}/{own}") else {}
+    async def _describe(self, service: ApiService, known: _Known, *, legacy: bool) -> None:
+        """Takes the server's document of version 2, unless it is the one that is known.
 
-    async def _describe(self, service: ApiService, known: _Known) -> None:
-        """Takes the server's document of version 2, unless it is the one that is known."""
-        asked = [_JSON, (b"if-none-match", known.tag.encode("latin-1", "replace"))] if known.tag else [_JSON]
-        answer = await self._get(service, _VERSION_2, asked)
+        Makes one of version 3 of it where the server has none, and so is a `legacy` one.
+        """
+        asked = [_JSON]
+        if known.tag and (known.converted is not None or not legacy):
+            asked.append((b"if-none-match", known.tag.encode("latin-1", "replace")))
+        answer = await self._documents.get(service, _VERSION_2, asked)
+        if answer is not None and answer.status == _ABSENT:
+            known.paths, known.definitions, known.tag = {}, {}, ""
+            if legacy:
+                known.places, known.converted = {}, None
         if answer is None or answer.status != 200:
             return
         document = await _read(answer)
-        paths, below = _object(document.get("paths")), f"{service.path}/"
-        known.paths = {path: value for path, value in paths.items() if f"{path}/".startswith(below)}
-        known.definitions = dict(_object(document.get("definitions"))) if known.paths else {}
+        part: Part = await asyncio.to_thread(part_below, f"{service.path}/", document)
+        known.paths, known.definitions = dict(part.paths), dict(part.definitions)
         known.tag = answer.header("etag")
-
-    async def _get(self, service: ApiService, path: str, headers: list[Header]) -> Answer | None:
-        try:
-            target = service.target(self._addresses, self._identity)
-            request = OutboundRequest("GET", path, [*headers, *on_behalf_of(AGGREGATOR)])
-            return await self._client.call(target, request, TIMEOUT, LARGEST)
-        except (CallError, NoAddress, OSError, ValueError):
-            return None
+        if legacy:
+            place = service.path.strip("/")
+            known.converted = await asyncio.to_thread(_converted, document)
+            known.places = {} if known.converted is None else {place: known.converted.url(place)}
 
     # what the routes ask
 
-    def places(self) -> Mapping[str, str]:
-        """The documents of version 3, and where they are."""
-        return {place: url for known in self._known.values() for place, url in known.places.items()}
+    def places(self, served: Collection[str]) -> Mapping[str, str]:
+        """The documents of version 3, and where they are. Those that are `served` here are their group version's."""
+        return {
+            place: url
+            for name, known in self._known.items()
+            for place, url in known.places.items()
+            if place not in served or self._is_of(name, place)
+        }
 
-    async def document(self, place: str, query: str, headers: Mapping[str, str]) -> Document | None:
-        """A document of version 3; None for what is no other server's."""
-        name = next((name for name, known in self._known.items() if place in known.places), None)
-        service = None if name is None else self._services.all.get(name)
+    def _is_of(self, name: str, place: str) -> bool:
+        """Whether a document is that of an APIService's own group version."""
+        service = self._services.get(name)
+        return service is not None and service.path.strip("/") == place
+
+    def converted(self, place: str, served: bool) -> Converted | None:
+        """A document of version 3 that was made of one of version 2; None for another, or one that is `served` here."""
+        name = self._owner(place, served)
+        return None if name is None else self._known[name].converted
+
+    def _owner(self, place: str, served: bool) -> str | None:
+        """The APIService whose server has a document; None where it is no other server's, or is `served` here."""
+        names = [name for name, known in self._known.items() if place in known.places]
+        return next((name for name in names if not served or self._is_of(name, place)), None)
+
+    async def document(self, place: str, query: str, headers: Mapping[str, str], served: bool) -> Document | None:
+        """A document of version 3 as its server has it; None for what is no other server's, or is `served` here."""
+        name = self._owner(place, served)
+        service = None if name is None else self._services.get(name)
         if service is None or service.service is None:
             return None
         asked = [(key.encode("latin-1"), value.encode("latin-1", "replace")) for key, value in headers.items()]
-        answer = await self._get(service, f"{_ROOT}/{place}" + (f"?{query}" if query else ""), asked)
+        answer = await self._documents.get(service, f"{_ROOT}/{place}" + (f"?{query}" if query else ""), asked)
         if answer is None:
             return Document(503, {"content-type": "text/plain; charset=utf-8"}, b"service unavailable\n")
         said = {key.decode("latin-1"): value.decode("latin-1") for key, value in answer.headers}
         kept = ("content-type", "etag", "cache-control", "expires", "vary", "last-modified")
         return Document(answer.status, {key: said[key] for key in kept if key in said}, answer.body)
 
-    def version_2(self) -> tuple[Named, Named]:
-        """Paths and definitions of all servers."""
-        paths, definitions = dict[str, JsonObject](), dict[str, JsonObject]()
-        for known in self._known.values():
-            paths |= known.paths
-            definitions |= known.definitions
-        return paths, definitions
+    def version_2(self) -> list[Part]:
+        """Paths and definitions of all servers, in the order of their priorities."""
+
+        def rank(name: str) -> tuple[int, int, str]:
+            service = self._services.get(name)
+            return (0, 0, name) if service is None else (-service.group_priority, -service.version_priority, name)
+
+        known = {name: known for name, known in list(self._known.items()) if known.paths}
+        return [Part(known[name].paths, known[name].definitions) for name in sorted(known, key=rank)]
+
+
+def part_below(prefix: str, document: JsonObject) -> Part:
+    """Of a document of version 2 the paths with a prefix, and the definitions that no other path needs alone."""
+    from gateway.openapi.merging import reachable
+
+    said, definitions = _object(document.get("paths")), dict(_object(document.get("definitions")))
+    paths = {path: value for path, value in said.items() if path.startswith(prefix)}
+    others = {path: value for path, value in said.items() if path not in paths}
+    try:
+        for name in reachable(Part(others, definitions)) - reachable(Part(paths, definitions)):
+            definitions.pop(name, None)
+    except ValueError:  # too deep: it is left out, and said so, where documents are merged
+        pass
+    return Part(paths, definitions if paths else {})
+
+
+def _urls(index: JsonObject) -> dict[str, str]:
+    """Where the documents of a server are, as its index of version 3 says."""
+    found = {place: _object(said).get("serverRelativeURL", "") for place, said in _object(index.get("paths")).items()}
+    return {place: url for place, url in found.items() if isinstance(url, str)}
+
+
+def _converted(document: JsonObject) -> Converted | None:
+    from gateway.openapi.version3_of_2 import version_3_of
+
+    try:
+        content = dumps(version_3_of(document))
+    except ValueError:
+        return None
+    return Converted(content, hashlib.sha512(content).hexdigest().upper(), time.time())
 
 
 async def _read(answer: Answer) -> JsonObject:

@@ -1,21 +1,23 @@
-"""What extension servers say that they serve, and their groups among those that are served here."""
+"""Discovery of extension servers: their resources and groups, merged into this server's discovery."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gateway.aggregation.availability import AGGREGATOR
-from gateway.aggregation.identity import on_behalf_of
+from gateway.aggregation.documents import Documents
+from gateway.aggregation.objects import is_segment
 from gateway.aggregation.services import ApiService, ApiServices
 from gateway.controllers.queue import WorkQueue
 from gateway.discovery.others import version_order
+from gateway.endpoints.foreign import ForeignKind
 from gateway.jsontypes import JsonObject, loads
 from gateway.outbound.client import Answer, Client
-from gateway.outbound.errors import CallError
 from gateway.outbound.identity import ClientIdentity
-from gateway.outbound.request import Header, OutboundRequest
-from gateway.outbound.services import NoAddress, ServiceAddresses
+from gateway.outbound.request import Header
+from gateway.outbound.services import ServiceAddresses
 
 TIMEOUT = 5.0  # seconds for one document
 EVERY = 60.0  # seconds between looks where nothing changes
@@ -23,19 +25,26 @@ LARGEST = 8 << 20  # bytes of a document
 _V2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _ACCEPT: Header = (b"accept", f"{_V2},{_V2.replace('v=v2;', 'v=v2beta1;')}".encode())
 _PRIORITIES = {"apiregistration.k8s.io": 1 << 30}  # it has no APIService, and comes first
-_CUSTOM = 1000, 100  # what an APIService of a definition will say once it is made
+_CUSTOM = 1000, 100  # what an APIService of a CRD will say once it is made
 
 
 @dataclass(slots=True)
 class _Known:
-    """What is known of a group version of another server."""
+    """The discovery of one group version of an extension server."""
 
     resources: list[JsonObject] = field(default_factory=list)
     fresh: bool = False
 
 
+class _Told(NamedTuple):
+    """The document of all groups of a server, and its tag."""
+
+    tag: bytes
+    document: JsonObject
+
+
 class Discovered:
-    """Asks extension servers what they serve. Keys are names of APIServices; `refresh` is called when that changes."""
+    """Asks extension servers what they serve. Keys are names of APIServices."""
 
     def __init__(
         self,
@@ -43,24 +52,43 @@ class Discovered:
         client: Client,
         addresses: ServiceAddresses,
         identity: ClientIdentity,
-        refresh: Callable[[], None],
     ) -> None:
-        self._services, self._client, self._addresses, self._identity = services, client, addresses, identity
-        self._refresh = refresh
+        self._services = services
+        self._documents = Documents(client, addresses, identity, AGGREGATOR, TIMEOUT, LARGEST)
+        self._listeners: list[Callable[[], None]] = []
         self._known: dict[str, _Known] = {}
+        self._told: dict[tuple[str, str, int] | None, _Told] = {}  # by the service that tells it
         self.queue: WorkQueue[str] = WorkQueue("discovery-manager", max_delay=EVERY)
 
-    def changed(self, names: set[str]) -> None:
-        """Has servers asked again."""
+    def changed(self, names: Collection[str]) -> None:
+        """Queues APIServices whose servers are to be asked again."""
         for name in names:
             self.queue.add(name)
-        self._refresh()
+        self._tell()
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Calls a function whenever what extension servers serve has changed, or the priorities of groups."""
+        self._listeners.append(listener)
+
+    def _tell(self) -> None:
+        for listener in self._listeners:
+            listener()
 
     def resources(self, group: str, version: str) -> list[JsonObject]:
         """What a server was last known to serve in a group version, as APIResourceDiscovery."""
         service = self._services.remote.get((group, version))
         known = None if service is None else self._known.get(service.name)
         return [] if known is None else known.resources
+
+    def kinds(self, service: ApiService) -> Iterator[ForeignKind]:
+        """The kinds among these; what cannot be one of a path is left out."""
+        for each in self.resources(service.group, service.version):
+            resource, kind, verbs = each.get("resource"), each.get("responseKind"), each.get("verbs")
+            name = kind.get("kind") if isinstance(kind, dict) else None
+            if isinstance(resource, str) and is_segment(resource) and isinstance(name, str) and isinstance(verbs, list):
+                known = frozenset(verb for verb in verbs if isinstance(verb, str))
+                namespaced = each.get("scope") == "Namespaced"
+                yield ForeignKind(service.group, service.version, name, resource, namespaced, known)
 
     def is_fresh(self, name: str) -> bool:
         """Whether the server of an APIService tells what it serves."""
@@ -69,37 +97,50 @@ class Discovered:
 
     async def reconcile(self, name: str) -> None:
         """Asks the server of one APIService."""
-        service = self._services.all.get(name)
+        service = self._services.get(name)
         if service is None or service.service is None:
             self._known.pop(name, None)
+            served = {each.service for each in self._services.remote.values()}
+            self._told = {place: told for place, told in self._told.items() if place in served}
             return
         self.queue.add_after(name, EVERY)
         found = await self._ask(service)
         before = self._known.get(name, _Known())
         self._known[name] = _Known(before.resources, False) if found is None else _Known(found, True)
         if self._known[name] != before:
-            self._refresh()
+            self._tell()
 
     async def _ask(self, service: ApiService) -> list[JsonObject] | None:
         """The resources of a group version, None where the server does not tell."""
-        answer = await self._get(service, "/apis", [_ACCEPT])
-        if answer is not None and answer.status == 200 and "as=APIGroupDiscoveryList" in answer.header("content-type"):
-            for group in _items(_read(answer)):
-                if (group.get("metadata") or {}).get("name", "") == service.group:
-                    for version in _dicts(group.get("versions")):
-                        if version.get("version") == service.version:
-                            return _dicts(version.get("resources"))
-        answer = await self._get(service, service.path, [(b"accept", b"application/json")])
-        if answer is None or answer.status != 200:
-            return None
-        return _converted(_dicts(_read(answer).get("resources")))
+        from gateway.aggregation.resource_lists import of_version
 
-    async def _get(self, service: ApiService, path: str, headers: list[Header]) -> Answer | None:
+        known, asked = self._told.get(service.service), [_ACCEPT]
+        if known is not None:
+            asked.append((b"if-none-match", known.tag))
+        answer = await self._documents.get(service, "/apis", asked)
+        if answer is None or answer.status == 503:
+            return None
+        if answer.status == 304 and known is not None:
+            return of_version(known.document, service.group, service.version)
+        if answer.status == 200 and "as=APIGroupDiscoveryList" in answer.header("content-type"):
+            document = _read(answer)
+            if document is None:
+                return None
+            self._told.pop(service.service, None)
+            if tag := answer.header("etag"):
+                self._told[service.service] = _Told(tag.encode("latin-1", "replace"), document)
+            return of_version(document, service.group, service.version)
+        return await self._ask_version(service)
+
+    async def _ask_version(self, service: ApiService) -> list[JsonObject] | None:
+        """The resources by the group version's own document, of a server that has no other."""
+        from gateway.aggregation.resource_lists import Contradicted, converted, dicts
+
+        answer = await self._documents.get(service, service.path, [(b"accept", b"application/json")])
+        found = None if answer is None or answer.status != 200 else _read(answer)
         try:
-            target = service.target(self._addresses, self._identity)
-            request = OutboundRequest("GET", path, [*headers, *on_behalf_of(AGGREGATOR)])
-            return await self._client.call(target, request, TIMEOUT, LARGEST)
-        except (CallError, NoAddress, OSError, ValueError):
+            return None if found is None else converted(dicts(found.get("resources")))
+        except Contradicted:
             return None
 
     # what discovery asks
@@ -128,7 +169,7 @@ class Discovered:
         if service is None:
             return served[group][version]
         known = self._known.get(service.name, _Known())
-        resources = {"resources": known.resources} if known.resources else {}
+        resources = {"resources": known.resources} if known.fresh and known.resources else {}
         return {"version": version, **resources, "freshness": "Current" if known.fresh else "Stale"}
 
     def _versions(self, local: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
@@ -142,47 +183,15 @@ class Discovered:
 
     def _priority(self, group: str, version: str) -> tuple[int, int]:
         """The minimum priority of the group, and the priority of the version in it."""
-        service = self._services.all.get(f"{version}.{group}")
+        service = self._services.get(f"{version}.{group}")
         if service is None:
             return _PRIORITIES.get(group, _CUSTOM[0]), _CUSTOM[1]
         return service.group_priority, service.version_priority
 
 
-def _read(answer: Answer) -> JsonObject:
+def _read(answer: Answer) -> JsonObject | None:
     try:
         found = loads(answer.body)
     except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _items(document: JsonObject) -> list[JsonObject]:
-    return _dicts(document.get("items"))
-
-
-def _dicts(value: object) -> list[JsonObject]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
-
-
-def _converted(resources: list[JsonObject]) -> list[JsonObject]:
-    """An APIResourceList's resources as aggregated discovery has them."""
-    found: dict[str, JsonObject] = {}
-    for each in resources:
-        name, _, subresource = str(each.get("name", "")).partition("/")
-        kind = {"group": each.get("group", ""), "version": each.get("version", ""), "kind": each.get("kind", "")}
-        if subresource:
-            if name not in found:
-                found[name] = {"resource": name, "responseKind": None, "scope": "", "singularResource": "", "verbs": []}
-            entry = {"subresource": subresource, "responseKind": kind, "verbs": each.get("verbs") or []}
-            found[name].setdefault("subresources", []).append(entry)
-            continue
-        entry = {
-            "resource": name,
-            "responseKind": kind,
-            "scope": "Namespaced" if each.get("namespaced") else "Cluster",
-            "singularResource": each.get("singularName", ""),
-            "verbs": each.get("verbs") or [],
-        }
-        entry |= {key: each[key] for key in ("shortNames", "categories") if each.get(key)}
-        found[name] = {**found.get(name, {}), **entry}
-    return list(found.values())
+        return None
+    return found if isinstance(found, dict) else None

@@ -1,30 +1,33 @@
-"""On whose behalf an extension server is asked: headers of the front proxy ("Authenticating Proxy")."""
+"""The user of a forwarded request, in the headers of a front proxy ("Authenticating Proxy")."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import lru_cache
 
 from gateway.http.exchange import Header
 from gateway.http.user import User
+from gateway.outbound.request import lines_of
 
-_PREFIX = b"x-remote-"
 _EXTRA = "x-remote-extra-"
 _LEGAL = frozenset("!#$&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
-def on_behalf_of(user: User) -> list[Header]:
+@lru_cache(1024)
+def on_behalf_of(user: User) -> tuple[Header, ...]:
     """The headers that name a user."""
     found = [("x-remote-user", user.name)]
     if user.uid:
         found.append(("x-remote-uid", user.uid))
     found += [("x-remote-group", group) for group in user.groups]
     found += [(f"{_EXTRA}{_escaped(key)}", value) for key, values in user.extra for value in values]
-    return [(name.encode(), value.encode("utf-8", "surrogateescape")) for name, value in found if _is_value(value)]
+    named = [(name, value) for name, value in found if _is_value(value)]
+    return tuple((name.encode(), value.encode("utf-8", "surrogateescape")) for name, value in named)
 
 
-def unforged(headers: Iterable[Header]) -> list[Header]:
-    """A client's headers without those that only a front proxy may say."""
-    return [header for header in headers if not header[0].startswith(_PREFIX)]
+@lru_cache(1024)
+def lines_on_behalf_of(user: User) -> bytes:
+    """The same, as a request has them."""
+    return lines_of(on_behalf_of(user))
 
 
 def _escaped(key: str) -> str:

@@ -1,9 +1,11 @@
-"""APIServices of the versions that definitions of custom resources serve: made, kept as they are to be, and removed.
+"""Makes, corrects and removes the APIServices of the versions that CustomResourceDefinitions serve.
 
-Those that somebody has taken over, by removing the label that says who manages them, are left alone.
+An APIService without the label that says that it is managed automatically is not touched.
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 from gateway.aggregation.services import AUTOMANAGED, GROUP, RESOURCE, ApiServices
 from gateway.controllers.queue import WorkQueue
@@ -11,9 +13,8 @@ from gateway.jsontypes import JsonObject, loads
 from gateway.kinds.registry import Registry, builtin_groups
 from gateway.writing.actor import Actor
 from gateway.writing.options import DeleteOptions
-from storage.cache import ResourceCache, WatchCache
-from storage.entry import ChangeType, Entry
-from storage.tap import Batch, State, listen
+from storage.entry import Entry
+from storage.following import ByName
 
 _MANAGED = "true"
 _MOST_NAMED = 20  # in a message
@@ -23,43 +24,33 @@ Served = frozenset[tuple[str, str]]  # group, version
 
 
 class Registration:
-    """Follows definitions and APIServices. Keys are names of APIServices."""
+    """Compares CRDs, which `definitions` follows, with APIServices. Keys are names of APIServices."""
 
     def __init__(self, services: ApiServices, registry: Registry, actor: Actor) -> None:
         self._services, self._actor = services, actor
         self._builtin = builtin_groups(registry)
-        self._served: dict[bytes, Served] = {}  # by the key of a definition
+        self.definitions: ByName[Served] = ByName("aggregation", _served, self._definitions_changed)
+        self._counted: dict[str, Served] = {}  # by the name of a CRD
         self._counts: dict[tuple[str, str], int] = {}
         self._complete = False  # whether all APIServices have been there since the start
         self.queue: WorkQueue[str] = WorkQueue("autoregister", max_delay=30.0)
+        services.on_change(self._services_changed)
 
-    def follow(self, cache: WatchCache, definitions: ResourceCache) -> None:
-        """Begins to follow definitions, and the APIServices."""
-        listen(cache, [definitions], self._take)
-        self._services.on_change(self._services_changed)
-
-    def _services_changed(self, names: set[str]) -> None:
+    def _services_changed(self, names: Collection[str]) -> None:
         for name in names:
-            found = self._services.all.get(name)
+            found = self._services.get(name)
             if found is None or found.automanaged == _MANAGED:
                 self.queue.add(name)
 
-    def _take(self, batch: Batch) -> None:
-        if isinstance(batch, State):
-            for key in set(self._served):
-                self._set(key, frozenset())
-            for entries in batch.entries.values():
-                for entry in entries:
-                    self._set(entry.key, _served(entry))
-            return
-        for told in batch.told:
-            deleted = told.change.type is ChangeType.DELETED
-            self._set(told.change.entry.key, frozenset() if deleted else _served(told.change.entry))
+    def _definitions_changed(self, names: Collection[str], revision: int) -> None:
+        for name in names:
+            self._count(name, self.definitions.all.get(name, frozenset()))
 
-    def _set(self, key: bytes, served: Served) -> None:
-        before = self._served.pop(key, frozenset())
+    def _count(self, name: str, served: Served) -> None:
+        """Counts what a CRD serves, and what it does not serve any more."""
+        before = self._counted.pop(name, frozenset())
         if served:
-            self._served[key] = served
+            self._counted[name] = served
         for each in before - served:
             self._counts[each] -= 1
             if not self._counts[each]:
@@ -82,16 +73,17 @@ class Registration:
         return [each for each in self._counts if each[0] not in self._builtin]
 
     def _has(self, group: str, version: str) -> bool:
-        return f"{version}.{group}" in self._services.all
+        return self._services.get(f"{version}.{group}") is not None
 
     async def reconcile(self, name: str) -> None:
         """Makes, changes or removes one APIService. Raises StatusError, StorageError."""
         version, _, group = name.partition(".")
         wanted = (group, version) in self._counts and group not in self._builtin
-        found, endpoint = self._services.all.get(name), self._actor.of(GROUP, "v1", RESOURCE)
+        found, endpoint = self._services.get(name), self._actor.of(GROUP, "v1", RESOURCE)
         if not wanted:
             if found is not None and found.automanaged == _MANAGED:
-                await self._actor.delete(endpoint, "", name, DeleteOptions())
+                # somebody else may have put another one in its place
+                await self._actor.delete(endpoint, "", name, DeleteOptions(uid=found.uid))
         elif found is None:
             await self._actor.create(endpoint, "", _made(group, version))
         elif found.automanaged == _MANAGED:
@@ -118,9 +110,6 @@ def _made(group: str, version: str) -> JsonObject:
     }
 
 
-def _served(entry: Entry) -> Served:
-    try:
-        spec = loads(b"{" + entry.tail).get("spec") or {}
-        return frozenset((spec["group"], each["name"]) for each in spec.get("versions") or () if each.get("served"))
-    except (AttributeError, KeyError, TypeError, ValueError):  # somebody else wrote it to etcd: it defines nothing
-        return frozenset()
+def _served(entry: Entry, before: object) -> Served:
+    spec = loads(b"{" + entry.tail).get("spec") or {}
+    return frozenset((spec["group"], each["name"]) for each in spec.get("versions") or () if each.get("served"))

@@ -1,28 +1,19 @@
-"""Aggregation in one process: its parts, what they are told, and the work that they do."""
+"""Aggregation in one process: tells its parts of changes, and runs their work queues."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Collection
 
 from gateway.aggregation.availability import Availability
-from gateway.aggregation.contents import Contents
 from gateway.aggregation.delegation import Delegation
 from gateway.aggregation.described import Described
 from gateway.aggregation.discovered import Discovered
+from gateway.aggregation.duty import Duty
 from gateway.aggregation.registration import Registration
-from gateway.aggregation.services import GROUP, RESOURCE, ApiServices
+from gateway.aggregation.service_changes import ServiceChanges, SliceChanges
+from gateway.aggregation.services import ApiServices
 from gateway.controllers.queue import work
-from gateway.discovery.serving import Discovery
-from gateway.endpoints.table import Endpoints
-from gateway.http.user import ITSELF
-from gateway.jsontypes import loads
-from gateway.kinds.service_objects import SERVICE_NAME, ServiceObjects
-from gateway.outbound.identity import ClientIdentity
-from gateway.outbound.services import ServiceAddresses
-from gateway.writing.actor import Actor
-from storage.keys import namespace_and_name
-from storage.tap import Batch, State, listen
 
 AGGREGATION_HOOKS = (
     "apiservice-registration-controller",
@@ -35,79 +26,58 @@ AGGREGATION_HOOKS = (
 )
 """What health checks call the work done here."""
 
-_WORKERS = 5
+_WORKERS = 16  # a server that hangs holds up one of them for some seconds
 
 
 class Aggregation:
-    """What a process knows of extension servers. `delegation` answers for them; None while there are none."""
+    """What a process knows of extension servers. `delegation` answers for them, `described` has their documents."""
 
-    def __init__(self, endpoints: Endpoints, discovery: Discovery, identity: ClientIdentity) -> None:
-        services = endpoints.services
-        self._endpoints = endpoints
-        objects, client = ServiceObjects(services.admission.objects), services.outbound
-        addresses = ServiceAddresses(
-            objects.service, objects.endpoint_slices, services.settings.enable_aggregator_routing
-        )
-        actor = Actor(endpoints, ITSELF, manager="kube-apiserver")
-        self.services = ApiServices()
-        self.availability = Availability(self.services, objects, addresses, client, identity, actor)
-        self.registration = Registration(self.services, endpoints.registry, actor)
-        self.discovered = Discovered(self.services, client, addresses, identity, discovery.refresh)
-        self.described = Described(self.services, client, addresses, identity)
-        services.foreign = Contents(self.services, self.discovered, client, addresses, identity)
-        self._delegation = Delegation(self.services, client, addresses, identity)
-        discovery.others = self.discovered
+    def __init__(
+        self,
+        services: ApiServices,
+        delegation: Delegation,
+        discovered: Discovered,
+        described: Described,
+        availability: Availability,
+        registration: Registration,
+    ) -> None:
+        """`services` are the APIServices; each part is told of those that change."""
+        self.services, self.delegation, self.described = services, delegation, described
+        self._discovered, self._availability, self.registration = discovered, availability, registration
+        self.of_services = ServiceChanges(services, self._services_changed)
+        self.of_slices = SliceChanges(services, availability.changed)
+        self.ended = False  # whether the work is over
+        services.on_change(self._changed)
 
-    @property
-    def delegation(self) -> Delegation | None:
-        """Who answers requests for extension servers; None while there are none."""
-        return self._delegation if self.services.remote else None
+    async def run(self, duty: Duty) -> None:
+        """Does the work until it is cancelled; where it is not this process' `duty`, availability is read only."""
+        try:
+            await self._work(duty)
+        finally:
+            self.ended = True
 
-    def follow(self) -> None:
-        """Begins to follow APIServices, and what they lead to."""
-        cache = self._endpoints.services.store.cache
-        self.services.follow(cache, self._endpoints.of(GROUP, "v1", RESOURCE).cache)
-        self.services.on_change(self._changed)
-        definitions = self._endpoints.of("apiextensions.k8s.io", "v1", "customresourcedefinitions").cache
-        self.registration.follow(cache, definitions)
-        services = self._endpoints.of("", "v1", "services")
-        slices = self._endpoints.of("discovery.k8s.io", "v1", "endpointslices")
-        listen(cache, [services.cache], self._services_changed(services.collection("")))
-        listen(cache, [slices.cache], self._slices_changed)
-
-    async def run(self) -> None:
-        """Does the work until it is cancelled."""
+    async def _work(self, duty: Duty) -> None:
         async with asyncio.TaskGroup() as group:
-            group.create_task(work(self.availability.queue, self.availability.reconcile, _WORKERS))
+            group.create_task(self._look(duty))
             group.create_task(work(self.registration.queue, self.registration.reconcile, _WORKERS))
-            group.create_task(work(self.discovered.queue, self.discovered.reconcile, _WORKERS))
+            group.create_task(work(self._discovered.queue, self._discovered.reconcile, _WORKERS))
             group.create_task(work(self.described.queue, self.described.reconcile, _WORKERS))
 
-    def _changed(self, names: set[str]) -> None:
-        self.availability.changed(names)
-        remote = {name for name in names if (found := self.services.all.get(name)) is None or found.service}
-        self.discovered.changed(remote)
+    async def _look(self, duty: Duty) -> None:
+        """Looks whether servers are there, beginning with what has changed while another process did it."""
+        await duty.taken()
+        try:
+            await work(self._availability.queue, self._availability.reconcile, _WORKERS)
+        finally:
+            duty.leave()
+
+    def _changed(self, names: Collection[str]) -> None:
+        self.delegation.forget()
+        self._availability.changed(names)
+        remote = {name for name in names if (found := self.services.get(name)) is None or found.service}
+        self._discovered.changed(remote)
         self.described.changed(remote)
 
-    def _services_changed(self, prefix: bytes) -> Callable[[Batch], None]:
-        def tell(batch: Batch) -> None:
-            if not self.services.remote:
-                return
-            if isinstance(batch, State):
-                self.availability.changed({each.name for each in self.services.remote.values()})
-                return
-            for told in batch.told:
-                namespace, name = namespace_and_name(told.change.entry.key, prefix)
-                self.availability.changed(set(self.services.of_service(namespace, name)))
-
-        return tell
-
-    def _slices_changed(self, batch: Batch) -> None:
-        if not self.services.remote or isinstance(batch, State):
-            return
-        namespaces = {each.service[0] for each in self.services.remote.values() if each.service}
-        for told in batch.told:
-            meta = loads(b"{" + told.change.entry.tail)["metadata"]
-            if meta["namespace"] in namespaces:
-                service = (meta.get("labels") or {}).get(SERVICE_NAME, "")
-                self.availability.changed(set(self.services.of_service(meta["namespace"], service)))
+    def _services_changed(self, names: Collection[str]) -> None:
+        self.delegation.forget()
+        self._availability.changed(names)

@@ -1,21 +1,18 @@
-"""All APIServices, as of now, and which of them leave their group version to another server."""
+"""All APIServices, kept up to date, and those among them whose group version another server serves."""
 
 from __future__ import annotations
 
 import base64
-import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
+from gateway.discovery.others import version_order
 from gateway.jsontypes import JsonObject, loads
 from gateway.outbound.identity import ClientIdentity
 from gateway.outbound.services import ServiceAddresses
 from gateway.outbound.target import Target
-from storage.cache import ResourceCache, WatchCache
-from storage.entry import ChangeType, Entry
-from storage.tap import Batch, State, listen
-
-log = logging.getLogger(__name__)
+from storage.entry import Entry
+from storage.following import ByName
 
 GROUP, RESOURCE = "apiregistration.k8s.io", "apiservices"
 AUTOMANAGED = "kube-aggregator.kubernetes.io/automanaged"
@@ -39,6 +36,7 @@ class ApiService:
     insecure: bool = False
     bundle: str = ""  # CAs, PEM
     revision: int = 0
+    uid: str = ""
 
     @property
     def group_version(self) -> str:
@@ -61,57 +59,43 @@ class ApiService:
 
 
 class ApiServices:
-    """Follows the APIServices. Listeners are told the names of those that change, in the turn in which they do."""
+    """All APIServices: `known` follows them by name. `remote` are those whose group version another server serves.
+
+    Listeners are told the names of those that change, in the turn in which they do.
+    """
 
     def __init__(self) -> None:
-        self.all: dict[str, ApiService] = {}  # by name
+        self.known: ByName[ApiService] = ByName("aggregation", _read, self._changed)
         self.remote: dict[GroupVersion, ApiService] = {}
-        self._listeners: list[Callable[[set[str]], None]] = []
+        self._listeners: list[Callable[[Collection[str]], None]] = []
 
-    def follow(self, cache: WatchCache, resource: ResourceCache) -> None:
-        """Keeps itself up to date from now on."""
-        listen(cache, [resource], self._take)
+    def get(self, name: str) -> ApiService | None:
+        """An APIService by its name, None if there is none."""
+        return self.known.all.get(name)
 
-    def on_change(self, listener: Callable[[set[str]], None]) -> None:
-        """Has somebody told of changes; of all that there are at once."""
+    def on_change(self, listener: Callable[[Collection[str]], None]) -> None:
+        """Calls a function with the names of changed APIServices; at once with all existing ones."""
         self._listeners.append(listener)
-        listener(set(self.all))
+        listener(list(self.known.all))
+
+    def preferred(self) -> list[ApiService]:
+        """Those that other servers serve; of each group the preferred version comes first."""
+        return sorted(
+            self.remote.values(), key=lambda each: (each.group, -each.version_priority, version_order(each.version))
+        )
 
     def of_service(self, namespace: str, name: str) -> Iterable[str]:
         """The APIServices that lead to a service."""
         return [each.name for each in self.remote.values() if each.service and each.service[:2] == (namespace, name)]
 
-    def _take(self, batch: Batch) -> None:
-        before = self.all
-        if isinstance(batch, State):
-            read = (_read(entry) for entries in batch.entries.values() for entry in entries)
-            self.all = {found.name: found for found in read if found is not None}
-            changed = set(before) | set(self.all)
-        else:
-            self.all, changed = dict(before), set()
-            for told in batch.told:
-                name = told.change.key.rpartition(b"/")[2].decode()
-                changed.add(name)
-                self.all.pop(name, None)
-                found = None if told.change.type is ChangeType.DELETED else _read(told.change.entry)
-                if found is not None:
-                    self.all[name] = found
-        self.remote = {(each.group, each.version): each for each in self.all.values() if each.service is not None}
+    def _changed(self, names: Collection[str], revision: int) -> None:
+        known = self.known.all.values()
+        self.remote = {(each.group, each.version): each for each in known if each.service is not None}
         for listener in self._listeners:
-            listener(changed)
+            listener(names)
 
 
-def _read(entry: Entry) -> ApiService | None:
-    """What an entry says; None for JSON that somebody else wrote to etcd and that is no APIService of this key."""
-    try:
-        found = _made(entry)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        log.warning("an APIService can't be read", extra={"key": entry.key.decode(), "error": repr(error)})
-        return None
-    return found if found.name == entry.key.rpartition(b"/")[2].decode() else None
-
-
-def _made(entry: Entry) -> ApiService:
+def _read(entry: Entry, before: object) -> ApiService:
     obj: JsonObject = loads(b"{" + entry.tail)
     spec, meta = obj.get("spec") or {}, obj["metadata"]
     conditions = (obj.get("status") or {}).get("conditions") or ()
@@ -135,4 +119,5 @@ def _made(entry: Entry) -> ApiService:
         insecure=bool(spec.get("insecureSkipTLSVerify")),
         bundle=bundle,
         revision=entry.revision,
+        uid=meta["uid"],
     )

@@ -1,1 +1,1 @@
-"""Cluster IPs and node ports of services: handed out once, given back, repaired."""
+"""Cluster IPs and node ports of services: allocated, released, repaired. Enter by `services.ServiceAllocation`."""

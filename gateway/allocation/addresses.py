@@ -1,4 +1,4 @@
-"""Cluster IPs: an address is handed out by creating the IPAddress object of its name, so that nobody gets it twice.
+"""Cluster IPs: an address is allocated by creating the IPAddress object of its name, so that no two services get it.
 
 KEP-1880: the ranges are those of the ready ServiceCIDR objects. KEP-3070: dynamic addresses come from the upper part
 of a range first, so that static ones in the lower part seldom collide with them.
@@ -13,6 +13,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Protocol
 
 from gateway.allocation.errors import AllocationError, RangeFull
+from gateway.allocation.measures import Taken, counted
 from gateway.jsontypes import JsonObject, loads
 from gateway.kinds.identity import GroupVersionResource
 from storage.protocol import Store
@@ -38,6 +39,15 @@ class Parent:
 def family_of(address: str) -> str:
     """The family of a well-formed address, "IPv4" or "IPv6"."""
     return "IPv6" if ":" in address else "IPv4"
+
+
+def _is_network(text: str) -> bool:
+    """Whether it is one: what others wrote to etcd nobody has validated."""
+    try:
+        ip_network(text)
+    except ValueError:
+        return False
+    return True
 
 
 class Objects(Protocol):
@@ -74,19 +84,25 @@ class Addresses:
         texts: list[str] = []
         entries = self._store.cached_entries(self._ranges_prefix)
         for entry in entries:
-            block: JsonObject = loads(b"{" + entry.tail)
-            if _is_ready(block):
-                texts += block["spec"].get("cidrs") or ()
+            if entry.readable is not None:
+                block: JsonObject = loads(b"{" + entry.readable.tail)
+                if _is_ready(block):
+                    texts += block["spec"].get("cidrs") or ()
         if not entries:
             texts = list(self._defaults)
-        return [ip_network(text) for text in texts if family_of(text) == family]
+        return [ip_network(text) for text in texts if family_of(text) == family and _is_network(text)]
 
     async def allocate(self, address: str, parent: Parent, *, dry_run: bool) -> None:
         """Takes a certain address; raises AllocationError."""
+        with counted("static", dry_run) as taken:
+            await self._allocate(address, parent, taken, dry_run=dry_run)
+
+    async def _allocate(self, address: str, parent: Parent, taken: Taken, *, dry_run: bool) -> None:
         wanted = ip_address(address)
         home = next((block for block in self.ranges(family_of(address)) if wanted in block), None)
         if home is None:
             raise AllocationError(_ELSEWHERE)
+        taken.cidr = str(home)
         first, last = _bounds(home)
         if not first <= int(wanted) <= last:
             text = f"the provided IP ({wanted}) is not in the valid range. The range of valid IPs is {home}"
@@ -96,7 +112,12 @@ class Addresses:
 
     async def allocate_next(self, family: str, parent: Parent, *, dry_run: bool) -> str:
         """Takes any free address of a family; raises RangeFull. A dry run answers with the network's own address."""
+        with counted("dynamic", dry_run) as taken:
+            return await self._allocate_next(family, parent, taken, dry_run=dry_run)
+
+    async def _allocate_next(self, family: str, parent: Parent, taken: Taken, *, dry_run: bool) -> str:
         for block in self.ranges(family):
+            taken.cidr = str(block)
             if dry_run:
                 return str(block.network_address)
             for number in _candidates(block):

@@ -1,4 +1,4 @@
-"""What an update of a service keeps of what was allocated, so that the manifest it came from can be sent again."""
+"""Copies allocated addresses and ports into an update that leaves them out, so that a manifest can be sent again."""
 
 from __future__ import annotations
 

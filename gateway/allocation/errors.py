@@ -1,4 +1,4 @@
-"""Why an address or a port could not be handed out."""
+"""Why an address or a port could not be allocated."""
 
 from __future__ import annotations
 

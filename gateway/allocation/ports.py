@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable, Iterable
 
 from gateway.allocation.errors import AllocationError, RangeFull
+from gateway.allocation.measures import port_counted
 from gateway.jsontypes import JsonObject, dumps, loads
 from storage.change import KEEP, Decision, Put, change
 from storage.errors import CorruptObject, StoredObject
@@ -42,7 +43,8 @@ class NodePorts:
                 raise AllocationError(_ALLOCATED)
             return bits | bit
 
-        await self._change(take)
+        with port_counted("static"):
+            await self._change(take)
 
     async def allocate_next(self) -> int:
         """Takes any free port; raises RangeFull."""
@@ -52,7 +54,8 @@ class NodePorts:
             taken[:] = [self._free(bits)]
             return bits | 1 << taken[0]
 
-        await self._change(take)
+        with port_counted("dynamic"):
+            await self._change(take)
         return self.first + taken[0]
 
     async def release(self, ports: Iterable[int]) -> None:

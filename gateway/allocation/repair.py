@@ -1,7 +1,7 @@
 """Repairs what a crash between an allocation and its service left behind.
 
-What services use is marked as taken at once. What nobody uses is given back only when it has been so for several
-rounds: the service that it was taken for may just be about to be written. As kube-apiserver's repair controllers.
+An address or port in use by a service is marked as allocated at once. An unused one is released only after several
+rounds: its service may be about to be written. As kube-apiserver's repair controllers.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 
 from gateway.allocation.addresses import MANAGED_BY, Parent
 from gateway.allocation.carry_over import needs_health_check_port, node_ports
+from gateway.allocation.measures import ADDRESS_ROUNDS, LEAK, PORT_ROUNDS, REPAIR, REPAIRED_ADDRESSES, REPAIRED_PORTS
 from gateway.allocation.services import ServiceAllocation
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, loads
-from storage.errors import StorageError, StoredObject
+from storage.errors import StorageError, StoredObject, Unavailable
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +43,10 @@ async def repair_until(allocation: ServiceAllocation, stopping: asyncio.Event, i
         try:
             await repair(allocation, addresses, ports)
         except (StatusError, StorageError) as error:
-            log.warning("cluster IPs and node ports could not be checked", extra={"error": str(error)})
+            level = logging.DEBUG if isinstance(error, Unavailable) else logging.WARNING  # the feed tells of an outage
+            ADDRESS_ROUNDS.labels().inc()
+            PORT_ROUNDS.labels().inc()
+            log.log(level, "cluster IPs and node ports could not be checked", extra={"error": str(error)})
         try:
             await asyncio.wait_for(stopping.wait(), interval)
         except TimeoutError:
@@ -50,7 +54,7 @@ async def repair_until(allocation: ServiceAllocation, stopping: asyncio.Event, i
 
 
 async def repair(allocation: ServiceAllocation, addresses: Suspects, ports: Suspects) -> None:
-    """One round. Raises StatusError, StorageError."""
+    """One round of repair. Raises StatusError, StorageError."""
     taken_ports = await allocation.ports.taken()
     root = allocation.prefix
     recorded = await allocation.store.list(f"{root}/ipaddresses/".encode())
@@ -60,9 +64,11 @@ async def repair(allocation: ServiceAllocation, addresses: Suspects, ports: Susp
     missing = used - taken_ports
     if missing:
         await allocation.ports.take(missing)
+        REPAIRED_PORTS.labels(REPAIR).inc(len(missing))
     leaked = ports.confirmed({str(port) for port in taken_ports - used})
     if leaked:
         await allocation.ports.release(int(port) for port in leaked)
+        REPAIRED_PORTS.labels(LEAK).inc(len(leaked))
 
 
 async def _repair_addresses(
@@ -78,9 +84,11 @@ async def _repair_addresses(
     for address, parent in used.items():
         if address not in by_name:
             await allocation.addresses.record(address, parent)
+            REPAIRED_ADDRESSES.labels(REPAIR).inc()
     unused = {name for name, stored in by_name.items() if name not in used and _is_ours(stored)}
     for name in suspects.confirmed(unused):
         await allocation.addresses.forget(name, by_name[name].revision)
+        REPAIRED_ADDRESSES.labels(LEAK).inc()
 
 
 def _is_ours(stored: StoredObject) -> bool:

@@ -1,12 +1,12 @@
-"""Services: their cluster IPs and node ports are taken before they are written, and given back when they go.
+"""Allocates cluster IPs and node ports before a service is written, and releases them after its deletion.
 
-As kube-apiserver's service storage does it; what a write took is given back when the write fails.
+As kube-apiserver's service storage; what was allocated for a write is released when the write fails.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from copy import deepcopy
 
 from gateway.allocation.addresses import Addresses, Objects, Parent
@@ -20,14 +20,13 @@ from gateway.kinds.identity import GroupVersionResource
 from gateway.kinds.write_context import WriteContext
 from gateway.settings.config import Settings
 from gateway.validation.field import invalid
+from storage.change import Finish
 from storage.errors import StorageError
 from storage.protocol import Store
 
 _ENDPOINTS = GroupVersionResource("", "v1", "endpoints")
 
 log = logging.getLogger(__name__)
-
-Finish = Callable[[bool], Awaitable[None]]
 
 
 class Holding:
@@ -78,7 +77,7 @@ class Holding:
                 await self._addresses.release(address)
             await self._ports.release(self.freed_ports if success else self._taken_ports)
         except (StatusError, StorageError) as error:
-            log.warning("addresses or ports are left for repair to give back", extra={"error": str(error)})
+            log.warning("addresses or ports could not be released, the repair will do it", extra={"error": str(error)})
 
 
 class ServiceAllocation:

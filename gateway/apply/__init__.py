@@ -1,4 +1,7 @@
-"""Field sets, managed fields and server-side apply."""
+"""Field sets, managed fields and server-side apply.
+
+Enter by `update_managed` (ordinary writes) and `server_side_apply`.
+"""
 
 from gateway.apply.managed_fields import keep_timestamps, update_managed
 from gateway.apply.server_side import server_side_apply

@@ -1,4 +1,4 @@
-"""What an applier is told when others own fields that it wants to change."""
+"""The conflict of an apply: fields that it would change and other managers own."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ None for a version that is forgotten together with whoever owns fields in it; Va
 
 
 class InVersions:
-    """One object, converted once a version."""
+    """One object in several versions, converted to each once."""
 
     __slots__ = ("_convert", "_converted", "_own", "obj")
 

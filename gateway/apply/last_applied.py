@@ -1,4 +1,4 @@
-"""Moving from kubectl's client-side apply: its annotation tells what the user has applied before.
+"""Migration from kubectl's client-side apply, whose annotation has what the user applied last.
 
 Only for the field manager "kubectl" (Kubernetes' "Server-Side Apply", "Upgrading from client-side apply").
 """

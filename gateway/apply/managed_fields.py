@@ -13,7 +13,7 @@ from gateway.apply.in_versions import InVersions, ToVersion
 from gateway.apply.nonconformity import nonconformity
 from gateway.apply.reconcile import reconciled
 from gateway.jsontypes import JsonObject, identical
-from gateway.schema.types import Type
+from gateway.schema.types import Type, compiled
 
 
 class Shared(Protocol):
@@ -68,13 +68,13 @@ def update_managed(
     known = _starting_point(sent, live, bool(subresource))
     if old is not None and not known:
         return
-    if old is not None and type_.structural:  # whose definition may have changed since
+    if old is not None and type_.structural:  # whose CRD may have changed since
         known = _fitting(known, type_, api_version)
     before = None if old is None else InVersions(old, type_, api_version, convert)
     after = InVersions(new, type_, api_version, convert)
     try:
         differences = Differences(before, after, type_, api_version, reset, shared)
-    except ValueError:  # it does not conform to its schema: who owns what can't be told any more
+    except ValueError:  # it does not conform to its schema: owners of fields cannot be computed
         return
     known = (before or after).remembered(known)
     writer = Identity(manager or "unknown", operation, api_version, subresource)
@@ -161,7 +161,7 @@ def _seen(obj: InVersions, version: str, which: str) -> tuple[JsonObject, Type] 
 
 
 def _compared(old: JsonObject | None, new: JsonObject, type_: Type) -> Comparison:
-    """Raises ValueError for values of a definition's kind that do not conform: others are decoded by their type."""
+    """Raises ValueError for values of a CRD's kind that do not conform: others are decoded by their type."""
     if type_.structural:
         for value in (old, new):
             if value is not None and (problem := nonconformity(value, type_, duplicates=True)):
@@ -201,8 +201,16 @@ def _starting_point(sent: object, live: list[JsonObject], is_subresource: bool) 
         except (ValueError, AttributeError):
             entries = []
         if entries:
-            return [entry for entry in entries if entry.get("fieldsV1")]  # who owns nothing is no manager
-    return live
+            return [entry for entry in entries if entry.get("fieldsV1")]  # a manager without fields has no entry
+    return _last_of_each(live)
+
+
+def _last_of_each(live: list[JsonObject]) -> list[JsonObject]:
+    """The last entry of each identity: a write to a Scale may have left two, and kube-apiserver forgets the first."""
+    if len(live) < 2:
+        return live
+    last = {identity_of(entry): entry for entry in live}
+    return live if len(last) == len(live) else list(last.values())
 
 
 def _fitting(known: list[JsonObject], type_: Type, api_version: str) -> list[JsonObject]:
@@ -217,14 +225,19 @@ def _fitting(known: list[JsonObject], type_: Type, api_version: str) -> list[Jso
 
 def _owned(value: JsonObject | None, type_: Type) -> JsonObject:
     """The object without what nobody owns; what a new object is compared with, for None."""
-    value = unset(type_) if value is None else value
+    if value is None:
+        return _unowned(type_)
     bare = {name: member for name, member in value.items() if name not in ("apiVersion", "kind")}
     metadata = bare.get("metadata")
     if metadata:
         bare["metadata"] = {name: m for name, m in metadata.items() if name not in NEVER_OWNED}
     elif type_.structural:
-        bare["metadata"] = {}  # nobody owns that it is there, which in other types goes without saying
+        bare["metadata"] = {}  # its presence has no owner of its own; other types do not record it anyway
     return bare
+
+
+_unowned = compiled(lambda type_: _owned(unset(type_), type_))
+"""What a new object is compared with, not to be changed."""
 
 
 def _remaining(known: list[JsonObject], differences: Differences, type_: Type, api_version: str) -> list[JsonObject]:

@@ -1,7 +1,6 @@
 """Merges an applied configuration into a live value: structured-merge-diff's Merge, compiled for each type.
 
-Nothing is ever removed by it. What the configuration leaves as it is, is shared with the live value; when that is
-everything, the live value itself is the result.
+It removes nothing. The result shares unchanged parts with the live value; if nothing changes, it is the live value.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Removes from the merged object what its applier applied before and no longer does, unless somebody else owns it."""
+"""Removes fields from the merged object that this manager applied before and not now, unless others own them too."""
 
 from __future__ import annotations
 

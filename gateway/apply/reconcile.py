@@ -1,6 +1,6 @@
-"""Adapts a stored field set to a schema in which something that had parts is atomic now.
+"""Adapts a stored field set to a schema in which a list or map has become atomic.
 
-Its manager then owns the whole instead of the parts. The reverse needs nothing (structured-merge-diff's
+The manager of its parts then owns the whole. The reverse change needs no adaptation (structured-merge-diff's
 ReconcileFieldSetWithSchema).
 """
 

@@ -1,4 +1,4 @@
-"""Takes the parts of a value away that a field set names, and completes sets with the fields that lead to them."""
+"""Removes the parts of a value that a field set names, and adds to a set the fields on the paths to its members."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def _check(config: JsonObject, type_: Type, api_version: str, kind: str) -> None
 
 
 def _check_live(live: JsonObject, type_: Type, api_version: str, kind: str) -> None:
-    """A definition's kind may have objects that do not conform to its schema of today."""
+    """A CRD's kind may have objects that do not conform to its schema of today."""
     if type_.structural and (problem := nonconformity(live, type_, duplicates=True)):
         raise _untyped("live", live["metadata"], _shown_kind(api_version, kind), problem)
 

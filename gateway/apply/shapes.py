@@ -1,7 +1,7 @@
-"""What a type is for field sets: a leaf, or something whose parts have owners of their own.
+"""How field sets see a type: as a leaf, or as a value whose parts have their own owners.
 
 Rules: kube-openapi's conversion of schemas for structured-merge-diff. Lists are atomic unless they are sets or
-associative; maps and structs are granular unless they are atomic; free JSON is granular in its maps only.
+associative; maps and structs are granular unless they are atomic; in arbitrary JSON only maps are granular.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def shape_of(type_: Type) -> Shape:
             return {"map": Shape.ITEMS, "set": Shape.SET}.get(type_.list_type, Shape.LEAF)
         case Kind.ANY:
             return Shape.LEAF if type_.name == _ANY_IS_ATOMIC else Shape.FREE
-        case Kind.INT_OR_STRING if type_.structural:  # a definition's has no type, as far as field sets are concerned
+        case Kind.INT_OR_STRING if type_.structural:  # a CRD's has no type, as far as field sets are concerned
             return Shape.FREE
     return Shape.LEAF
 

@@ -1,1 +1,4 @@
-"""Audit: who asked for what, and what came of it ("Auditing"). Imported only where a policy is given."""
+"""Audit: records of requests and their outcomes ("Auditing"). Imported only with --audit-policy-file.
+
+Enter by `auditing.audit_of`. `policy` says what is recorded, `event` makes an event, `sink` and `webhook` store it.
+"""

@@ -1,7 +1,7 @@
-"""Audit of a server process: the policy, the sinks, and what is kept of each request until it is over.
+"""Audit of a server process: the policy, the sinks, and the record of each request until it ends.
 
 In the order of apiserver's filters (`pkg/endpoints/filters/audit.go`, `authn_audit.go`): after authentication, before
-impersonation. A request's last event is kept before its answer is complete.
+impersonation. A request's last event goes to the sinks before its answer is complete.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _NAMED = ("namespace", "name", "uid", "resourceVersion")
 
 
 class Recording(Protocol):
-    """Has the record of a request, once there is one."""
+    """A holder of the record of a request."""
 
     record: Record | None
 

@@ -1,4 +1,4 @@
-"""How events are put together, and how many of these batches may go in a second."""
+"""Batches of events, and how many of them may be sent in a second."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""An event of audit.k8s.io/v1, from what is known of a request at one of its stages to the line that is kept.
+"""Makes an event of audit.k8s.io/v1, one JSON line, of a request at one of its stages.
 
-Fields and their order are those of apiserver's `pkg/apis/audit/v1`. Bodies travel as the bytes that came and went, and
-are read where the event is written, which no request waits for longer than its mode says.
+Fields and their order are those of apiserver's `pkg/apis/audit/v1`. Bodies are kept as bytes and are parsed when the
+event is written; a request waits for that only as long as the sink's mode says.
 """
 
 from __future__ import annotations

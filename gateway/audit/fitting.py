@@ -1,4 +1,4 @@
-"""Events that have to be small: what is too large loses its objects, or is not kept at all.
+"""Truncation of events: a large event loses its objects; one that is still too large is dropped.
 
 The rules are those of apiserver's `plugin/pkg/audit/truncate`. An event's size is that of its line.
 """

@@ -1,7 +1,7 @@
 """Where a slow request's time went, as annotations of its last event.
 
-As apiserver's `pkg/endpoints/filters/audit.go` and `pkg/endpoints/request/webhook_duration.go` have them; what is never
-waited for here, such as decoding what etcd holds, is left out.
+As in apiserver's `pkg/endpoints/filters/audit.go` and `pkg/endpoints/request/webhook_duration.go`, without the steps
+for which no request waits here, such as decoding etcd's values.
 """
 
 from __future__ import annotations

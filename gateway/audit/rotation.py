@@ -1,6 +1,6 @@
-"""A log file that is put aside when it is large: `name-TIME.ext` beside it, packed and thrown away as it was told.
+"""A log file that is rotated when it is large: to `name-TIME.ext` beside it, which is compressed and later deleted.
 
-Several processes may write one: each appends whole lines, and one of them at a time puts the file aside.
+Several processes may write one file: each appends whole lines, and one of them at a time rotates it.
 """
 
 from __future__ import annotations

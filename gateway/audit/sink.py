@@ -1,4 +1,4 @@
-"""Where events go: what takes them, and how many may wait. No sink holds the event loop."""
+"""Sinks: where events are written, and how many may wait. No sink blocks the event loop."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class LogSink:
         try:
             self._loop.call_soon_threadsafe(tell)
         except RuntimeError:
-            return  # the loop is closed: nobody waits any more
+            return  # the loop is closed: no request waits any more
 
     def _write(self, data: bytes) -> None:
         if self._file is None:

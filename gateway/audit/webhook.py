@@ -1,6 +1,6 @@
-"""Events sent to a service, as lists of audit.k8s.io/v1 ("Webhook backend").
+"""Sends events to a service, as EventLists of audit.k8s.io/v1 ("Webhook backend").
 
-Every failure is tried again: there is hardly one after which events should be lost that another attempt would save.
+A call is repeated after every kind of failure: almost any of them may pass, and giving up would lose the events.
 """
 
 from __future__ import annotations

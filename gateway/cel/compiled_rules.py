@@ -45,7 +45,7 @@ class CompiledRule:
         return bool(self.rule.get("optionalOldSelf"))
 
     def programs(self, floats: bool) -> tuple[Program, Program | None]:
-        """Those of the rule and of its message; for objects that have whole `floats` where integers are wanted."""
+        """The programs of the rule and of its message; with `floats` for objects with whole floats as integers."""
         assert self.program is not None  # or it is not evaluated
         if not floats:
             return self.program, self.message

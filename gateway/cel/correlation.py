@@ -1,4 +1,4 @@
-"""Which old value a part of an object had, and whether it changed ("Validation ratcheting", KEP-4008)."""
+"""Finds the old value of a part of an object, and whether it changed ("Validation ratcheting", KEP-4008)."""
 
 from __future__ import annotations
 

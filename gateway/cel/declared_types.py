@@ -1,4 +1,4 @@
-"""Object types that are told by name: what their fields are."""
+"""Object types with names, and their fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the validation rules of a definition's schema compile, and what they may cost."""
+"""Checks the validation rules in a CustomResourceDefinition: whether they compile, and their estimated cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The expressions that select devices (page "Dynamic Resource Allocation"): what they may name and cost."""
+"""The expressions that select devices (page "Dynamic Resource Allocation"): their variables and limits of cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an expression may name: variables and their types, the fields of object types, functions."""
+"""The environment of an expression: variables and their types, fields of object types, functions."""
 
 from __future__ import annotations
 

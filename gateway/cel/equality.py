@@ -8,14 +8,23 @@ from typing import Any
 from gateway.cel.names import escape
 from gateway.cel.raw import RawMap
 from gateway.cel.types import INT
-from gateway.cel.values import Duration, EvaluationError, KeyedList, Optional, SetList, Timestamp, Uint, no_overload
+from gateway.cel.values import (
+    LISTS,
+    Duration,
+    EvaluationError,
+    KeyedList,
+    Optional,
+    SetList,
+    Timestamp,
+    Uint,
+    no_overload,
+)
 from gateway.cel.whole_floats import refuse
 from gateway.jsontypes import Whole
 
 _NUMBERS = (int, Uint, float)
 _SIMPLE = (str, bytes, bool, type(None))
 _MAPS = (dict, RawMap)
-_LISTS = (list, SetList, KeyedList, tuple)
 
 
 def equal(one: Any, other: Any) -> bool:
@@ -27,8 +36,8 @@ def equal(one: Any, other: Any) -> bool:
         return bool(one == other)
     if kind in _SIMPLE:
         return kind is other_kind and bool(one == other)
-    if kind in _LISTS:
-        return other_kind in _LISTS and _equal_lists(one, other)
+    if kind in LISTS:
+        return other_kind in LISTS and _equal_lists(one, other)
     if kind in _MAPS:
         return other_kind in _MAPS and _equal_maps(one, other)
     if kind is Optional:

@@ -1,5 +1,6 @@
 """How much evaluating an expression may cost at most, by the sizes that its schema allows (cel-go's checker costs and
-those of Kubernetes' libraries). Which rules a definition may have depends on these numbers."""
+those of Kubernetes' libraries). Which rules a CustomResourceDefinition may have depends on these numbers.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from gateway.cel.conversions import format_double
 from gateway.cel.moments import format_duration, format_timestamp
-from gateway.cel.values import Duration, EvaluationError, KeyedList, SetList, Timestamp, TypeValue, Uint, type_name
+from gateway.cel.values import Duration, EvaluationError, Timestamp, TypeValue, Uint, type_name
 from gateway.validation.field import go_quote
 
 KINDS = {
@@ -169,7 +169,7 @@ def _plain(value: Any) -> str:
             return format_duration(value)
         case TypeValue():
             return value.name
-        case list() | SetList() | KeyedList() | tuple():
+        case list() | tuple():
             return _list(value)
         case dict():
             return _map(value)

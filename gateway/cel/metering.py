@@ -1,9 +1,9 @@
-"""What an evaluation may take besides its cost: memory for what it makes, and looks at values within values.
+"""Limits of an evaluation besides its cost: memory for its values, and the size of nested values.
 
-Costs are cel-go's, where joining two lists costs one, whatever their length, and comparing two goes by the length of
-the shorter one, whatever is in them. Here lists are joined at once. So what a call would make is measured before it is
-made (`growth_of`), and so are values of which an expression has put many into each other (`weigh`): a list of two times
-the same list, thirty deep, is small in memory and endless to go through.
+Costs are cel-go's: there, joining two lists costs 1 whatever their length, and comparing two counts the length of the
+shorter one, whatever is in them. Here lists are joined at once, so the size of a call's result is measured before it is
+made (`growth_of`). Nested values are measured too (`weigh`): a list that has the same list twice, thirty levels deep,
+is small in memory but takes for ever to walk through.
 """
 
 from __future__ import annotations

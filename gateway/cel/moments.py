@@ -1,4 +1,4 @@
-"""Timestamps and durations: read, written, added, and taken apart (cel-spec, "Timestamps and Durations"; Go's time)."""
+"""Timestamps and durations: parsing, formatting, arithmetic (cel-spec, "Timestamps and Durations"; Go's time)."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _number(digits: str) -> int | None:
 
 
 def parse_long_duration(text: str) -> Duration | None:
-    """The same, or words such as "2 days" (the OpenAPI format "duration" of kube-apiserver)."""
+    """A Go duration, or words such as "2 days" (the OpenAPI format "duration" of kube-apiserver)."""
     if (plain := parse_duration(text)) is not None:
         return plain
     total, known = 0, False

@@ -1,5 +1,6 @@
-"""Names in expressions: those that are reserved, and how names of properties are written where they are no names
-(page "Validation rules", "Escaping")."""
+"""Identifiers in expressions: reserved ones, and the escaping of property names that are no identifiers (page
+"Validation rules", "Escaping").
+"""
 
 from __future__ import annotations
 

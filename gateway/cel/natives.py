@@ -1,4 +1,4 @@
-"""Objects of declared types as maps, for where expressions look at them without knowing their types."""
+"""Objects of declared types as maps, for expressions of type dyn."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What mutating policies make: `Object{…}`, whose types are named after the path of fields, and `JSONPatch{…}`.
+"""The values that mutating policies make: `Object{…}`, with types named by the path of fields, and `JSONPatch{…}`.
 
-Nobody knows the fields of an Object before it is applied: every name is one, and its value may be anything.
+Fields of an Object are not checked before it is applied: any name is allowed, with any value.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 from gateway.cel.environment import Maker
 from gateway.cel.types import DYN, STRING, Kind, Type
-from gateway.cel.values import register
+from gateway.cel.values import Joined, register
 
 OBJECT, JSON_PATCH = "Object", "JSONPatch"
 _UNKNOWN = Type(Kind.OPAQUE, "")  # of a field that a JSONPatch does not have: no value is of it
@@ -74,6 +74,8 @@ def _misnamed(value: Any, path: Sequence[str]) -> Iterator[str]:
         for name, each in value.items():
             yield from _misnamed(each, (*path, name))
     elif isinstance(value, list):
+        if type(value) is Joined:  # in Go its items are no values of CEL any more, and are not looked at
+            return
         for each in value:
             yield from _misnamed(each, path)
     elif isinstance(value, dict):

@@ -1,8 +1,8 @@
-"""From a checked tree to closures that compute it: the planner, and what needs no module of its own.
+"""The planner: makes closures of a checked syntax tree.
 
-A closure takes a frame and gives a value or raises. What evaluation always costs is added up when planning and charged
-at once where evaluation begins, at each branch, and in each turn of a loop (`Planner.measured`); the rest is charged as
-it comes. So a rule that compares a few fields charges once.
+A closure takes a frame and returns a value or raises. Costs that are known when planning are added up, and charged at
+once at the start, at each branch, and in each iteration of a loop (`Planner.measured`); other costs are charged during
+the evaluation. So a rule that compares a few fields charges once.
 """
 
 from __future__ import annotations

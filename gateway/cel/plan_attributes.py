@@ -1,7 +1,7 @@
 """Plans variables, the fields and elements selected from them, and presence tests.
 
-What they cost is what cel-go's observers count: 1 for a chain of selections that starts at a variable or another value,
-and 1 for each selection.
+Their costs are those of cel-go: 1 for a chain of selections that starts at a variable or another value, and 1 for each
+selection.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from gateway.cel.ast import Call, Node
+from gateway.cel.ast import Call
 from gateway.cel.conversions import FUNCTIONS as CONVERSIONS
 from gateway.cel.costs import TRAVERSAL, Cost, cost_of
 from gateway.cel.declarations import Function, Overload, functions, optional_functions
@@ -18,9 +18,10 @@ from gateway.cel.libraries.standard import DYNAMIC
 from gateway.cel.metering import COST, LIMIT, Frame, Measure, go_through, growth_of, passed, take
 from gateway.cel.natives import holds_objects, native
 from gateway.cel.plan import Constant, Evaluate
-from gateway.cel.plan_attributes import is_attribute, plan_attribute
+from gateway.cel.plan_attributes import plan_attribute
+from gateway.cel.plan_choices import plan_conditional, plan_logical, plan_or_value
 from gateway.cel.types import Kind, Type, same
-from gateway.cel.values import EvaluationError, Optional, no_overload, type_name
+from gateway.cel.values import EvaluationError, no_overload, type_name
 
 if TYPE_CHECKING:
     from gateway.cel.plan import Planner
@@ -65,7 +66,7 @@ def plan_call(planner: Planner, node: Call) -> Evaluate:
     if special is not None:
         return special(planner, node)
     if node.function in ("or", "orValue"):
-        return _or_value(planner, node)
+        return plan_or_value(planner, node)
     arguments = [node.target, *node.arguments] if node.target is not None else node.arguments
     planned = [planner.plan(each) for each in arguments]
     if node.function in CONVERSIONS and len(planned) == 1 and isinstance(planned[0], Constant):
@@ -321,58 +322,6 @@ def _has_special_objects(planner: Planner, of: Type) -> bool:
     return any(_has_special_objects(planner, each) for each in of.parameters)
 
 
-def _logical(planner: Planner, node: Call) -> Evaluate:
-    left = planner.plan(node.arguments[0])
-    right, cost = planner.measured(node.arguments[1])
-    decisive = node.function == "_||_"
-
-    def evaluate(frame: Frame) -> Any:
-        try:
-            value = left(frame)
-            if value is decisive:
-                return decisive
-            if type(value) is not bool:
-                raise no_overload()
-        except EvaluationError:
-            frame[COST] += cost
-            try:
-                if right(frame) is decisive:
-                    return decisive
-            except EvaluationError:
-                pass
-            raise
-        frame[COST] += cost
-        other = right(frame)
-        if type(other) is not bool:
-            raise no_overload()
-        return other
-
-    return evaluate
-
-
-def _conditional(planner: Planner, node: Call) -> Evaluate:
-    condition = planner.plan(node.arguments[0])
-    chosen, chosen_cost = planner.measured(node.arguments[1], lambda each: branch(planner, each))
-    other, other_cost = planner.measured(node.arguments[2], lambda each: branch(planner, each))
-
-    def evaluate(frame: Frame) -> Any:
-        value = condition(frame)
-        if value is True:
-            frame[COST] += chosen_cost
-            return chosen(frame)
-        if value is False:
-            frame[COST] += other_cost
-            return other(frame)
-        raise no_overload()
-
-    return evaluate
-
-
-def branch(planner: Planner, node: Node) -> Evaluate:
-    """What a choice may choose: variables cost less there."""
-    return plan_attribute(planner, node, 0) if is_attribute(node) else planner.plan(node)
-
-
 def _membership(planner: Planner, node: Call) -> Evaluate:
     value, within = (planner.plan(each) for each in node.arguments)
     if isinstance(within, Constant) and node.overloads == ["in_list"]:
@@ -391,29 +340,10 @@ def _membership(planner: Planner, node: Call) -> Evaluate:
     return _general(planner, node, [value, within], [first, second])
 
 
-def _or_value(planner: Planner, node: Call) -> Evaluate:
-    """`a.or(b)` and `a.orValue(b)`, which do not compute b if a is there, and cost nothing themselves."""
-    assert node.target is not None  # they are members
-    first = planner.plan(node.target)
-    second, cost = planner.measured(node.arguments[0])
-    unwrap = node.function == "orValue"
-
-    def evaluate(frame: Frame) -> Any:
-        value = first(frame)
-        if type(value) is not Optional:
-            return value
-        if value.present:
-            return value.value if unwrap else value
-        frame[COST] += cost
-        return second(frame)
-
-    return evaluate
-
-
 _SPECIAL: dict[str, Callable[[Planner, Call], Evaluate]] = {
-    "_&&_": _logical,
-    "_||_": _logical,
-    "_?_:_": _conditional,
+    "_&&_": plan_logical,
+    "_||_": plan_logical,
+    "_?_:_": plan_conditional,
     "_==_": _equality,
     "_!=_": _equality,
     "@in": _membership,

@@ -1,4 +1,4 @@
-"""Plans comprehensions: each macro has a loop of its own, which charges what the fold that it stands for costs."""
+"""Plans comprehensions: each macro becomes a loop, which charges the cost of cel-go's fold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The expressions of admission policies and of webhooks' match conditions: what they may name, and have to be.
+"""The expressions of admission policies and of webhooks' match conditions: their variables and result types.
 
 Source: pages "Validating Admission Policy", "Mutating Admission Policy" and "Dynamic Admission Control", with the types
 that kube-apiserver declares.

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 from gateway.cel.ast import Call, Comprehension, Ident, ListLiteral, Literal, MapLiteral, Node, Select, StructLiteral
 from gateway.cel.checker import check
 from gateway.cel.costs import PER_EXPRESSION
 from gateway.cel.environment import Environment
+from gateway.cel.measures import COMPILATION
 from gateway.cel.metering import new_frame
 from gateway.cel.parser import parse
 from gateway.cel.plan import (
@@ -94,9 +96,13 @@ def compile_expression(text: str, environment: Environment, trust: Trust = TYPED
 
     Raises CompilationError (worded as cel-go does) and InstantiationError.
     """
-    tree = check(text, parse(text, environment.libraries), environment)
-    validate(text, tree)
-    return plan(text, tree, environment, trust)
+    began = perf_counter()
+    try:
+        tree = check(text, parse(text, environment.libraries), environment)
+        validate(text, tree)
+        return plan(text, tree, environment, trust)
+    finally:
+        COMPILATION.observe(perf_counter() - began)
 
 
 def plan(text: str, tree: Node, environment: Environment, trust: Trust) -> Program:

@@ -1,8 +1,7 @@
-"""Values that rules see as their JSON, whatever the schema says of them.
+"""Values that rules see as plain JSON, without the types of their schema.
 
-With optionalOldSelf, the old value comes out of an optional one, and kube-apiserver takes out what it was made of: an
-object has its properties by their own names, not by those that expressions write (`a__dash__b`), and times, durations,
-bytes and numbers are what their JSON is.
+This is the old value of a rule with optionalOldSelf: kube-apiserver unwraps the optional to the raw JSON. There
+properties have their own names, not the escaped ones (`a__dash__b`), and times, durations, bytes and numbers are JSON.
 """
 
 from __future__ import annotations

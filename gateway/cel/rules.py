@@ -1,7 +1,6 @@
 """Validation rules of a schema (x-kubernetes-validations): compiled once, then evaluated for each object.
 
-Source: page "Validation rules"; which values are `self` and `oldSelf`, and what is said when, is as
-kube-apiserver has it.
+Source: page "Validation rules"; the values of `self` and `oldSelf`, messages and their order are kube-apiserver's.
 """
 
 from __future__ import annotations

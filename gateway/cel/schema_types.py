@@ -1,6 +1,6 @@
 """The types that expressions see in the values of a structural schema (page "Validation rules").
 
-A `Declared` says what a schema's values are in CEL, how large they may be, and how their JSON becomes CEL values.
+A `Declared` has the CEL type of a schema's values, their largest size, and the conversion from JSON to CEL values.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Words what is wrong with a text that is no expression, as cel-go's parser does.
+"""Syntax errors in the words of cel-go's parser.
 
-That parser is made by ANTLR. Its messages depend on how it recovers from errors, so they are found by running the same
-automaton (grammar.json) with ANTLR's runtime, in the steps that ANTLR's generated code takes. This is slow; it is done
-for texts that are refused only, and for the first tokens of long ones.
+ANTLR generates that parser. Its messages depend on how it recovers from errors, so they are found by running the same
+automaton (grammar.json) with ANTLR's runtime, in the same steps as the generated code. This is slow: it is done only
+for texts that are refused, and for the first tokens of long ones.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Checks expressions of policies against the schemas of the kinds that they are about (page "Validating Admission
-Policy", "Type checking"): what it finds are warnings, for at run time objects have no types."""
+"""Type-checks expressions of policies by the schemas of the kinds that they match (page "Validating Admission Policy",
+"Type checking"). Its findings are warnings only, for at run time objects have no types.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Whether a value of one type may stand where another type is wanted, and what type parameters become
-(cel-spec, "Gradual type checking"; the order of its rules is that of cel-go's checker)."""
+"""Whether one type can be assigned to another, and the values of type parameters (cel-spec, "Gradual type checking";
+the rules have the order of cel-go's checker).
+"""
 
 from __future__ import annotations
 

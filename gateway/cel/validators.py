@@ -1,5 +1,6 @@
-"""What is refused of well-typed expressions: literals that can have no value, lists and maps of several types, formats
-that do not fit their arguments (the validators that Kubernetes' environment has)."""
+"""Further checks of well-typed expressions: invalid literals, lists and maps of several types, formats that do not fit
+their arguments (the validators of Kubernetes' CEL environment).
+"""
 
 from __future__ import annotations
 

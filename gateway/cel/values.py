@@ -95,6 +95,21 @@ class KeyedList(list[Any]):
         self.keys = keys
 
 
+class Texts(list[str]):
+    """A list of strings that a function has made; it is a slice of strings in Go, and no list of CEL values."""
+
+    __slots__ = ()
+
+
+class Joined(list[Any]):
+    """Two lists that `+` has joined, neither of them empty."""
+
+    __slots__ = ()
+
+
+LISTS = (list, SetList, KeyedList, Texts, Joined, tuple)
+"""The Python types of lists."""
+
 _NAMES: dict[type, str] = {
     bool: "bool",
     int: "int",
@@ -103,10 +118,7 @@ _NAMES: dict[type, str] = {
     str: "string",
     bytes: "bytes",
     type(None): "null_type",
-    list: "list",
-    SetList: "list",
-    KeyedList: "list",
-    tuple: "list",
+    **dict.fromkeys(LISTS, "list"),
     dict: "map",
     Timestamp: "google.protobuf.Timestamp",
     Duration: "google.protobuf.Duration",

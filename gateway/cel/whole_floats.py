@@ -1,7 +1,7 @@
-"""Whole floats (3.0) where a schema wants integers: valid, but nothing that expressions can use.
+"""Whole floats (3.0) where a schema wants integers: valid by the schema, but an error when a rule reads them.
 
-kube-apiserver takes them by the schema, stores integers, and has the rules of the write that brings them fail where
-they look at them. Programs know nothing of that: for an object that has some, others are planned.
+kube-apiserver accepts such a value and stores an integer; but in the write that has the float, a rule that reads it
+fails. Objects with such values are evaluated by programs of their own, so that others do not pay for this.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The commands of `apiserver-gateway`, each in a module that is imported when it is called."""
+"""The commands of `apiserver-gateway`, each in a module that is imported when the command is called. Enter by `cli`."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from gateway.commands.etcd_flags import etcd_flags, etcd_of, run_on_etcd
+from gateway.commands.etcd_flags import etcd_flags, etcd_of, run_on_etcd, say_what_is_apart
 from gateway.commands.failing import CommandFailed
 from gateway.commands.progress import progress
 
@@ -31,12 +31,16 @@ def backup(context: click.Context, file: Path, overwrite: bool) -> None:
     with progress() as told:
         taken = run_on_etcd(etcd, lambda client: _take(client, prefix, file, partial(told, "reading")))
     click.echo(f"{file}: {taken.keys} keys as of revision {taken.revision}, {taken.bytes} bytes")
+    say_what_is_apart(context, "backed up")
 
 
 async def _take(client: Any, prefix: str, file: Path, told: Any) -> Any:
-    from storage.backups.taking import take
+    from storage.backups.taking import NothingThere, take
 
-    return await take(client, prefix, file, told)
+    try:
+        return await take(client, prefix, file, told)
+    except NothingThere as error:
+        raise CommandFailed(f"{error}; --etcd-prefix is what the servers have") from None
 
 
 @click.command(short_help="put the objects of a backup back")
@@ -77,6 +81,7 @@ def restore(context: click.Context, file: Path, replace: bool, check: bool) -> N
             f"etcd's revision is {restored.behind} below the backup's: start clients anew that were at work before",
             err=True,
         )
+    say_what_is_apart(context, "restored")
 
 
 async def _restore(client: Any, prefix: str, file: Path, info: Any, replace: bool, told: Any) -> Any:

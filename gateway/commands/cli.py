@@ -9,12 +9,18 @@ HELP = frozenset({"-h", "--help"})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit status. `serve` goes past what is imported for people alone."""
+    """Runs the command; returns its exit status. `serve` goes past what is imported for people alone, and so does
+    `template`, which is for apiserver_gateway.testing alone.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words[:1] == ["serve"] and not HELP & set(words):
         from gateway.commands.serving import serve
 
         return serve(words[1:])
+    if words[:1] == ["template"]:
+        from gateway.launch.template import run as be_template
+
+        return be_template(words[1:])
     from gateway.commands.program import run
 
     return run(words)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import click
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from gateway.doctor.finding import Finding
 
 OUTPUTS = ("text", "json")
+_INDENT = "     "  # as wide as a level
 _COLOURS = {"OK": "green", "WARN": "yellow", "FAIL": "red"}
 
 
@@ -41,7 +44,9 @@ def command(words: tuple[str, ...]) -> int:
     if output == "json":
         click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
     elif sys.stdout.isatty():
-        _show(findings)
+        width = shutil.get_terminal_size().columns
+        for finding in findings:
+            click.echo("\n".join(lines(finding, width)))
     else:
         for finding in findings:
             remedy = f": {finding.remedy}" if finding.remedy else ""
@@ -64,16 +69,14 @@ def _own(words: Sequence[str]) -> tuple[str, list[str]]:
     return output, rest
 
 
-def _show(findings: Sequence[Finding]) -> None:
-    """A table, for people."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, show_header=False)
-    for finding in findings:
-        said = Text(finding.said)
-        if finding.remedy:
-            said.append(f"\n{finding.remedy}", style="dim")
-        table.add_row(Text(finding.level, style=_COLOURS[finding.level]), Text(finding.check), said)
-    Console().print(table)
+def lines(finding: Finding, width: int) -> list[str]:
+    """A finding for people, in lines of at most `width` characters unless a word has more, with colours."""
+    room = width - len(_INDENT)
+    said = wrap(f"{finding.check}: {finding.said}", room, break_long_words=False, break_on_hyphens=False)
+    remedy = wrap(finding.remedy, room, break_long_words=False, break_on_hyphens=False)
+    level = click.style(f"{finding.level:{len(_INDENT)}}", fg=_COLOURS[finding.level])
+    return [
+        level + said[0],
+        *(_INDENT + each for each in said[1:]),
+        *(click.style(_INDENT + e, dim=True) for e in remedy),
+    ]

@@ -1,4 +1,4 @@
-"""The directory for KUBEBUILDER_ASSETS: Go's envtest, and what is made like it, start the programs that are in it."""
+"""Makes a directory for KUBEBUILDER_ASSETS, from which Go's envtest and similar tools start etcd and kube-apiserver."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 NAMES = (
     "etcd-servers",
+    "etcd-servers-overrides",
     "etcd-prefix",
     "etcd-cafile",
     "etcd-certfile",
@@ -56,6 +57,24 @@ def etcd_of(context: click.Context) -> tuple[Any, str]:
 
     Raises CommandFailed.
     """
+    settings = _settings(context)
+    return settings.etcd(), settings.etcd_prefix
+
+
+def say_what_is_apart(context: click.Context, done: str) -> None:
+    """Says of each resource that is known to be in another etcd that what was `done` is not of that. Raises
+    CommandFailed.
+    """
+    for override in _settings(context).etcd_servers_overrides:
+        other = f"--etcd-servers={','.join(override.servers)}"
+        click.echo(
+            f"{override.group}/{override.resource} is in an etcd of its own (--etcd-servers-overrides), which was not "
+            f"{done}: do so with {other}",
+            err=True,
+        )
+
+
+def _settings(context: click.Context) -> Any:
     from gateway.settings.command_line import CONFIG_VARIABLE
     from gateway.settings.config import InvalidSettings
     from gateway.settings.config_file import read_config
@@ -69,10 +88,9 @@ def etcd_of(context: click.Context) -> tuple[Any, str]:
         variables = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
         if not (given.get(_SERVERS) or variables.get(_SERVERS_VARIABLE) or of_etcd.get(_SERVERS)):
             raise InvalidSettings("name etcd's endpoints with --etcd-servers, such as http://127.0.0.1:2379")
-        settings = settings_from(given, variables, of_etcd, f"--config={config}")
+        return settings_from(given, variables, of_etcd, f"--config={config}")
     except InvalidSettings as error:
         raise CommandFailed(str(error)) from None
-    return settings.etcd(), settings.etcd_prefix
 
 
 def run_on_etcd(etcd: Any, work: Callable[[Any], Any]) -> Any:

@@ -1,4 +1,4 @@
-"""How a command fails."""
+"""The failure of a command: one line and an exit status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How help looks: as kube-apiserver's, in groups, and coloured where people read it."""
+"""The help of commands: flags in groups as kube-apiserver's, with colours on a terminal."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CONTEXT: dict[str, Any] = {
     "color": False if os.environ.get("NO_COLOR") else None,
 }
 
-click.Command.context_class = Context  # of every command, whoever makes it
+click.Command.context_class = Context  # of all commands
 
 
 class ServeFlags(click.Command):

@@ -1,7 +1,7 @@
 """A `kube-apiserver` for programs that start one: it takes kube-apiserver's flags, and serves as the gateway does.
 
-It runs no controllers unless --controllers asks for them: a kube-apiserver has none, and suites are written for one.
-Flags that the gateway lacks are named in a warning and have no effect. `envtest.py` puts it where envtest looks.
+It runs controllers only if --controllers says so: kube-apiserver has none, and test suites expect that. Flags that the
+gateway lacks are named in a warning and have no effect. `envtest.py` installs it where envtest looks.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from gateway.settings.config import AUTHORIZATION_MODES, FEATURE_GATES
 from gateway.settings.flags import FLAGS, PREFIX
+from gateway.settings.foreign_flags import ALIASES, FIXED, why_not
 
 _KNOWN = {flag.name: flag for flag in FLAGS}
 _SHORT = {"v": "v", "h": "help"}
@@ -29,13 +30,17 @@ def translated(arguments: Sequence[str], environment: Collection[str] = ()) -> t
     taken: dict[str, str] = {}
     lacking: dict[str, None] = {}
     for name, value in _pairs(arguments):
+        name = ALIASES.get(name, name)
         if name not in _KNOWN:
+            if name in FIXED and not why_not(name, value or "true"):
+                continue
             lacking[f"--{name}"] = None
             continue
         served, not_served = _split(name, value)
         lacking |= dict.fromkeys(not_served)
         if served or not not_served:
-            taken[name] = f"{taken[name]},{served}" if name in taken and _KNOWN[name].is_list else served
+            flag = _KNOWN[name]
+            taken[name] = f"{taken[name]}{flag.separator}{served}" if name in taken and flag.is_list else served
     if "controllers" not in taken and f"{PREFIX}CONTROLLERS" not in environment:
         taken["controllers"] = "-*"
     _take_pair(taken)

@@ -24,6 +24,7 @@ TOKEN = "ADMIN_TOKEN"  # the variable with a given token: flags are seen by othe
 @click.option("--ca/--no-ca", default=True, help="a CA that gateways sign their certificates with")
 @click.option("--trusted-secret", default="", metavar="NAME", help="without it: the Secret whose ca.crt is trusted")
 @click.option("--signing-key/--no-signing-key", default=True, help="a key that signs service accounts' tokens")
+@click.option("--metrics-token/--no-metrics-token", default=False, help="a token that may read /metrics alone")
 @click.option("--etcd", default="", metavar="NAME", help="certificates for an etcd whose members are NAME-0 and so on")
 @click.option("--etcd-domain", default="", metavar="DOMAIN", help="the domain of the members")
 @click.option("--days", type=click.IntRange(1, 36500), default=3650, metavar="N", help="how long certificates are good")
@@ -42,6 +43,7 @@ def command(
     ca: bool,
     trusted_secret: str,
     signing_key: bool,
+    metrics_token: bool,
     etcd: str,
     etcd_domain: str,
     days: int,
@@ -61,7 +63,9 @@ def command(
     if etcd and not etcd_domain:
         raise CommandFailed("--etcd wants --etcd-domain")
     token, validity = os.environ.get(TOKEN, ""), timedelta(days=days)
-    wanted = Wanted(name, server, token, ca, signing_key, trusted_secret, etcd, etcd_domain, validity)
+    wanted = Wanted(
+        name, server, token, ca, signing_key, trusted_secret, etcd, etcd_domain, validity, metrics=metrics_token
+    )
     place, own = _place(in_cluster, kubeconfig, of)
     labelled = dict(each.split("=", 1) for each in labels)
     try:

@@ -1,10 +1,11 @@
-"""The program for people: which commands there are, their help, and their failures in one line each."""
+"""The command line program: its commands, their help, and their failures in one line each."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
 
 import click
@@ -29,6 +30,7 @@ COMMANDS = {
     "etcd": "etcd:command",
     "envtest-assets": "envtest_assets:command",
     "completion": "completion:command",
+    "version": "version:command",
 }
 
 
@@ -45,6 +47,17 @@ class Program(click.Group):
         module, _, name = place.partition(":")
         command: click.Command = getattr(import_module(f"gateway.commands.{module}"), name)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click's, but an unknown command is told with one that is named alike."""
+        name = args[0] if args else ""
+        if name and not name.startswith("-") and name not in COMMANDS:
+            similar = get_close_matches(name, COMMANDS, n=1)
+            hint = f"; do you mean {similar[0]}?" if similar else ""
+            raise click.UsageError(f"no such command '{name}'{hint}", ctx)
+        return super().resolve_command(ctx, args)
 
 
 def run(words: Sequence[str]) -> int:
@@ -71,22 +84,16 @@ def run(words: Sequence[str]) -> int:
     except CommandFailed as error:
         return _refused(_line(str(error)))
     except BrokenPipeError:
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123  # who read it is gone
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123  # the reader of the pipe is gone
         return 1
     return status if isinstance(status, int) else 0
 
 
 def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import PackageNotFoundError, version
+        from gateway.commands.version import versions
 
-        from gateway.version import GIT_VERSION
-
-        try:
-            own = f"{NAME} {version(NAME)}"
-        except PackageNotFoundError:  # out of a checkout that is not installed
-            own = NAME
-        click.echo(f"{own}, Kubernetes {GIT_VERSION}")
+        click.echo(versions())
         context.exit()
 
 

@@ -1,4 +1,4 @@
-"""How long something takes, for people at a terminal; nothing where standard error is piped."""
+"""Progress bars on a terminal; none where standard error is piped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`apiserver-gateway serve`. Servers start by it, so it imports nothing that only people need."""
+"""Runs `apiserver-gateway serve`. It imports no library for help and colours, so that a server starts fast."""
 
 from __future__ import annotations
 
@@ -9,29 +9,47 @@ from collections.abc import Sequence
 
 from gateway.settings.command_line import read_flags, settings_of
 from gateway.settings.config import InvalidSettings
+from gateway.settings.flag import PREFIX
+
+_FORMAT_FLAGS = ("log-format", "logging-format")
 
 
 def serve(words: Sequence[str]) -> int:
     """Serves as the flags say; returns the exit status. What is wrong is a line on standard error, and 1."""
+    as_json = _wants_json(words)
     try:
         given = read_flags(words)
     except InvalidSettings as error:
-        return _refused(f"{error}; see apiserver-gateway serve --help")
+        return _refused(f"{error}; see apiserver-gateway serve --help", as_json)
     try:
         settings = settings_of(given, os.environ)
     except InvalidSettings as error:
-        return _refused(str(error))
-    from gateway.launch.launch import LaunchError, launch
+        return _refused(str(error), as_json)
+    from gateway.launch.errors import LaunchError
+    from gateway.launch.launch import launch
 
     try:
         return launch(settings, given.control, given.throw_away)
     except (InvalidSettings, LaunchError) as error:
-        if settings.log_format == "text":
-            return _refused(str(error))
-        logging.getLogger("gateway").error("%s", error)  # every line is JSON
-        return 1
+        return _refused(str(error), settings.log_format == "json")
 
 
-def _refused(message: str) -> int:
-    print(f"apiserver-gateway: {message}", file=sys.stderr)
+def _wants_json(words: Sequence[str]) -> bool:
+    """Whether each line is to be JSON, as far as that can be said of a command line that may be wrong."""
+    said = os.environ.get(f"{PREFIX}LOG_FORMAT", "")
+    for word, following in zip(words, (*words[1:], ""), strict=False):  # without words there is none to follow
+        name, separator, text = word.removeprefix("--").replace("_", "-").partition("=")
+        if name in _FORMAT_FLAGS:
+            said = text if separator else following
+    return said == "json"
+
+
+def _refused(message: str, as_json: bool) -> int:
+    if as_json:
+        from gateway.observability import logs
+
+        logs.configure("json")
+        logging.getLogger("gateway").error("%s", message)
+    else:
+        print(f"apiserver-gateway: {message}", file=sys.stderr)
     return 1

@@ -1,7 +1,7 @@
-"""What gateways and the members of an etcd share when they run as pods: Secrets of the cluster that they run in.
+"""The Secrets that gateways and etcd members share when they run as pods.
 
-Each is made once. What one holds stays; only what it lacks is added, and certificates of etcd are renewed when half
-their time is over.
+Each is made once. Existing entries stay, missing ones are added, and etcd's certificates are renewed after half of
+their lifetime.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ class Wanted:
     etcd: str = ""  # the name of etcd's members, which are NAME-0.DOMAIN and so on; none if empty
     etcd_domain: str = ""
     validity: timedelta = VALIDITY
+    metrics: bool = False  # a token that may read metrics and nothing else
 
 
 class Namespace:
@@ -65,7 +66,7 @@ class Namespace:
             raise
 
     async def keep(self, name: str, kind: str, filled: Callable[[Data], Data]) -> Data:
-        """Has the Secret hold what `filled` makes of what it holds; it is written only if that is something else."""
+        """Stores in the Secret what `filled` makes of its content, if that is different."""
         for left in reversed(range(ATTEMPTS)):
             found = await self.read(name)
             held = data_of(found)
@@ -102,15 +103,23 @@ def annotations_of(secret: JsonObject) -> dict[str, str]:
 
 
 async def make(wanted: Wanted, namespace: Namespace) -> None:
-    """Has all Secrets there. Raises ApiError, Unreachable, and ValueError for a kept CA that is none."""
+    """Makes missing Secrets. Raises ApiError, Unreachable, and ValueError for a stored CA that is invalid."""
     identity = await namespace.keep(f"{wanted.name}-identity", "Opaque", lambda held: _identity(wanted, held))
     trusted = identity
     if not wanted.authority:
         trusted = data_of(await namespace.read(wanted.trusted)) if wanted.trusted else {}
     text = kubeconfig(wanted.server, trusted.get(CA, b""), identity[TOKEN_FILE].decode()).encode() + b"\n"
     await namespace.keep(f"{wanted.name}-kubeconfig", "Opaque", lambda _: {"kubeconfig": text})
+    if wanted.metrics:
+        await namespace.keep(f"{wanted.name}-metrics", "Opaque", _metrics)
     if wanted.etcd:
         await _make_etcd(wanted, namespace)
+
+
+def _metrics(held: Data) -> Data:
+    """A token for who scrapes, and the same as a file for --token-auth-file: its group may read /metrics."""
+    token = held.get("token") or secrets.token_urlsafe(24).encode()
+    return {**held, "token": token, "tokens.csv": token + b',apiserver-gateway-metrics,metrics,"system:monitoring"\n'}
 
 
 def _identity(wanted: Wanted, held: Data) -> Data:

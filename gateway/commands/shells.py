@@ -1,4 +1,4 @@
-"""How shells ask for completions: click's protocol, with values that come after an equals sign too."""
+"""Shell completion: click's protocol, extended to values after an equals sign."""
 
 from __future__ import annotations
 
@@ -64,6 +64,6 @@ SHELLS: dict[str, type[Bash | Zsh | Fish]] = {"bash": Bash, "zsh": Zsh, "fish": 
 
 
 def register() -> None:
-    """Has click ask these."""
+    """Registers these shells with click."""
     for name, shell in SHELLS.items():
         add_completion_class(shell, name)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 @click.option("--format", type=click.Choice(["yaml", "json"]), help="yaml, unless the file's name ends in .json")
 @click.option("--status", is_flag=True, help="with their status")
 @click.option("--everything", is_flag=True, help="also what comes by itself, and what has a controller")
+@click.option("--blank-secrets", is_flag=True, help="secrets with their keys, and nothing in them")
 @api_flags
 def export(
     resources: Sequence[str],
@@ -42,6 +43,7 @@ def export(
     format: str | None,
     status: bool,
     everything: bool,
+    blank_secrets: bool,
     kubeconfig: Path | None,
     of: str,
 ) -> None:
@@ -53,7 +55,7 @@ def export(
     from gateway.transfer.exporting import UnknownResource, Wanted
     from gateway.transfer.exporting import export as write
 
-    wanted = Wanted(resources, namespaces, status, everything)
+    wanted = Wanted(resources, namespaces, status, everything, blank_secrets)
     with ExitStack() as stack:
         sink = _sink(output, format, stack)
         told = stack.enter_context(progress())

@@ -1,1 +1,5 @@
-"""What goes on without a request: `table` has the controllers by name, `running` runs those that are asked for."""
+"""Controllers: what the server does without a request.
+
+Enter by `running.Controllers`, which runs the elected controllers of `table`; `bootstrap` makes the objects that every
+cluster has, `definitions` serves CustomResourceDefinitions, `replicas` and `identity` say which servers there are.
+"""

@@ -1,4 +1,4 @@
-"""Pods that are being deleted and whose node does not exist: no kubelet will ever end them, so they are ended here."""
+"""Removes pods that are being deleted and whose node does not exist: no kubelet will ever end them."""
 
 from __future__ import annotations
 

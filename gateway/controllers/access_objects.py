@@ -1,4 +1,4 @@
-"""What others of the control plane look up to authenticate as this server does: two ConfigMaps of kube-system."""
+"""Two ConfigMaps of kube-system by which other components authenticate requests as this server does."""
 
 from __future__ import annotations
 

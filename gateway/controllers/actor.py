@@ -1,4 +1,4 @@
-"""Who controllers are: each writes in its own name, and only while its process leads."""
+"""Writes of controllers: each in its own service account's name, and only while its process is the leader."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from gateway.controllers.bootstrap_objects import BootstrapObject
 
@@ -31,11 +31,13 @@ _PRIORITIES: dict[str, tuple[int, dict[str, int]]] = {
 }
 
 
-def api_services() -> Iterator[BootstrapObject]:
-    """One APIService a group and version, served locally."""
+def api_services(served: Mapping[str, Sequence[str]]) -> Iterator[BootstrapObject]:
+    """The APIServices of the groups and versions that are served here."""
     labels = {"kube-aggregator.kubernetes.io/automanaged": "onstart"}
     for group, (priority, versions) in _PRIORITIES.items():
         for version, preference in versions.items():
+            if version not in served.get(group, ()):
+                continue
             spec = {"group": group} if group else {}
             content = {
                 "metadata": {"name": f"{version}.{group}", "labels": labels},

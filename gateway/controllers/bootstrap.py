@@ -1,4 +1,4 @@
-"""Puts in place, at start, what every cluster has. Safe with many replicas: what is there already stays as it is."""
+"""Makes, at start, the objects that every cluster has. Safe with many replicas: existing objects stay as they are."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from gateway.kinds.metadata import now_text
 from gateway.writing.actor import Actor
 from gateway.writing.options import DeleteOptions
 from storage.entry import Entry
-from storage.errors import StorageError
+from storage.errors import StorageError, Unavailable
 
 # (what is there, what is wanted) -> what it is to become, None where it may stay
 Completed = Callable[[JsonObject, JsonObject], JsonObject | None]
@@ -88,13 +88,17 @@ async def keep_bootstrapped(endpoints: Endpoints, stopping: asyncio.Event, furni
     while not stopping.is_set():
         try:
             await objects.create_needed()
-            await objects.create_missing([*flow_control(), *api_services()])
+            await objects.create_missing([*flow_control(), *api_services(endpoints.registry.groups)])
             await _tell_of_access(endpoints, objects)
             furnished.set()
         except (StorageError, OSError) as error:
-            logger.warning("objects that every cluster has are missing, they are tried again: %s", error)
+            level = logging.DEBUG if isinstance(error, Unavailable) else logging.WARNING  # the feed tells of an outage
+            logger.log(level, "objects that every cluster has could not be made, trying again: %s", error)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stopping.wait(), REPAIR_EVERY)
+
+
+LOOKS, LOOK = 20, 0.1  # for an object that another process is making, and seconds between them
 
 
 class BootstrapObjects:
@@ -193,12 +197,24 @@ class BootstrapObjects:
         try:
             await writing
         except StatusError as error:
+            raced = wanted.resource == "services"  # for its address; what else is refused stays so
+            if raced and name not in self._refused and await self._is_there_by_now(wanted):
+                return
             if name not in self._refused:
                 said = {"object": "/".join(name), "error": error.message}
                 logger.warning("an object that every cluster has is refused", extra=said)
             self._refused.add(name)
         else:
             self._refused.discard(name)
+
+    async def _is_there_by_now(self, wanted: BootstrapObject) -> bool:
+        """Whether another process has made an object meanwhile: it may have taken the address of a service first."""
+        for _ in range(LOOKS):
+            await self._endpoint(wanted).store.reads.fresh()
+            if self._entry(wanted) is not None:
+                return True
+            await asyncio.sleep(LOOK)
+        return False
 
     def _endpoint(self, wanted: BootstrapObject, subresource: str = "") -> Endpoint:
         return self._endpoints.of(wanted.group, wanted.version, wanted.resource, subresource)

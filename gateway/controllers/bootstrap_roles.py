@@ -1,7 +1,7 @@
-"""The default roles and bindings: made where they are missing, and given back what they lack (Kubernetes, "Using RBAC
+"""The default roles and bindings: missing ones are made, and missing rules and subjects added (Kubernetes, "Using RBAC
 Authorization", "Auto-reconciliation").
 
-Who annotates one with `rbac.authorization.kubernetes.io/autoupdate: "false"` keeps it as it is.
+One with the annotation `rbac.authorization.kubernetes.io/autoupdate: "false"` is not changed.
 """
 
 from __future__ import annotations

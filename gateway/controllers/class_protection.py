@@ -1,4 +1,4 @@
-"""Classes of volume attributes stay while volumes or claims name them ("Volume Attributes Classes"; KEP-3751)."""
+"""Keeps VolumeAttributesClasses while volumes or claims name them ("Volume Attributes Classes"; KEP-3751)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a controller is: it is told what happens, fills queues with keys, and looks at them one by one."""
+"""The interface of a controller: it is told of changes, puts keys into queues, and reconciles them one by one."""
 
 from __future__ import annotations
 

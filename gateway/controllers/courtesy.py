@@ -1,4 +1,4 @@
-"""Controllers give way to requests: there is one event loop, and nobody waits for a controller."""
+"""Lets requests go first: controllers pause while requests keep the event loop busy."""
 
 from __future__ import annotations
 

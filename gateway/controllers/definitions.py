@@ -1,14 +1,14 @@
-"""Keeps what a process serves in step with the definitions that are stored.
+"""Serves the stored CustomResourceDefinitions: adds, replaces and removes endpoints as they change.
 
-Every process does it for itself, on the same stream of changes. A definition whose names are accepted is served before
-it is said to be Established, so that a client who sees that condition is served by the replica that it saw it on.
+Every process does it for itself, on the same stream of changes. A CRD whose names are accepted is served before it gets
+the condition Established, so that a replica that shows the condition serves the resource.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
@@ -20,111 +20,119 @@ from gateway.jsontypes import JsonObject, loads
 from gateway.kinds.metadata import now_text
 from gateway.kinds.registry import builtin_groups
 from gateway.kinds.resource import Resource
-from storage.entry import ChangeType, Entry
+from storage.cache import ResourceCache
+from storage.entry import Entry
 from storage.errors import StorageError
-from storage.tap import Batch, State, tap
+from storage.following import ByName, tell
+from storage.guarded import FAILURES
+from storage.tap import tap
 
-if TYPE_CHECKING:  # what it takes to serve a definition is imported with the first one
+if TYPE_CHECKING:  # what it takes to serve a CRD is imported with the first one
     from gateway.customresources.model import MakeConverter
     from gateway.customresources.reading_alike import Origin
 
 log = logging.getLogger(__name__)
 
 MAX_DELAY = 5.0  # seconds at most until what failed is tried again
-WORKERS = 1  # a name that becomes free is given to the next definition once the one before has been looked at
+WORKERS = 1  # a name that becomes free is given to the next CRD once the one before has been looked at
 
 
-def _parsed(entry: Entry) -> JsonObject:
-    """A definition; nothing is remembered on the entry, which the history of changes keeps."""
+def _parsed(entry: Entry, before: object) -> JsonObject:
+    """A CRD; nothing is remembered on the entry, which the history of changes keeps.
+
+    Raises LookupError or TypeError for one that was written straight to etcd and lacks its names.
+    """
     found: JsonObject = loads(entry.head + entry.tail)
+    spec, names = found["spec"], found["spec"]["names"]
+    if not (spec["group"] and names["plural"] and names["kind"] and all(each["name"] for each in spec["versions"])):
+        raise LookupError("it has no names")
     return found
 
 
 @dataclass(slots=True)
 class _Served:
-    """What is served of a definition, and of what it was made."""
+    """What is served of a CRD, and of what it was made."""
 
-    uid: object  # of the definition
+    uid: object  # of the CRD
     made_of: Origin
     ending: tuple[bool, bool]  # whether it is going, and without having been served
     resources: list[Resource] = field(default_factory=list)
 
 
 class Definitions:
-    """The definitions, and what is served of each."""
+    """The CRDs, and what is served of each."""
 
     def __init__(self, endpoints: Endpoints, converter: MakeConverter) -> None:
         self._endpoints, self._converter = endpoints, converter
-        self._all: dict[str, JsonObject] = {}  # by name
+        self._known: ByName[JsonObject] = ByName("definitions", _parsed, self._changed)
         self._served: dict[str, _Served] = {}
         self._builtin = builtin_groups(endpoints.registry)
         self._cleaning: dict[str, asyncio.Task[None]] = {}  # by name
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # by group
         self._stored: set[str] | None = None  # those that there were at the start and that are not served yet
+        self._told = 0  # the revision up to which changes of CRDs have been told
         self.queue: WorkQueue[str] = WorkQueue("definitions", max_delay=MAX_DELAY)  # of names
         self.ready = asyncio.Event()  # set once what was stored at the start is served
+        self.ended = False  # whether nobody follows them
 
     def defines_group(self, group: str) -> bool:
-        """Whether a definition is of a group, served or not."""
-        return any(each["spec"].get("group") == group for each in self._all.values())
+        """Whether a CRD is of a group, served or not."""
+        return any(each["spec"].get("group") == group for each in self._known.all.values())
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether what is served is what the CRDs in the cache say, and none of them is being cleaned up."""
+        return self._cache.history.newest <= self._told and self.queue.at_rest and not self._cleaning
+
+    @property
+    def _cache(self) -> ResourceCache:
+        return self._endpoints.of("apiextensions.k8s.io", "v1", "customresourcedefinitions").cache
 
     async def run(self) -> None:
-        """Follows the definitions until it is cancelled."""
-        cache = self._endpoints.of("apiextensions.k8s.io", "v1", "customresourcedefinitions").cache
+        """Follows the CRDs until it is cancelled."""
+        self.ended = False
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(work(self.queue, self._look_at, WORKERS))
-                async for batch in tap(self._endpoints.services.store.cache, [cache]):
-                    self._follow(self._take(batch))
+                async for batch in tap(self._endpoints.services.store.cache, [self._cache]):
+                    tell(self._known, batch)
+                    self._told = batch.revision
         finally:
+            self.ended = True
             for task in self._cleaning.values():
                 task.cancel()
 
-    def _take(self, batch: Batch) -> list[str]:
-        """The names of the definitions that a batch may have changed."""
-        if isinstance(batch, State):
-            before = set(self._all)
-            self._all = {
-                entry.key.rpartition(b"/")[2].decode(): _parsed(entry)
-                for entries in batch.entries.values()
-                for entry in entries
-            }
-            return sorted(before | set(self._all))
-        names: dict[str, None] = {}
-        for told in batch.told:
-            name = told.change.entry.key.rpartition(b"/")[2].decode()
-            names[name] = None
-            if told.change.type is ChangeType.DELETED:
-                self._all.pop(name, None)
-            else:
-                self._all[name] = _parsed(told.change.entry)
-        return list(names)
-
-    def _follow(self, names: list[str]) -> None:
-        """Has definitions looked at that have changed, and then those that may get a name which has become free."""
+    def _changed(self, names: Collection[str], revision: int) -> None:
+        """Has CRDs looked at that have changed, and then those that may get a name which has become free."""
         groups = {name.partition(".")[2] for name in names}
         for name in names:
             self.queue.add(name)
-        for name, definition in self._all.items():
-            waits = definition["spec"].get("names") != (definition.get("status") or {}).get("acceptedNames")
-            if waits and name not in names and name.partition(".")[2] in groups:
-                self.queue.add(name)
+        known = self._known.all.items()
+        others = [each for name, each in known if name not in names and name.partition(".")[2] in groups]
+        if others:
+            from gateway.customresources.names import turn, waits
+
+            for each in sorted(filter(waits, others), key=turn):
+                self.queue.add(each["metadata"]["name"])
         if self._stored is None:
             self._stored = set(names)
             self._looked_at("")
 
     async def _look_at(self, name: str) -> None:
-        """Brings what is served of a definition in step with it. Raises StorageError, StatusError: it comes back."""
+        """Brings what is served of a CRD in step with it. Raises StorageError, StatusError: it comes back."""
         group = name.partition(".")[2]
         turn = self._turns.get(group) or self._turns.setdefault(group, asyncio.Lock())
         try:
             async with turn:  # two that want one name are looked at one after the other, or both get it
                 await self._settle(name)
         except (StorageError, StatusError) as error:
-            log.warning("a definition could not be followed", extra={"definition": name, "error": str(error)})
+            log.warning(
+                "a CustomResourceDefinition could not be processed", extra={"definition": name, "error": str(error)}
+            )
             raise
-        except Exception:  # no definition may keep the others from being served
-            log.exception("a definition can't be served", extra={"definition": name})
+        except Exception:  # no CRD may keep the others from being served
+            log.exception("a CustomResourceDefinition cannot be served", extra={"definition": name})
+            FAILURES.labels("definitions").inc()
         finally:
             self._looked_at(name)
 
@@ -140,7 +148,7 @@ class Definitions:
         from gateway.customresources.definition import ESTABLISHED, FINALIZER, is_true
         from gateway.customresources.status import write_status
 
-        definition = self._all.get(name)
+        definition = self._known.all.get(name)
         wanted = definition
         if definition is not None:
             wanted = settled(definition, self._others(definition), now_text())
@@ -149,8 +157,8 @@ class Definitions:
             return
         if wanted is not definition:
             await write_status(self._endpoints, name, lambda at: settled(at, self._others(at), now_text()))
-            if self._all.get(name) is definition:  # what it was given, the next one does not get
-                self._all[name] = wanted
+            if self._known.all.get(name) is definition:  # what it was given, the next one does not get
+                self._known.all[name] = wanted
         deleting = wanted["metadata"].get("deletionTimestamp")
         if deleting and FINALIZER in (wanted["metadata"].get("finalizers") or ()) and name not in self._cleaning:
             task = asyncio.ensure_future(clean_up(self._endpoints, wanted, lambda: self._served_of(name, wanted)))
@@ -158,7 +166,10 @@ class Definitions:
             task.add_done_callback(lambda done: self._cleaning.pop(name, None))
 
     def _served_of(self, name: str, definition: JsonObject) -> Resource | None:
-        """A resource that serves the objects of a definition; None where nothing of this very definition is served."""
+        """A resource that serves the objects of a CRD; None where nothing of this very CRD is served, or it stays."""
+        known = self._known.all.get(name)
+        if known is not None and not known["metadata"].get("deletionTimestamp"):
+            return None  # it was restored
         found = self._served.get(name)
         if found is None or not found.resources or found.uid != definition["metadata"].get("uid"):
             return None
@@ -166,15 +177,12 @@ class Definitions:
 
     def _others(self, definition: JsonObject) -> Iterator[JsonObject]:
         own, group = definition["metadata"]["name"], definition["spec"].get("group")
-        others = (each for name, each in self._all.items() if name != own and each["spec"].get("group") == group)
-        from gateway.customresources.names import as_if_named, comes_first  # with the conditions, when there is one
-
-        return (as_if_named(each) if comes_first(each, definition) else each for each in others)
+        return (each for name, each in self._known.all.items() if name != own and each["spec"].get("group") == group)
 
     async def _serve(self, name: str, definition: JsonObject | None, later: int) -> None:
-        """Has the endpoints be what a definition says, if they are not.
+        """Has the endpoints be what a CRD says, if they are not.
 
-        Watches may start from the definition's revision, or only `later` if nobody could list its objects then.
+        Watches may start from the CRD's revision, or only `later` if nobody could list its objects then.
         """
         from gateway.customresources.definition import ESTABLISHED, TERMINATING, ends_unserved, is_true
         from gateway.customresources.model import as_read_before, model_of, resources_of

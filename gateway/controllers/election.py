@@ -1,8 +1,8 @@
-"""Which process runs the controllers: the one that holds a Lease in kube-system, as client-go's leader election has it.
+"""Leader election: the process that holds a Lease in kube-system runs the controllers, as with client-go.
 
-Who holds it renews it; when it is not renewed for as long as it says, by the clock of whoever watches it, somebody else
-takes it. A process that stops gives it back, so that the next one begins at once. Whoever leads writes behind a fence
-(`storage/fence.py`), so that one that has lost the lease without noticing changes nothing.
+The leader renews the Lease. When another process has not seen a renewal for the Lease's duration, by its own clock, it
+takes the Lease. A leader that stops releases it, so that the next one begins at once. All writes of the leader compare
+the Lease's revision (`storage/fence.py`), so that a process that lost it without noticing changes nothing.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from gateway.jsontypes import JsonObject, loads
 from storage.entry import Change
 from storage.errors import StorageError, StoredObject
 from storage.fence import Fence
+from storage.guarded import FAILURES
+from storage.instruments import ALPHA, gauge
 
 logger = logging.getLogger(__name__)
 
@@ -32,12 +34,16 @@ RENEW_DEADLINE = 7.0  # seconds after which a leader that could not renew it giv
 RENEW_EVERY = 2.0
 RETRY = 0.5  # seconds after a failed attempt
 
+LEADING = gauge(
+    "leader_election_master_status", "1 where this process runs the controllers.", "name", level=ALPHA, across="max"
+)
+
 Lead = Callable[[Fence], Awaitable[None]]
 """Does what only one process does, until cancelled."""
 
 
 class Election:
-    """One process' part in it."""
+    """The election, as one process takes part in it."""
 
     def __init__(self, actor: Actor, stopping: asyncio.Event) -> None:
         self.identity = f"{socket.gethostname()}_{uuid4()}"
@@ -124,7 +130,7 @@ class Election:
         written = await self._actor.changed(self._leases, NAMESPACE, NAME, alter)
         if written is None:
             return False
-        self.fence.revision = max(self.fence.revision, written.revision)
+        self.fence.revision = written.revision
         return True
 
     def _claim(self, lease: JsonObject, before: JsonObject) -> None:
@@ -144,11 +150,13 @@ class Election:
         """Leads while the lease can be renewed; gives it back in the end if it still holds it."""
         logger.info("this process runs the controllers", extra={"identity": self.identity})
         self.leading = True
+        LEADING.labels(NAME).set(1)
         leading = asyncio.create_task(_forever(lead, self.fence), name="controllers")
         try:
             await self._renew()
         finally:
             self.leading = False
+            LEADING.labels(NAME).set(0)
             leading.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await leading
@@ -167,12 +175,12 @@ class Election:
                         break
                 renewed = time.monotonic()
             except StatusError:
-                break  # somebody else has it
+                break  # another process has it
             except (StorageError, TimeoutError) as error:
                 if time.monotonic() - renewed > RENEW_DEADLINE:
                     break
-                logger.warning("the controllers' lease was not renewed", extra={"error": str(error)})
-        logger.warning("this process does not run the controllers any more", extra={"identity": self.identity})
+                logger.debug("the controllers' lease was not renewed", extra={"error": str(error)})  # the feed says why
+        logger.info("this process does not run the controllers any more", extra={"identity": self.identity})
 
     async def _release(self) -> None:
         held, self.fence.revision = self.fence.revision, 0
@@ -198,6 +206,7 @@ async def _forever(lead: Lead, fence: Fence) -> None:
             await lead(fence)
         except Exception:
             logger.exception("the controllers failed, beginning anew")
+            FAILURES.labels("leading controllers").inc()
         await asyncio.sleep(1 + random.random())
 
 

@@ -1,7 +1,4 @@
-"""The controllers that kube-controller-manager has and this server has not, by all of their names.
-
-Whoever switches one of them off has what they want.
-"""
+"""Names of the controllers that only kube-controller-manager has. To switch one of them off has no effect here."""
 
 ELSEWHERE = frozenset(
     {

@@ -1,4 +1,4 @@
-"""Finished Jobs go after their ttlSecondsAfterFinished (page "Automatic Cleanup for Finished Jobs")."""
+"""Deletes finished Jobs after their ttlSecondsAfterFinished (page "Automatic Cleanup for Finished Jobs")."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class FinishedJobs(Keyed):
 
 
 def seconds_left(job: JsonObject, now: float) -> float | None:
-    """How long a Job may stay; None when it is not finished, or stays for ever."""
+    """Seconds until a Job is deleted; None when it is not finished, or has no ttlSecondsAfterFinished."""
     ttl = (job.get("spec") or {}).get("ttlSecondsAfterFinished")
     if ttl is None or is_being_deleted(job):
         return None

@@ -1,4 +1,4 @@
-"""Says of each FlowSchema whether its priority level is there: the condition Dangling."""
+"""Sets the condition Dangling of FlowSchemas: whether their priority level is missing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator
 
 from gateway.controllers.actor import Actor
+from gateway.controllers.outages import Outage
 from gateway.endpoints.table import Endpoints
 from gateway.flowcontrol.objects import GROUP, LEVELS, SCHEMAS
 from gateway.http.status import StatusError
@@ -29,6 +30,7 @@ class FlowSchemaStatus:
         self._actor = Actor(endpoints, ITSELF)
         self._cache = endpoints.services.store.cache
         self._schemas, self._levels = (endpoints.of(GROUP, "v1", name).cache for name in (SCHEMAS, LEVELS))
+        self._outage = Outage(logger, "the status of a flow schema could not be written")
 
     async def run(self) -> None:
         """Goes on until cancelled."""
@@ -38,7 +40,9 @@ class FlowSchemaStatus:
                 try:
                     await self._tell(name, condition)
                 except (StatusError, StorageError) as error:
-                    logger.warning("the status of flow schema %s could not be written", name, exc_info=error)
+                    self._outage.failed(error)
+                else:
+                    self._outage.succeeded()
 
     def _objects(self) -> tuple[list[JsonObject], list[JsonObject]]:
         both = (cache.slice(0, len(cache)) for cache in (self._schemas, self._levels))

@@ -1,22 +1,28 @@
-"""The garbage collector: what depends on nothing that exists goes (page "Garbage Collection").
+"""The garbage collector: deletes objects whose owners are gone (page "Garbage Collection").
 
-An object is deleted when none of its owners exists any more; references to those that don't are taken from one that has
-others. Deletion in the foreground waits for the dependents that block it, orphaning takes the references to the owner
-off them first. What is done to an object is done to the version that was looked at, or not at all.
+An object is deleted when none of its owners exists any more; if some of them exist, only the references to the others
+are removed. Foreground deletion waits for the dependents that block it; orphaning removes the owner references of the
+dependents first. Each write has the uid and resourceVersion of the version that was looked at as preconditions.
+
+Owners and dependents may be objects of extension servers. What takes calls of these has a queue and workers of its own,
+so that a server that hangs delays nothing that is here.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Collection
 
 from gateway.controllers.actor import Actor
+from gateway.controllers.holders import Here, Holder, There
 from gateway.controllers.marks import unblocked, without_finalizer, without_owners
 from gateway.controllers.owners import Classified, ClusterScoped, Owners, UnknownKind
 from gateway.controllers.ownership import Graph, Node, Owner, node_of, owners_of, policy_of, uid_of
 from gateway.controllers.queue import Work, WorkQueue
 from gateway.controllers.strangers import Strangers
 from gateway.endpoints.endpoint import Endpoint
+from gateway.endpoints.foreign import ForeignKind
 from gateway.http.time_slices import next_turn
 from gateway.jsontypes import JsonObject
 from gateway.writing.deletion_plan import FOREGROUND, ORPHAN
@@ -28,26 +34,34 @@ from storage.keys import namespace_and_name
 _IGNORED = (b"events/",)
 STEP = 1000  # dependents that are queued in one turn
 AT_ONCE = 16  # dependents of one owner that are orphaned at the same time
+ABROAD = 16  # objects that take calls of extension servers at the same time
+PATIENCE, AGAIN = 30.0, 1.0  # seconds from the start in which extension servers may tell of dependents; between looks
 
 
 class GarbageCollector:
-    """The controller. `queue` holds the keys of objects that may have to go, `orphaning` of owners to let go, `changes`
-    the uids of owners with many dependents that are to be looked at.
+    """The controller. `queue` holds the keys of objects that may have to go, `orphaning` of owners to let go, `abroad`
+    of both where extension servers have to be asked, `changes` the uids of owners with many dependents that are to be
+    looked at.
     """
 
     def __init__(self, actor: Actor) -> None:
         self.queue: WorkQueue[bytes] = WorkQueue("garbage_collector_attempt_to_delete", max_delay=300.0)
         self.orphaning: WorkQueue[bytes] = WorkQueue("garbage_collector_attempt_to_orphan", max_delay=300.0)
+        self.abroad: WorkQueue[bytes] = WorkQueue("garbage_collector_other_servers", max_delay=60.0)
         self.changes: WorkQueue[str] = WorkQueue("garbage_collector_graph_changes")
         self.graph = Graph()
         self._actor = actor
-        self._owners = Owners(actor.endpoints)
+        self._foreign = actor.endpoints.services.foreign_objects
+        self._owners = Owners(actor.endpoints, actor.user)
         self._strangers = Strangers(actor)
         self._unknown: set[bytes] = set()  # objects with owners of kinds that are not served
+        self._patient_until = time.monotonic() + PATIENCE
         root = actor.endpoints.services.store.cache.root
         self._ignored = frozenset(root + name for name in _IGNORED)
         self._prefixes: dict[bytes, Endpoint] = {}
         self._kinds: dict[bytes, tuple[str, str]] = {}  # by prefix: apiVersion and kind, also of what was served once
+        self._kinds_abroad: dict[bytes, ForeignKind] = {}
+        self.kinds_changed()
 
     # what is seen
 
@@ -78,13 +92,15 @@ class GarbageCollector:
         return [
             Work(self.queue, self.reconcile, 8),
             Work(self.orphaning, self.orphan, 4),
+            Work(self.abroad, self.settle_abroad, ABROAD),
             Work(self.changes, self.spread, 1),
             self._strangers.work(),
         ]
 
     def kinds_changed(self) -> None:
-        """What is served has changed: owners may be known now."""
+        """The served resources have changed: kinds of owners may be known now."""
         self._prefixes.clear()
+        self._kinds_abroad = {kind.prefix: kind for kind in self._foreign.followed()}
         for key in self._unknown:
             self.queue.add(key)
         self._unknown.clear()
@@ -135,6 +151,7 @@ class GarbageCollector:
             self.queue.add(key)
 
     def _gone(self, key: bytes, uid: str) -> None:
+        self._unknown.discard(key)
         node = self.graph.remove(key)
         if node is not None:
             self._let_go(node, ())
@@ -150,7 +167,7 @@ class GarbageCollector:
     # what is done
 
     async def spread(self, uid: str) -> None:
-        """Has all dependents of an owner looked at, in pieces that hold up nobody."""
+        """Queues all dependents of an owner, in time slices."""
         for number, key in enumerate(self.graph.dependents(uid)):
             self.queue.add(key)
             if number % STEP == STEP - 1:
@@ -159,65 +176,80 @@ class GarbageCollector:
     async def reconcile(self, key: bytes) -> None:
         """Deletes an object whose owners are gone, or lets it go when it has waited for its dependents."""
         node = self.graph.nodes.get(key)
-        endpoint = None if node is None else self._endpoint(node)
-        if node is None or endpoint is None:
+        if node is not None and self._is_abroad(node):
+            self.abroad.add(key)
+        elif node is not None:
+            await self._reconcile(node)
+
+    async def orphan(self, key: bytes) -> None:
+        """Takes the references to an owner off its dependents, and then lets it go."""
+        owner = self.graph.nodes.get(key)
+        if owner is None or owner.policy != ORPHAN:
             return
-        stored = endpoint.store.cached(key)
-        if stored is None:
+        if self._may_miss_dependents():
+            self.orphaning.add_after(key, AGAIN)
             return
-        metadata = endpoint.parse(stored.value)["metadata"]
-        if metadata.get("uid") != node.uid:
+        dependents = [self.graph.nodes[each] for each in self.graph.dependents(owner.uid)]
+        if any(each.prefix in self._kinds_abroad for each in (owner, *dependents)):
+            self.abroad.add(key)
+        else:
+            await self._orphan(owner)
+
+    async def settle_abroad(self, key: bytes) -> None:
+        """Does either of them where extension servers are to be asked. Raises ForeignError."""
+        node = self.graph.nodes.get(key)
+        if node is not None:
+            await (self._orphan(node) if node.policy == ORPHAN else self._reconcile(node))
+
+    async def _reconcile(self, node: Node) -> None:
+        holder = self._holder(node)
+        found = None if holder is None else await holder.look(*self._place(node))
+        if holder is None or found is None or found.metadata.get("uid") != node.uid:
             return
+        metadata = found.metadata
         if metadata.get("deletionTimestamp"):
-            if policy_of(metadata) == FOREGROUND:
-                await self._go_in_foreground(node, endpoint)
+            if policy_of(metadata) == FOREGROUND and not self.graph.is_blocked(node.uid):
+                if self._may_miss_dependents():
+                    self.queue.add_after(node.key, AGAIN)
+                else:
+                    await self._take_finalizer(node, holder, FOREGROUND)
             return
         owners = list(owners_of(metadata))
         if not owners:
             return
-        namespace, _ = self._place(node)
         try:
-            classified = await self._owners.classify(owners, namespace)
+            classified = await self._owners.classify(owners, self._place(node)[0])
         except UnknownKind:
-            self._unknown.add(key)
+            self._unknown.add(node.key)
             return
         except ClusterScoped:
-            self._suspect(endpoint, metadata, owners)
+            self._suspect(node, metadata, owners)
             return
         if classified.absent:
-            self._suspect(endpoint, metadata, classified.absent)
-        await self._settle(node, endpoint, classified, metadata, str(stored.revision))
+            self._suspect(node, metadata, classified.absent)
+        await self._settle(node, holder, classified, metadata, found.version)
 
-    async def _settle(
-        self, node: Node, endpoint: Endpoint, owners: Classified, metadata: JsonObject, version: str
-    ) -> None:
+    async def _settle(self, node: Node, holder: Holder, owners: Classified, metadata: JsonObject, version: str) -> None:
         """Does what follows from what is known of an object's owners."""
         namespace, name = self._place(node)
         if owners.solid:
             uids = {owner.uid for owner in (*owners.absent, *owners.waiting)}
             if uids:
-                await self._actor.change(endpoint, namespace, name, lambda obj: without_owners(obj, uids), uid=node.uid)
+                await holder.change(namespace, name, lambda obj: without_owners(obj, uids), node.uid)
             return
         dependents = [self.graph.nodes[key] for key in self.graph.dependents(node.uid)]
         policy = {ORPHAN: "Orphan", FOREGROUND: "Foreground"}.get(policy_of(metadata), "Background")
         if owners.waiting and dependents:
             policy = "Foreground"
             if any(dependent.policy == FOREGROUND for dependent in dependents):  # or they would wait for each other
-                await self._actor.change(endpoint, namespace, name, unblocked, uid=node.uid)
+                await holder.change(namespace, name, unblocked, node.uid)
                 version = ""
         options = DeleteOptions(propagation=policy, uid=node.uid, resource_version=version or None)
-        await self._actor.delete(endpoint, namespace, name, options)
+        await holder.delete(namespace, name, options)
 
-    async def _go_in_foreground(self, node: Node, endpoint: Endpoint) -> None:
-        """An owner goes once nothing blocks it. Its dependents were queued when it was seen to wait."""
-        if not self.graph.is_blocked(node.uid):
-            await self._take_finalizer(node, endpoint, FOREGROUND)
-
-    async def orphan(self, key: bytes) -> None:
-        """Takes the references to an owner off its dependents, and then lets it go."""
-        owner = self.graph.nodes.get(key)
-        endpoint = None if owner is None else self._endpoint(owner)
-        if owner is None or endpoint is None or owner.policy != ORPHAN:
+    async def _orphan(self, owner: Node) -> None:
+        holder = self._holder(owner)
+        if holder is None:
             return
         uids = {owner.uid}
         dependents = self.graph.dependents(owner.uid)
@@ -230,30 +262,50 @@ class GarbageCollector:
         async with asyncio.TaskGroup() as group:
             for _ in range(min(AT_ONCE, len(dependents))):
                 group.create_task(worker())
-        await self._take_finalizer(owner, endpoint, ORPHAN)
+        await self._take_finalizer(owner, holder, ORPHAN)
 
     async def _forget_owners(self, key: bytes, uids: Collection[str]) -> None:
         node = self.graph.nodes.get(key)
-        endpoint = None if node is None else self._endpoint(node)
-        if node is not None and endpoint is not None:
+        holder = None if node is None else self._holder(node)
+        if node is not None and holder is not None:
             namespace, name = self._place(node)
-            await self._actor.change(endpoint, namespace, name, lambda obj: without_owners(obj, uids), uid=node.uid)
+            await holder.change(namespace, name, lambda obj: without_owners(obj, uids), node.uid)
 
-    async def _take_finalizer(self, node: Node, endpoint: Endpoint, finalizer: str) -> None:
+    async def _take_finalizer(self, node: Node, holder: Holder, finalizer: str) -> None:
         namespace, name = self._place(node)
-        await self._actor.change(endpoint, namespace, name, lambda obj: without_finalizer(obj, finalizer), uid=node.uid)
+        await holder.change(namespace, name, lambda obj: without_finalizer(obj, finalizer), node.uid)
 
-    def _suspect(self, endpoint: Endpoint, metadata: JsonObject, owners: list[Owner]) -> None:
+    def _suspect(self, node: Node, metadata: JsonObject, owners: list[Owner]) -> None:
+        endpoint, abroad = self._served(node.prefix), self._kinds_abroad.get(node.prefix)
+        kind = abroad if endpoint is None else endpoint.resource
+        if kind is None:
+            return
+        about: JsonObject = {"kind": kind.kind, "apiVersion": kind.api_version}
+        about |= {key: metadata[key] for key in ("namespace", "name", "uid") if metadata.get(key)}
         for owner in owners:
-            served = self._owners.endpoint(owner)
-            if served is not None:
-                self._strangers.suspect(served, owner, endpoint.resource, metadata)
+            of = self._owners.endpoint(owner) or self._foreign.kind(owner.api_version, owner.kind)
+            if of is not None:
+                self._strangers.suspect(of, owner, about)
 
-    def _endpoint(self, node: Node) -> Endpoint | None:
-        """What serves an object now; None when nothing does."""
-        return self._served(node.prefix)
+    def _may_miss_dependents(self) -> bool:
+        """Whether extension servers have still to tell what they have: kube-controller-manager waits as long."""
+        if time.monotonic() >= self._patient_until:
+            return False
+        return bool(self._actor.endpoints.services.foreign.undiscovered()) or not self._foreign.complete
+
+    def _is_abroad(self, node: Node) -> bool:
+        """Whether extension servers have to be asked about an object."""
+        return node.prefix in self._kinds_abroad or any(self._owners.is_abroad(owner) for owner in node.owners)
+
+    def _holder(self, node: Node) -> Holder | None:
+        """Who has an object now; None when its kind is not served."""
+        endpoint, kind = self._served(node.prefix), self._kinds_abroad.get(node.prefix)
+        if endpoint is not None:
+            return Here(self._actor, endpoint)
+        return None if kind is None else There(self._actor, kind)
 
     def _served(self, prefix: bytes) -> Endpoint | None:
+        """What serves the objects of a prefix here; None when nothing does."""
         if not self._prefixes:
             endpoints = self._actor.endpoints
             for resource in endpoints.registry.stored():

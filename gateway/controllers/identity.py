@@ -1,7 +1,7 @@
-"""Which servers there are, for whoever looks: a Lease `apiserver-…` in kube-system for each, as kube-apiserver's.
+"""A Lease `apiserver-…` in kube-system for each running server, as kube-apiserver's.
 
-Its name is a hash of the host's name, so that a server that comes back has the one it had. It is renewed every ten
-seconds and deleted at a clean stop; those that nobody has renewed for an hour are deleted by any server.
+Its name is a hash of the host's name, so that a restarted server has the same one. It is renewed every ten seconds and
+deleted at a clean stop; any server deletes Leases that were not renewed for an hour.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from uuid import uuid4
 
 from gateway.controllers.actor import Actor
 from gateway.controllers.bootstrap import advertised
+from gateway.controllers.outages import Outage
 from gateway.endpoints.table import Endpoints
 from gateway.http.status import StatusError
 from gateway.http.user import ITSELF
@@ -64,15 +65,16 @@ class Identity:
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Keeps the lease until the process stops, and deletes those that nobody keeps."""
-        cleared = -DURATION * 1.0
+        cleared, outage = -DURATION * 1.0, Outage(logger, "this server's lease was not renewed")
         while not stopping.is_set():
             try:
                 await self._renew()
                 if time.monotonic() - cleared >= DURATION:
                     await self.clear(time.time())
                     cleared = time.monotonic()
+                outage.succeeded()
             except (StatusError, StorageError) as error:
-                logger.warning("this server's lease was not renewed", extra={"error": str(error)})
+                outage.failed(error)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stopping.wait(), RENEW_EVERY)
         with contextlib.suppress(StatusError, StorageError, TimeoutError):

@@ -1,4 +1,4 @@
-"""A controller whose queue holds keys of etcd that it finds by looking at the objects of a few resources."""
+"""A controller with one queue, of etcd keys of the objects of a few resources."""
 
 from __future__ import annotations
 

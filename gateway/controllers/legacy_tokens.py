@@ -1,4 +1,4 @@
-"""Labels the secrets of legacy tokens with the day of their last use, in each process that sees one used."""
+"""Labels the secrets of legacy tokens with the day of their last use, in each process in which they are used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes to what marks an object: finalizers and owner references. Each says whether it changed something."""
+"""Changes of finalizers and owner references. Each function returns whether it changed something."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def without_finalizer(obj: JsonObject, finalizer: str) -> bool:
 
 
 def unblocked(obj: JsonObject) -> bool:
-    """Has an object block none of its owners; whether it did."""
+    """Removes blockOwnerDeletion from an object's owner references; whether one had it."""
     blocking = [each for each in obj["metadata"].get("ownerReferences") or () if each.get("blockOwnerDeletion")]
     for reference in blocking:
         reference["blockOwnerDeletion"] = False

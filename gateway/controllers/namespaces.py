@@ -1,7 +1,7 @@
-"""The namespace controller: what is in a namespace that is being deleted goes, kind by kind, and then itself.
+"""The namespace controller: deletes the content of a namespace that is being deleted, and then its finalizer.
 
-Pods go first, and nothing else until they are gone. What remains is told in the namespace's conditions (page
-"Namespaces"; the conditions and their wording are those of kube-controller-manager).
+Pods go first, and other kinds only after they are gone. The namespace's conditions say what remains (page "Namespaces";
+the conditions and their wording are those of kube-controller-manager).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gateway.controllers.courtesy import give_way
 from gateway.controllers.ownership import uid_of
 from gateway.controllers.queue import Work, WorkQueue
 from gateway.controllers.undiscovered import RESOURCE as API_SERVICES
-from gateway.controllers.undiscovered import discovery_failure, undiscovered
+from gateway.controllers.undiscovered import discovery_failure
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, loads
@@ -24,7 +24,8 @@ from gateway.kinds.metadata import now_text
 from gateway.writing.deleting_each import delete_each
 from gateway.writing.options import DeleteOptions
 from storage.entry import Change, ChangeType, Entry
-from storage.errors import StorageError
+from storage.errors import StorageError, Unavailable
+from storage.reads import Reads
 
 FINALIZER = "kubernetes"
 AT_ONCE = 4  # deletions of many at the same time: more are hardly faster, and GETs wait for all of them
@@ -56,7 +57,7 @@ class Remains:
     resources: Counter[str] = field(default_factory=Counter)  # by "pods."
     finalizers: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
-    undiscovered: list[str] = field(default_factory=list)  # group versions of which nobody knows what is left
+    undiscovered: list[str] = field(default_factory=list)  # group versions whose server does not answer
 
     def add(self, other: Remains) -> None:
         """Adds what is left of other kinds."""
@@ -157,8 +158,7 @@ class Namespaces:
     async def _empty(self, name: str, uid: str) -> Remains:
         """Deletes everything in a namespace: pods, and when those are gone everything else."""
         foreign = self._actor.endpoints.services.foreign
-        unknown = undiscovered(self._actor.endpoints) if foreign is None else foreign.undiscovered()
-        remains = Remains(undiscovered=unknown)
+        remains = Remains(undiscovered=foreign.undiscovered())
         pods = self._actor.of("", "v1", "pods")
         await self._delete_all(pods, name, uid, remains)
         if remains.resources:
@@ -166,9 +166,8 @@ class Namespaces:
         for endpoint in self._deletable():
             if endpoint.resource.model is not pods.resource.model:
                 await self._delete_served(endpoint, name, uid, remains)
-        if foreign is not None:
-            left = await foreign.empty(name, self._actor.user)
-            remains.add(Remains(left.resources, left.finalizers, left.failures))
+        left = await foreign.empty(name, self._actor.user)
+        remains.add(Remains(left.resources, left.finalizers, left.failures))
         return remains
 
     async def _delete_served(self, endpoint: Endpoint, namespace: str, uid: str, remains: Remains) -> None:
@@ -186,7 +185,7 @@ class Namespaces:
             prefix = endpoint.resource.storage_prefix
             served = next((each for each in self._deletable() if each.resource.storage_prefix == prefix), None)
             if served is None:
-                return  # its definition is gone, and has taken along what was left
+                return  # its CRD is gone, and has taken along what was left
             endpoint = served
 
     async def _clear(self, name: str) -> None:
@@ -210,14 +209,14 @@ class Namespaces:
 
     async def _delete_all(self, endpoint: Endpoint, namespace: str, uid: str, remains: Remains) -> None:
         prefix = endpoint.collection(namespace)
-        await endpoint.store.reads.fresh()
+        await all_seen(endpoint.store.reads)
         if not self._is_still(namespace, uid):
             return
         failures = await self._delete_each(endpoint, namespace, endpoint.store.cached_entries(prefix))
         if failures is None:
             return
         remains.failures += failures
-        await endpoint.store.reads.fresh()
+        await all_seen(endpoint.store.reads)
         left = endpoint.store.cached_entries(prefix) if self._is_still(namespace, uid) else []
         if left:
             resource = endpoint.resource
@@ -244,6 +243,12 @@ class Namespaces:
 
         await delete_each(entries, delete, AT_ONCE)
         return list(failures)
+
+
+async def all_seen(reads: Reads) -> None:
+    """Makes the cache as new as etcd is now. Raises Unavailable where it cannot be: what it lacks would be left."""
+    if not await reads.fresh():
+        raise Unavailable("the watch cache is behind etcd")
 
 
 def _release(namespace: JsonObject) -> bool:

@@ -1,12 +1,11 @@
-"""What happens to the objects of every resource, told to the controllers in order and in pieces that hold up nobody.
+"""Tells the controllers of the changes of all resources, in order and in time slices.
 
-It listens to each cache, so that nothing is polled and nothing is told twice; resources that come and go are followed.
+It listens to each cache, so that it neither polls nor tells a change twice. It follows resources that come and go.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -16,15 +15,15 @@ from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.table import Endpoints
 from storage.cache import ResourceCache
 from storage.entry import Change, Entry
+from storage.guarded import guarded, report
 from storage.time_slice import TimeSlice
 
-logger = logging.getLogger(__name__)
-
 SLICE = 0.003  # seconds of work between turns of others
+_OBSERVER = "controllers"
 
 
 class Follower(Protocol):
-    """Who is told. A resource is named by the prefix of its keys."""
+    """The interface of observers. A resource is named by the prefix of its keys."""
 
     def follows(self, prefix: bytes) -> bool:
         """Whether it wants to be told of a resource."""
@@ -39,7 +38,7 @@ class Follower(Protocol):
         ...
 
     def change(self, prefix: bytes, change: Change) -> None:
-        """What has happened to an object."""
+        """A change of an object."""
         ...
 
 
@@ -52,6 +51,7 @@ class Observer:
         self._told: deque[tuple[ResourceCache, Change | None]] = deque()
         self._arrived = asyncio.Event()
         self._running = False
+        self.complete = asyncio.Event()  # set once all that there was at the start has been told
         self._following: dict[bytes, tuple[Follower, ...]] = {}  # by prefix; asked once, until what is served changes
         self.resources: dict[bytes, Endpoint] = {}  # by the prefix of their keys
 
@@ -88,6 +88,10 @@ class Observer:
         self._running = True
         try:
             self.attach()
+            for _ in range(len(self._told)):
+                await self._tell_state(self._told[0][0])
+                self._told.popleft()
+            self.complete.set()
             while True:
                 await self._arrived.wait()
                 self._arrived.clear()
@@ -126,10 +130,10 @@ class Observer:
         if readable is None:
             return
         for follower in self._who_follows(prefix):
-            try:
+            try:  # as `guarded` does, which would be three calls more for each follower of each change
                 follower.change(prefix, readable)
-            except Exception:
-                logger.exception("a controller could not take in a change", extra={"key": change.key.decode()})
+            except Exception as error:
+                report(_OBSERVER, readable.entry, error)
 
     async def _tell_state(self, cache: ResourceCache) -> None:
         prefix = cache.spec.prefix
@@ -145,6 +149,7 @@ class Observer:
             readable = entry.readable
             if readable is not None:
                 for follower in following:
-                    follower.state(prefix, readable)
+                    with guarded(_OBSERVER, readable):
+                        follower.state(prefix, readable)
             if piece.over():
                 await piece.next()

@@ -1,4 +1,4 @@
-"""Certificate signing requests go a while after they were decided, or a day after nobody cared for them.
+"""Deletes certificate signing requests a while after their decision, or a day after their creation without one.
 
 (Kubernetes, "Certificates and Certificate Signing Requests", "Request signing process".)
 """

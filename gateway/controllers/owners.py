@@ -1,4 +1,4 @@
-"""Whether the owners of an object exist: looked up by name and kind, and taken for absent only when etcd says so."""
+"""Finds out whether the owners of an object exist: by kind and name, and absent only if etcd has no such key."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from enum import Enum
 
 from gateway.controllers.ownership import Owner, policy_of, uid_of
 from gateway.endpoints.endpoint import Endpoint
+from gateway.endpoints.foreign import ForeignKind
 from gateway.endpoints.table import Endpoints
+from gateway.http.user import User
 from gateway.jsontypes import JsonObject, loads
 from gateway.writing.deletion_plan import FOREGROUND
 from storage.entry import Entry
@@ -44,13 +46,15 @@ class Classified:
 class Owners:
     """Looks owners up."""
 
-    def __init__(self, endpoints: Endpoints) -> None:
-        self._endpoints = endpoints
+    def __init__(self, endpoints: Endpoints, user: User) -> None:
+        """Extension servers are asked in the name of `user`."""
+        self._endpoints, self._user = endpoints, user
+        self._foreign = endpoints.services.foreign_objects
         self._absent: OrderedDict[tuple[Owner, str], None] = OrderedDict()
         self._gone: OrderedDict[str, tuple[bytes, str, str]] = OrderedDict()  # uid -> key, apiVersion and kind
 
     async def classify(self, owners: list[Owner], namespace: str) -> Classified:
-        """Raises UnknownKind, ClusterScoped, StorageError."""
+        """Raises UnknownKind, ClusterScoped, StorageError, ForeignError."""
         found = Classified()
         for owner in owners:
             match await self.presence(owner, namespace):
@@ -69,6 +73,9 @@ class Owners:
             self._absent.move_to_end(remembered)
             return Presence.ABSENT
         endpoint = self.endpoint(owner)
+        if endpoint is None and (kind := self._foreign.kind(owner.api_version, owner.kind)) is not None:
+            found = await self._abroad(kind, owner, namespace)
+            return found or self._remember(remembered)
         if endpoint is None:
             if not await self._is_gone(owner):
                 raise UnknownKind(f"no matches for kind {owner.kind!r} in version {owner.api_version!r}")
@@ -82,10 +89,25 @@ class Owners:
             metadata = loads(stored.value)["metadata"]
             if metadata.get("uid") == owner.uid:
                 return _waits(metadata)
-        self._absent[remembered] = None
+        return self._remember(remembered)
+
+    def _remember(self, absent: tuple[Owner, str]) -> Presence:
+        self._absent[absent] = None
         if len(self._absent) > REMEMBERED:
             self._absent.popitem(last=False)
         return Presence.ABSENT
+
+    async def _abroad(self, kind: ForeignKind, owner: Owner, namespace: str) -> Presence | None:
+        """Whether an extension server has the owner, None where it says that it does not."""
+        place = _place(kind.namespaced, owner, namespace)
+        if self._foreign.holds(kind, place, owner.name, owner.uid):
+            return Presence.THERE
+        metadata = await self._foreign.metadata(kind, place, owner.name, self._user)
+        return _waits(metadata) if metadata is not None and metadata["uid"] == owner.uid else None
+
+    def is_abroad(self, owner: Owner) -> bool:
+        """Whether an extension server has the owner, if anybody has."""
+        return self._foreign.kind(owner.api_version, owner.kind) is not None and self.endpoint(owner) is None
 
     def gone(self, uid: str, key: bytes, api_version: str, kind: str) -> None:
         """An object was seen to be deleted; its kind may not be served when somebody asks for it as an owner."""
@@ -105,6 +127,8 @@ class Owners:
         """Whether this process has seen the owner; at once."""
         endpoint = self.endpoint(owner)
         try:
+            if endpoint is None and (kind := self._foreign.kind(owner.api_version, owner.kind)) is not None:
+                return self._foreign.holds(kind, _place(kind.namespaced, owner, namespace), owner.name, owner.uid)
             entry = None if endpoint is None else endpoint.cache.get(self._key(endpoint, owner, namespace))
         except ClusterScoped:
             return False
@@ -117,9 +141,14 @@ class Owners:
         return None if resource is None or not resource.storage_prefix else self._endpoints.of_resource(resource)
 
     def _key(self, endpoint: Endpoint, owner: Owner, namespace: str) -> bytes:
-        if endpoint.resource.namespaced and not namespace:
-            raise ClusterScoped(f"{owner.kind} {owner.name} is in a namespace")
-        return endpoint.key(namespace, owner.name)
+        return endpoint.key(_place(endpoint.resource.namespaced, owner, namespace), owner.name)
+
+
+def _place(namespaced: bool, owner: Owner, namespace: str) -> str:
+    """The namespace in which the owner of an object of a namespace is. Raises ClusterScoped."""
+    if namespaced and not namespace:
+        raise ClusterScoped(f"{owner.kind} {owner.name} is in a namespace")
+    return namespace if namespaced else ""
 
 
 def _presence(entry: Entry) -> Presence:

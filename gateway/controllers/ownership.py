@@ -1,7 +1,7 @@
-"""Who owns whom, as far as garbage collection has to know it: kept up to date from what is observed.
+"""The graph of owners and dependents for garbage collection, kept up to date from observed changes.
 
-Only objects that have owners, or are being deleted with a propagation policy, are in it: for the others there is
-nothing to be done, and whether an owner exists is asked of where objects are kept.
+It has only objects with owners, and objects that are being deleted with a propagation policy: others need nothing.
+Whether an owner exists is looked up in the cache and in etcd.
 """
 
 from __future__ import annotations

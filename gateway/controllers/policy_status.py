@@ -1,19 +1,16 @@
-"""Checks the types of validating admission policies' expressions, and says in their status what it finds."""
+"""Type-checks the expressions of ValidatingAdmissionPolicies, and writes its findings into their status."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from importlib import import_module
 
-from gateway.cel.builtin_types import declare_builtin
-from gateway.cel.schema_types import Declared, declare
-from gateway.cel.type_checking import TypedExpressions
 from gateway.controllers.keyed import Keyed
 from gateway.jsontypes import JsonObject
-from gateway.kinds.identity import GroupVersion, GroupVersionKind
+from gateway.kinds.identity import GroupVersionKind
 from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
-from gateway.schema.catalog import type_for
 from storage.entry import Entry
 
 GROUP, POLICIES = "admissionregistration.k8s.io", "validatingadmissionpolicies"
@@ -37,10 +34,14 @@ class PolicyStatus(Keyed):
         generation = policy["metadata"].get("generation", 0)
         if generation <= (policy.get("status") or {}).get("observedGeneration", 0):
             return
-        registry = self.actor.endpoints.registry
-        kinds = [(each.gvk, declared_type(each)) for each in checked_kinds(policy.get("spec") or {}, registry)]
-        params = param_type(policy.get("spec") or {}, registry)
-        warnings = await asyncio.to_thread(expression_warnings, policy.get("spec") or {}, kinds, params)
+        spec, registry = policy.get("spec") or {}, self.actor.endpoints.registry
+        # the expression language is imported with the first policy, and not on the loop, which that would hold
+        await asyncio.to_thread(import_module, "gateway.controllers.policy_types")
+        from gateway.controllers.policy_types import declared_type, expression_warnings, param_type
+
+        kinds = [(each.gvk, declared_type(each)) for each in checked_kinds(spec, registry)]
+        params = param_type(spec, registry)
+        warnings = await asyncio.to_thread(expression_warnings, spec, kinds, params)
         checking = {"expressionWarnings": warnings} if warnings else {}
         status = {"observedGeneration": generation, "typeChecking": checking}
         endpoint = self.actor.of(GROUP, "v1", POLICIES, "status")
@@ -70,48 +71,3 @@ def _named(rule: JsonObject, registry: Registry) -> Iterator[Resource]:
                 served = [group] if group else list(registry.groups)
                 resources = (registry.get(each, version, name) for each in served)
                 yield from (each for each in resources if each is not None)
-
-
-def declared_type(resource: Resource) -> Declared | None:
-    """What expressions see in a resource's objects, None where nothing is known of them."""
-    version = resource.model_version
-    if version.openapi is None:
-        return declare_builtin(version.type)
-    declared = declare(version.openapi, root=True)
-    metadata = declare_builtin(type_for("", "v1", "Namespace").fields["metadata"].type)
-    if declared is not None and declared.fields is not None and metadata is not None:
-        declared.fields["metadata"] = "metadata", metadata
-    return declared
-
-
-def param_type(spec: JsonObject, registry: Registry) -> Declared | None:
-    """The same of a policy's parameters."""
-    if (kind := spec.get("paramKind")) is None:
-        return None
-    version = GroupVersion.parse(kind.get("apiVersion", ""))
-    resource = registry.by_kind(version.group, version.version, kind.get("kind", ""))
-    return None if resource is None else declared_type(resource)
-
-
-def expression_warnings(
-    spec: JsonObject, kinds: list[tuple[GroupVersionKind, Declared | None]], params: Declared | None
-) -> list[JsonObject]:
-    """What does not fit the types of some kinds, in the order of the validations."""
-    variables = [(each["name"], each["expression"]) for each in spec.get("variables") or ()]
-    known = [
-        (gvk, TypedExpressions(gvk.kind, of_object, params, params="paramKind" in spec, variables=variables))
-        for gvk, of_object in kinds
-    ]
-    warnings = list[JsonObject]()
-    for at, validation in enumerate(spec.get("validations") or ()):
-        for field in ("expression", "messageExpression"):
-            if not (text := validation.get(field)):
-                continue
-            found = [
-                f"{gvk.group}/{gvk.version}, Kind={gvk.kind}: {problem}\n"
-                for gvk, expressions in known
-                if (problem := expressions.problem(text))
-            ]
-            if found:
-                warnings.append({"fieldRef": f"spec.validations[{at}].{field}", "warning": "\n".join(found)})
-    return warnings

@@ -1,4 +1,4 @@
-"""A queue of keys to be looked at: each is in it once, and comes back when it fails.
+"""A work queue of keys: each is in it once, and is added again, with backoff, when its work fails.
 
 As client-go's workqueue, whose metrics it keeps under the same names.
 """
@@ -60,7 +60,7 @@ class WorkQueue(Generic[K]):
         return not (self._waiting or self._working or self._timers)
 
     def add(self, key: K) -> None:
-        """Has a key looked at: as soon as possible, and after this moment."""
+        """Adds a key: it is reconciled as soon as possible."""
         if key in self._waiting or key in self._again:
             return
         self.adds += 1
@@ -71,7 +71,7 @@ class WorkQueue(Generic[K]):
         self._arrived.set()
 
     def add_after(self, key: K, seconds: float) -> None:
-        """Has a key looked at after a while; the earlier one of two such times counts."""
+        """Adds a key that is reconciled after a delay; the earliest of several times counts."""
         loop = asyncio.get_running_loop()
         timer = self._timers.get(key)
         if timer is not None:
@@ -81,7 +81,7 @@ class WorkQueue(Generic[K]):
         self._timers[key] = loop.call_later(seconds, self._due, key)
 
     def add_failed(self, key: K) -> None:
-        """Has a key looked at again after a time that grows with its failures."""
+        """Adds a key again, after a delay that grows with its failures."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         self.retries += 1
@@ -141,7 +141,7 @@ class Work(NamedTuple):
 
 
 async def work(queue: WorkQueue[K], reconcile: Callable[[K], Awaitable[None]], workers: int) -> None:
-    """Has `reconcile` look at each key, some at a time, until cancelled. What it raises has the key come back."""
+    """Calls `reconcile` for each key, some at a time, until cancelled. When it raises, the key is added again."""
 
     async def worker() -> None:
         while True:

@@ -1,8 +1,8 @@
-"""Which servers there are: each keeps a key in etcd alive, and the service `kubernetes` leads to those that do.
+"""Keeps the endpoints of the service `kubernetes`: each running server has a key in etcd under a lease.
 
-The keys are those of kube-apiserver's lease endpoint reconciler, one an address under `masterleases`, so that ours and
-kube-apiservers on one etcd count each other. A server that stops takes itself out; one that has died is taken out by
-the others once its key has expired.
+The keys are those of kube-apiserver's lease endpoint reconciler, one for each address under `masterleases`, so that
+gateways and kube-apiservers on one etcd see each other. A server that stops removes its address; the others remove the
+address of a server that died once its key has expired.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import logging
 
 from gateway.controllers.bootstrap import advertised
 from gateway.controllers.bootstrap_objects import BootstrapObject, advertised_endpoints
+from gateway.controllers.outages import Outage
 from gateway.endpoints.table import Endpoints
 from gateway.http.status import StatusError
 from gateway.http.user import ITSELF
@@ -38,13 +39,15 @@ class Replica:
         self._lease = 0
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Is there until the process stops, and looks who else is."""
+        """Keeps this server's key until the process stops, and reconciles the endpoints."""
+        outage = Outage(logger, "this server's address could not be published")
         while not stopping.is_set():
             try:
                 await self._be_there()
                 await self.reconcile()
+                outage.succeeded()
             except (StatusError, StorageError) as error:
-                logger.warning("this server could not be announced", extra={"error": str(error)})
+                outage.failed(error)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stopping.wait(), ROUND)
         with contextlib.suppress(StatusError, StorageError, TimeoutError):
@@ -74,10 +77,10 @@ class Replica:
             await self.reconcile()
 
     async def reconcile(self) -> None:
-        """Has the service lead to the servers that there are. Raises StatusError, StorageError."""
+        """Writes the running servers' addresses into the service's endpoints. Raises StatusError, StorageError."""
         found = await self._client.prefix(self._root, keys_only=True)
         addresses = sorted(kv.key[len(self._root) :].decode() for kv in found.kvs)
-        if addresses:  # nobody else is left to serve: what is there stays for the next start
+        if addresses:  # no other server is left: the addresses stay for the next start
             for each in self._objects:
                 await self._lead_to(each, addresses)
 

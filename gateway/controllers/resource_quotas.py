@@ -1,18 +1,20 @@
-"""Fills in what the objects of a namespace use of what its quotas limit ("Resource Quotas").
+"""Writes the status of quotas: how much the objects of a namespace use ("Resource Quotas").
 
-Quotas are charged by the writes themselves (gateway/quotas/charging.py); here their limits take effect, and what has
-gone is given back. A status is written only if the quota is still the one at whose revision was counted: nothing that
-was charged meanwhile is lost.
+Writes charge quotas themselves (gateway/quotas/charging.py); this controller copies new limits into the status, and
+releases what deleted objects used. It writes a status only if the quota has not changed since the revision at which the
+objects were counted, so that no charge is lost.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterable
 
 from gateway import clock
 from gateway.controllers.actor import Actor
 from gateway.controllers.keyed import Keyed
+from gateway.endpoints.foreign import ForeignKind
 from gateway.jsontypes import JsonObject
 from gateway.kinds.resource import Resource
 from gateway.quotas.amounts import Amounts, amounts_of, same, written
@@ -26,6 +28,7 @@ from storage.entry import Change, ChangeType, Entry
 
 QUOTAS = "resourcequotas"
 RESYNC = 300.0  # seconds from one recount of everything to the next, as kube-controller-manager's default
+QUIET = 1.0  # seconds without a charge after which what was charged and never written is looked for
 SETTLE = 0.1  # seconds in which changes that may have freed something are looked at together
 _COUNTABLE = frozenset({"create", "list", "watch", "delete"})
 _COUNT = "count/"
@@ -49,7 +52,10 @@ class ResourceQuotas(Keyed):
         self._tallies = Tallies(self._counted_changed)
         self._used_by: dict[bytes, set[Tally]] = {}
         self._recounted: dict[bytes, float] = {}
+        self._charged: dict[bytes, float] = {}  # when a quota that is still to be looked at was written last
         self._kinds: dict[bytes, Evaluator] = {}  # by the prefix of their keys: those that are only counted
+        self._kinds_abroad = set[bytes]()  # of extension servers, among these
+        self._foreign = actor.endpoints.services.foreign_objects
         self.kinds_changed()
 
     # what is seen
@@ -62,12 +68,21 @@ class ResourceQuotas(Keyed):
             evaluator = evaluator_of(resource.group, resource.resource) if _is_countable(resource) else None
             if evaluator is not None and (resource.group, resource.resource) not in SPECIAL:
                 self._kinds[root + resource.storage_prefix.encode() + b"/"] = evaluator
+        self._kinds_abroad = {kind.prefix for kind in self._foreign.followed() if _is_counted_abroad(kind)}
+        for kind in self._foreign.followed():
+            evaluator = evaluator_of(kind.group, kind.resource)
+            if kind.prefix in self._kinds_abroad and evaluator is not None:
+                self._kinds[kind.prefix] = evaluator
         for entry in self.entries(QUOTAS):
             if b'"count/' in entry.tail:
                 self.queue.add(entry.key)
 
     def follows(self, prefix: bytes) -> bool:
         return prefix in self.prefixes or prefix in self._kinds
+
+    def begin(self, prefix: bytes, keys: set[bytes]) -> None:
+        if prefix in self._kinds_abroad:
+            self._counted_anew(prefix)
 
     def state(self, prefix: bytes, entry: Entry) -> None:
         if self.prefixes.get(prefix) == QUOTAS:
@@ -82,20 +97,40 @@ class ResourceQuotas(Keyed):
                     or change.type is ChangeType.DELETED
                 ):
                     self.queue.add(change.key)
+                else:
+                    self._written(change.key)
             case "deviceclasses":
                 self._tallies.start_over()
                 for entry in self.entries(QUOTAS):
                     self.queue.add(entry.key)
-        if prefix in self._kinds and change.type is ChangeType.DELETED:
-            self._freed(prefix, change)
+        # what is made at another server is charged by no write here
+        if change.type is ChangeType.DELETED or (change.type is ChangeType.ADDED and prefix in self._kinds_abroad):
+            self._counted_anew(prefix, change.key[len(prefix) :].partition(b"/")[0].decode())
 
-    def _freed(self, prefix: bytes, change: Change) -> None:
-        """An object of a kind that is only counted has gone."""
-        namespace = change.key[len(prefix) :].partition(b"/")[0].decode()
-        names = [f'"{name}"'.encode() for name in self._kinds[prefix].names]
+    def _written(self, key: bytes) -> None:
+        """A status was written, maybe by a gateway that has charged and then crashed."""
+        if key not in self._charged:
+            asyncio.get_running_loop().call_later(QUIET, self._look, key)
+        self._charged[key] = time.monotonic()
+
+    def _look(self, key: bytes) -> None:
+        """Has a quota counted that was not written for a while; earlier, writes under way would be charged again."""
+        left = QUIET - (time.monotonic() - self._charged[key])
+        if left > 0:
+            asyncio.get_running_loop().call_later(left, self._look, key)
+        else:
+            del self._charged[key]
+            self.queue.add(key)
+
+    def _counted_anew(self, prefix: bytes, namespace: str = "") -> None:
+        """Has quotas (of a namespace) counted that name a kind which is only counted."""
+        kind = self._kinds.get(prefix)
+        if kind is None:
+            return
+        names = [f'"{name}"'.encode() for name in kind.names]
         for entry in self.entries(QUOTAS, namespace):
             if any(name in entry.tail for name in names):
-                self.queue.add(entry.key)
+                self.queue.add_after(entry.key, SETTLE) if prefix in self._kinds_abroad else self.queue.add(entry.key)
 
     def _counted_changed(self, change: Change) -> None:
         """An object that is counted by what it uses has changed."""
@@ -163,13 +198,13 @@ class ResourceQuotas(Keyed):
                 used[name] = used[name] + amount if name in used else amount
         namespace, selectors = quota["metadata"]["namespace"], _selectors(quota)
         for name in hard:
-            resource = self._counted(name)
-            if resource is not None:
-                used[name] = Quantity(0 if selectors else self._count(resource, namespace))
+            found = self._count(name, namespace)
+            if found is not None:
+                used[name] = Quantity(0 if selectors else found)
         return used
 
-    def _counted(self, name: str) -> Resource | None:
-        """The resource that a name counts, and nothing else; None for other names, and for what is not served."""
+    def _count(self, name: str, namespace: str) -> int | None:
+        """How many objects a name counts, and nothing else; None for other names, and for what is not served."""
         place = _ALIASED.get(name)
         if place is None:
             if not name.startswith(_COUNT):
@@ -179,9 +214,11 @@ class ResourceQuotas(Keyed):
         if place in SPECIAL or evaluator_of(*place) is None:
             return None
         resource = self.actor.endpoints.registry.preferred(*place)
-        return resource if resource is not None and _is_countable(resource) else None
-
-    def _count(self, resource: Resource, namespace: str) -> int:
+        if resource is None:
+            counted = f"{place[1]}.{place[0]}/".encode() in self._kinds_abroad
+            return self._foreign.count(*place, namespace) if counted else None
+        if not _is_countable(resource):
+            return None
         cache = self.actor.endpoints.of_resource(resource).cache
         first, last = cache.bounds(cache.spec.prefix + namespace.encode() + b"/")
         return last - first
@@ -209,6 +246,10 @@ class ResourceQuotas(Keyed):
 
 def _is_countable(resource: Resource) -> bool:
     return resource.namespaced and not resource.subresource and resource.verbs >= _COUNTABLE
+
+
+def _is_counted_abroad(kind: ForeignKind) -> bool:
+    return kind.namespaced and kind.verbs >= _COUNTABLE and (kind.group, kind.resource) not in SPECIAL
 
 
 def _selectors(quota: JsonObject) -> tuple[ScopeSelector, ...]:

@@ -1,41 +1,41 @@
-"""The controllers of a process while it leads: made anew each time, told what happens, working until cancelled."""
+"""Runs the controllers of a process while it is the leader: makes them, tells them of changes, runs their queues."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from gateway.controllers.actor import Actor, controller_user
-from gateway.controllers.controller import Controller, Parts
-from gateway.controllers.election import Election
-from gateway.controllers.observing import Observer
 from gateway.controllers.queue import WorkQueue, work
 from gateway.controllers.table import CONTROLLERS, wanted
 from gateway.endpoints.table import Endpoints
 from gateway.http.user import ITSELF
 from storage.fence import Fence
 
+if TYPE_CHECKING:  # what it takes to run them is imported once requests are answered
+    from gateway.controllers.controller import Controller
+    from gateway.controllers.observing import Observer
+
+
+FOLLOWS = "generic-garbage-collector"  # the account in whose name objects of extension servers are followed
+
 
 class Controllers:
-    """The controllers that --controllers asks for. Raises InvalidSettings for what there is not."""
+    """The controllers that --controllers asks for."""
 
     def __init__(self, endpoints: Endpoints, stopping: asyncio.Event) -> None:
-        self._endpoints = endpoints
+        """Raises InvalidSettings for what there is not."""
+        self._endpoints, self._stopping = endpoints, stopping
         self._names = wanted(endpoints.services.settings.controllers)
-        self._election = Election(Actor(endpoints, ITSELF, manager="apiserver-gateway"), stopping)
+        self._begun = False
         self._made: Sequence[Controller] = ()
-        self._observer: Observer | None = None
+        self._observers: list[Observer] = []  # one while they run
         endpoints.on_change(self._kinds_changed)
 
     @property
-    def leading(self) -> bool:
-        """Whether they run in this process."""
-        return self._election.leading
-
-    @property
     def undecided(self) -> bool:
-        """Whether there are some, and they do not run in this process: not yet, or in another."""
-        return bool(self._names) and not self._made
+        """Whether they do not run in this process though there are some, or nobody knows yet."""
+        return not self._begun or (bool(self._names) and not self._made)
 
     def queues(self) -> list[WorkQueue[object]]:
         """The queues of those that run here."""
@@ -43,29 +43,45 @@ class Controllers:
 
     async def run(self) -> None:
         """Runs them whenever it is this process' turn, until it stops."""
+        self._begun = True
         if self._names:
-            await self._election.run(self._lead)
+            from gateway.controllers.actor import Actor
+            from gateway.controllers.election import Election
+
+            actor = Actor(self._endpoints, ITSELF, manager="apiserver-gateway")
+            await Election(actor, self._stopping).run(self._lead)
 
     async def _lead(self, fence: Fence) -> None:
-        store = self._endpoints.services.store.fenced(fence)
+        from gateway.controllers.actor import Actor, controller_user
+        from gateway.controllers.controller import Parts
+        from gateway.controllers.observing import Observer
+
+        services = self._endpoints.services
+        main = services.database
+        fenced = {main.store: main.store.fenced(fence)}
+        fenced |= {each.store: each.store.fenced(fence, main.client) for each in services.databases if each is not main}
         parts = Parts(
-            self._endpoints.services.settings,
-            lambda account: Actor(self._endpoints, controller_user(account), store),
+            services.settings,
+            lambda account: Actor(self._endpoints, controller_user(account), fenced),
         )
         made = [CONTROLLERS[name].make(parts) for name in self._names]
-        observer = Observer(self._endpoints, made)
-        self._made, self._observer = made, observer
+        observer, foreign = Observer(self._endpoints, made), self._endpoints.services.foreign_objects
+        self._made, self._observers = made, [observer]
+        end = foreign.on_change(self._kinds_changed)
         try:
             async with asyncio.TaskGroup() as group:
+                group.create_task(observer.run())
+                group.create_task(foreign.run(made, controller_user(FOLLOWS)))
+                await observer.complete.wait()  # who knows half of what there is takes owners to have no dependents
                 for each in made:
                     for queue, reconcile, workers in each.works():
                         group.create_task(work(queue, reconcile, workers))
-                group.create_task(observer.run())
         finally:
-            self._made, self._observer = (), None
+            end()
+            self._made, self._observers = (), []
 
     def _kinds_changed(self) -> None:
-        if self._observer is not None:
-            self._observer.attach()
+        for observer in self._observers:
+            observer.attach()
         for each in self._made:
             each.kinds_changed()

@@ -1,7 +1,7 @@
-"""Owners that are absent where they have to be because they are in another namespace: who refers to them is told so.
+"""Finds owners that are in another namespace than their dependents, and writes an event for these dependents.
 
-An owner in another namespace is none (page "Owners and Dependents"). Whether an absent one is there takes a look at all
-objects of its kind, so that many suspicions are settled by one look.
+Such owner references are invalid (page "Owners and Dependents"). To find an owner, all objects of its kind have to be
+looked at; one pass does this for many owners. Of extension servers' objects those are known that are followed here.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from gateway.controllers.events import warn_of
 from gateway.controllers.ownership import Owner, uid_of
 from gateway.controllers.queue import Work, WorkQueue
 from gateway.endpoints.endpoint import Endpoint
+from gateway.endpoints.foreign import ForeignKind
 from gateway.http.status import StatusError
 from gateway.http.time_slices import next_turn
 from gateway.jsontypes import JsonObject
-from gateway.kinds.resource import Resource
 
 logger = logging.getLogger(__name__)
 
@@ -32,12 +32,11 @@ COMPONENT = "garbage-collector-controller"
 @dataclass(frozen=True, slots=True)
 class _Suspicion:
     owner: Owner
-    resource: Resource  # of the object that refers to it
-    metadata: JsonObject  # name, namespace and uid of that object
+    dependent: JsonObject  # an ObjectReference to the object that refers to it
 
     @property
     def namespace(self) -> str:
-        return str(self.metadata.get("namespace", ""))
+        return str(self.dependent.get("namespace", ""))
 
 
 class Strangers:
@@ -46,7 +45,7 @@ class Strangers:
     def __init__(self, actor: Actor) -> None:
         self.queue: WorkQueue[bytes] = WorkQueue("garbage_collector_owners_elsewhere", max_delay=60.0)
         self._actor = actor
-        self._suspicions: dict[bytes, tuple[Endpoint, list[_Suspicion]]] = {}  # by the prefix of the owners' keys
+        self._suspicions: dict[bytes, tuple[Endpoint | ForeignKind, list[_Suspicion]]] = {}  # by owners' prefix
         self._waiting = 0
         self._settled: OrderedDict[tuple[str, str], bool] = OrderedDict()  # (uid, namespace) -> whether it is elsewhere
 
@@ -54,27 +53,32 @@ class Strangers:
         """What is done with the queue."""
         return Work(self.queue, self.reconcile, 1)
 
-    def suspect(self, endpoint: Endpoint, owner: Owner, resource: Resource, metadata: JsonObject) -> None:
-        """An object's owner is absent from its namespace; `endpoint` serves the kind that the owner is said to be."""
-        namespace = metadata.get("namespace", "")
-        if not endpoint.resource.namespaced or self._settled.get((owner.uid, namespace)) is False:
+    def suspect(self, of: Endpoint | ForeignKind, owner: Owner, dependent: JsonObject) -> None:
+        """The owner is absent from the namespace of `dependent`, an ObjectReference; `of` is the owner's kind."""
+        namespaced, prefix = (
+            (of.namespaced, of.prefix)
+            if isinstance(of, ForeignKind)
+            else (of.resource.namespaced, of.cache.spec.prefix)
+        )
+        if not namespaced or self._settled.get((owner.uid, dependent.get("namespace", ""))) is False:
             return
         if self._waiting >= MOST:
             return
         self._waiting += 1
-        prefix = endpoint.cache.spec.prefix
-        meta: JsonObject = {key: metadata[key] for key in ("name", "namespace", "uid") if key in metadata}
-        self._suspicions.setdefault(prefix, (endpoint, []))[1].append(_Suspicion(owner, resource, meta))
+        self._suspicions.setdefault(prefix, (of, []))[1].append(_Suspicion(owner, dependent))
         self.queue.add_after(prefix, GATHER)
 
     async def reconcile(self, prefix: bytes) -> None:
         """Settles the suspicions about owners of one kind."""
-        endpoint, suspicions = self._suspicions.pop(prefix, (None, []))
+        of, suspicions = self._suspicions.pop(prefix, (None, []))
         self._waiting -= len(suspicions)
-        if endpoint is None:
+        if of is None:
             return
-        names = {each.owner.name.encode() for each in suspicions}
-        places = await _places(endpoint, names, {each.owner.uid for each in suspicions})
+        names, uids = {each.owner.name for each in suspicions}, {each.owner.uid for each in suspicions}
+        if isinstance(of, ForeignKind):
+            places = await self._actor.endpoints.services.foreign_objects.places(of, names, uids)
+        else:
+            places = await _places(of, {name.encode() for name in names}, uids)
         for each in suspicions:
             elsewhere = places.get(each.owner.uid, each.namespace) != each.namespace
             self._settle(each, elsewhere)
@@ -90,11 +94,10 @@ class Strangers:
         owner, namespace = suspicion.owner, suspicion.namespace
         which = f"{owner.api_version}/{owner.kind}, namespace: {namespace}, name: {owner.name}, uid: {owner.uid}"
         text = f'ownerRef [{which}] does not exist in namespace "{namespace}"'
-        what, reason = suspicion.resource, "OwnerRefInvalidNamespace"
         try:
-            await warn_of(self._actor, what, suspicion.metadata, reason, text, COMPONENT)
+            await warn_of(self._actor, suspicion.dependent, "OwnerRefInvalidNamespace", text, COMPONENT)
         except StatusError as error:
-            logger.info("an event was not written", extra={"error": error.message})
+            logger.info("an event could not be written", extra={"error": error.message})
 
 
 async def _places(endpoint: Endpoint, names: set[bytes], uids: set[str]) -> dict[str, str]:

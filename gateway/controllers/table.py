@@ -72,7 +72,7 @@ CONTROLLERS = {
     "certificatesigningrequest-signing-controller": Known(
         "certificate_requests:Signing", "certificate-controller", "csrsigning"
     ),
-    # a kubelet may be there that has not said so yet: only who knows that there is none asks for this one
+    # off by default: a kubelet may be starting, and only an administrator knows that there is none
     "pod-garbage-collector-controller": Known("absent_nodes:AbsentNodes", "pod-garbage-collector", "podgc", False),
 }
 

@@ -1,4 +1,4 @@
-"""Secrets of the type kubernetes.io/service-account-token: filled with a token, removed with their account."""
+"""Fills Secrets of the type kubernetes.io/service-account-token with a token, and deletes them with their account."""
 
 from __future__ import annotations
 

@@ -1,25 +1,8 @@
-"""Group versions of other servers that cannot be asked: nobody knows whether a namespace has objects of them."""
+"""What the namespace controller says of extension servers that do not tell what they serve, in client-go's words."""
 
 from __future__ import annotations
 
-from gateway.endpoints.table import Endpoints
-
 RESOURCE = "apiservices"
-_SERVICE = b'"service":{'
-
-
-def undiscovered(endpoints: Endpoints) -> list[str]:
-    """The group versions ("group/version") that an APIService leaves to a service and that are not served, sorted."""
-    endpoint = endpoints.of("apiregistration.k8s.io", "v1", RESOURCE)
-    found = set()
-    for entry in endpoint.store.cached_entries(endpoint.collection("")):
-        if entry.readable is not entry or _SERVICE not in entry.tail:
-            continue
-        spec = entry.parsed().get("spec") or {}
-        group, version = spec.get("group", ""), spec.get("version", "")
-        if spec.get("service") and version not in endpoints.registry.groups.get(group, ()):
-            found.add(f"{group}/{version}")
-    return sorted(found)
 
 
 def discovery_failure(group_versions: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""Volumes and claims stay while they are in use ("Persistent Volumes", "Storage Object in Use Protection")."""
+"""Keeps volumes and claims while they are in use ("Persistent Volumes", "Storage Object in Use Protection")."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def ensure_certificates(directory: Path, names: Collection[str]) -> Certificates
 
 
 def keep_authority(directory: Path, authority: Authority) -> None:
-    """Has the certificates in `directory` come from this CA."""
+    """Makes this CA the issuer of the certificates in `directory`."""
     replace_file(directory / "ca.key", authority.key, 0o600)
     replace_file(directory / "ca.crt", authority.certificate, 0o644)
 
@@ -231,5 +231,15 @@ def server_context(
 
 def context_of(settings: Settings, certificate: Path, key: Path) -> ssl.SSLContext:
     """The TLS context to serve with, as the settings want it. Raises as `server_context`."""
-    suites = openssl_ciphers(settings.tls_cipher_suites)
-    return server_context(certificate, key, authorities_of(settings), settings.tls_min_version, suites)
+
+    def made(certificate: Path, key: Path) -> ssl.SSLContext:
+        suites = openssl_ciphers(settings.tls_cipher_suites)
+        return server_context(certificate, key, authorities_of(settings), settings.tls_min_version, suites)
+
+    context = made(certificate, key)
+    if settings.tls_sni_cert_key:
+        from gateway.credentials.named_certificates import by_name, choose_by_name
+
+        others = ((pair, made(pair.certificate, pair.key)) for pair in settings.tls_sni_cert_key)
+        choose_by_name(context, by_name(others))
+    return context

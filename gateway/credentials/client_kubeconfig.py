@@ -1,6 +1,4 @@
-"""A kubeconfig for a user of any name and groups, with a client certificate of a CA that the server trusts. For those
-who can read that CA's key: administrators.
-"""
+"""Makes a kubeconfig for any user and groups, with a client certificate. Needs the CA's key: for administrators."""
 
 from __future__ import annotations
 

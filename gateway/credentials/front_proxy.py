@@ -1,7 +1,7 @@
-"""The certificate by which extension servers know this server as their front proxy, where no flag names one.
+"""The front proxy's client certificate for calls of extension servers, where no flag names one.
 
-Its CA is made for it alone, and signs nothing else: the CA's key is not kept. What extension servers trust is told in
-the ConfigMap `extension-apiserver-authentication`, which has the CAs of all replicas.
+Its CA is made only for it: the CA's key is not kept. The ConfigMap `extension-apiserver-authentication` has the CAs of
+all replicas, for extension servers.
 """
 
 from __future__ import annotations

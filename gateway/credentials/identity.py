@@ -1,7 +1,7 @@
-"""What makes servers one cluster to their clients: the CA, the key that signs tokens, and an administrator's token.
+"""The identity that all replicas share: the CA, the key that signs tokens, and an administrator's token.
 
-They are made once and kept in --cert-dir. Replicas that don't share that directory share an etcd: with
---identity-key-file the first of them leaves its own there, sealed with that file's secret, and the others take it over.
+It is made once and kept in --cert-dir. Replicas without a common directory share it through etcd: with
+--identity-key-file the first one stores it there, encrypted with that file's secret, and the others copy it.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _key(secret: bytes, salt: bytes) -> bytes:
 
 
 def take_shared(settings: Settings, secret: bytes) -> None:
-    """Has `--cert-dir` hold the identity that all replicas of this etcd share. Raises IdentityError and OSError.
+    """Stores the identity that all replicas of this etcd share in `--cert-dir`. Raises IdentityError and OSError.
 
     A process of its own talks to etcd: gRPC would not survive the fork that makes workers.
     """
@@ -113,6 +113,7 @@ def take_shared(settings: Settings, secret: bytes) -> None:
         "etcd": {name: getattr(etcd, name) for name in ("endpoints", "username", "password")}
         | {name: str(path) if (path := getattr(etcd, name)) else "" for name in ("ca_file", "cert_file", "key_file")},
         "key": f"{settings.etcd_prefix}/apiserver-gateway/identity",
+        "server": os.getppid(),  # this is a process beside it
         "proposal": b64encode(seal(own(settings.cert_dir), secret)).decode(),
     }
     asked = subprocess.run(

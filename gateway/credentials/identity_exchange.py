@@ -1,4 +1,4 @@
-"""Puts a sealed identity into etcd unless there is one, and says which is there. A process of its own.
+"""Stores an encrypted identity in etcd unless there is one, and prints the stored one. Runs as a process of its own.
 
 `python -m gateway.credentials.identity_exchange` takes a JSON object on standard input: "etcd" (the fields of
 EtcdSettings), "key", and "proposal" in base64. What etcd holds comes out on standard output; what is wrong as a line on
@@ -18,12 +18,14 @@ from storage.errors import StorageError, Unavailable
 from storage.etcd import EtcdClient, EtcdSettings
 from storage.etcd.waiting import hopeless, tls_trouble
 
-PATIENCE = 30.0  # seconds of waiting for etcd
+PATIENCE = 30.0  # seconds of waiting for etcd between looks for what is wrong with TLS
 PAUSE = 0.5  # seconds between attempts
 
 
-async def exchange(settings: EtcdSettings, key: bytes, proposal: bytes) -> bytes:
-    """What etcd holds under the key, `proposal` if it held nothing. Waits a while for etcd; raises StorageError."""
+async def exchange(settings: EtcdSettings, key: bytes, proposal: bytes, server: int) -> bytes:
+    """What etcd holds under the key, `proposal` if it held nothing. Waits for etcd as long as the process `server` is
+    there. Raises StorageError for what waiting does not help.
+    """
     deadline = time.monotonic() + PATIENCE
     async with EtcdClient(settings) as client:
         while True:
@@ -33,9 +35,19 @@ async def exchange(settings: EtcdSettings, key: bytes, proposal: bytes) -> bytes
                 if found is not None:
                     return found.value
             except Unavailable as error:
+                if not _runs(server):
+                    raise
                 if time.monotonic() > deadline:
-                    raise Unavailable(await tls_trouble(settings) or str(error)) from None
+                    deadline = time.monotonic() + PATIENCE
+                    if wrong := await tls_trouble(settings):
+                        raise Unavailable(wrong) from None
+                if hopeless(error):
+                    raise
             await asyncio.sleep(PAUSE)
+
+
+def _runs(process: int) -> bool:
+    return Path(f"/proc/{process}").exists()
 
 
 def main() -> int:
@@ -45,7 +57,8 @@ def main() -> int:
     ca, certificate, private = (Path(name) if name else None for name in named)
     settings = EtcdSettings(tuple(etcd.pop("endpoints")), ca, certificate, private, **etcd)
     try:
-        held = asyncio.run(exchange(settings, question["key"].encode(), b64decode(question["proposal"])))
+        key, proposal = question["key"].encode(), b64decode(question["proposal"])
+        held = asyncio.run(exchange(settings, key, proposal, question["server"]))
     except StorageError as error:
         print(hopeless(error) or str(error), file=sys.stderr)
         return 1

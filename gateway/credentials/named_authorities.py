@@ -1,7 +1,7 @@
 """Tells clients in the TLS handshake which CAs their certificates may be of, as Go's servers do.
 
-A client that has certificates of several CAs chooses by that. OpenSSL sends the names in a list that is not the list of
-what it trusts, and Python's ssl has no word for it: it is set through the library that ssl itself uses.
+A client with certificates of several CAs chooses by these names. OpenSSL has a list for them apart from the trusted
+CAs, for which Python's ssl has no function: it is set through the C library that ssl uses.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _HEAD = object.__basicsize__  # of every Python object; in ssl.SSLContext OpenSS
 
 
 def name_authorities(context: ssl.SSLContext) -> bool:
-    """Has a server's context send the subjects of the CAs that it has loaded; whether that could be done.
+    """Makes a server's context send the subjects of its CAs; returns whether that could be done.
 
     It can't be where OpenSSL is a part of the interpreter and shows none of its functions.
     """

@@ -1,4 +1,4 @@
-"""The end of a definition: its objects go first, by their own finalizers, then its finalizer, and with it itself."""
+"""Deletion of a CustomResourceDefinition: first of its objects, with their finalizers, then of its own finalizer."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ Served = Callable[[], Resource | None]
 
 
 async def clean_up(endpoints: Endpoints, definition: JsonObject, served: Served) -> None:
-    """Ends a definition that is marked for deletion. Safe on several replicas at once.
+    """Ends a CRD that is marked for deletion. Safe on several replicas at once.
 
-    `served` gives the resource by which this very definition, not another of its names, is served now; None where
-    there is none. Objects are deleted through that alone: a built-in resource may have the same group and plural.
+    `served` gives the resource by which this very CRD, not another of its names, is served now; None where there is
+    none, or where a restored backup has made the CRD one that stays. Objects are deleted through that alone: a built-in
+    resource may have the same group and plural.
     """
     name, uid = definition["metadata"]["name"], definition["metadata"].get("uid")
     while not endpoints.services.stopping.is_set():
@@ -48,7 +49,10 @@ async def clean_up(endpoints: Endpoints, definition: JsonObject, served: Served)
                 await _finish(endpoints, name, uid, "NeverEstablished", "resource was never established")
             return
         except (StatusError, StorageError) as error:
-            log.warning("the end of a definition is put off", extra={"definition": name, "error": str(error)})
+            log.warning(
+                "the deletion of a CustomResourceDefinition is tried again later",
+                extra={"definition": name, "error": str(error)},
+            )
             await asyncio.sleep(RETRY)
 
 
@@ -63,13 +67,13 @@ async def _delete_instances(endpoints: Endpoints, served: Served) -> None:
                 return
             endpoint = endpoints.of_resource(resource)
         for key in [key for key in endpoint.cache.all_keys() if key not in asked]:
-            if endpoint.cache.closed:
+            if endpoint.cache.closed or served() is None:
                 break
             asked.add(key)
             await _delete(endpoint, key)
         if endpoint.cache.closed:
             continue
-        if not len(endpoint.cache):
+        if served() is None or not len(endpoint.cache):
             return
         waiter = endpoint.cache.changes()
         try:

@@ -1,4 +1,4 @@
-"""The status of a definition: which names it has, and the conditions that tell how it stands."""
+"""The status of a CustomResourceDefinition: its accepted names and its conditions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _APPROVAL_REASONS = {
 
 
 def settled(definition: JsonObject, others: Iterable[JsonObject], now: str) -> JsonObject:
-    """A definition with the status that it should have among `others` of its group; it is itself when it has it."""
+    """A CRD with the status that it should have among `others` of its group; it is itself when it has it."""
     new = {**definition, "status": deepcopy(definition.get("status") or {})}
     if is_true(new, ESTABLISHED) or not definition["metadata"].get("deletionTimestamp"):
         if definition["spec"]["names"] != new["status"].get("acceptedNames") or condition(new, NAMES_ACCEPTED) is None:
@@ -62,7 +62,7 @@ def _name(definition: JsonObject, found: Claim, now: str) -> None:
 
 
 def _structure(definition: JsonObject, now: str) -> None:
-    """Definitions made before structural schemas were asked for may have others."""
+    """CRDs made before structural schemas were asked for may have others."""
     found = _violations(definition["spec"])
     if not found:
         status = definition["status"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
+from time import monotonic
 from typing import Any
 from uuid import uuid4
 
@@ -15,14 +16,26 @@ from gateway.patches.go_text import go_type
 from gateway.schema.decode import DecodeError, DecodeReport
 from gateway.validation.labels import validate_annotations, validate_labels
 from gateway.webhooks.client import WebhookError, Webhooks
+from storage.instruments import counter, histogram
 
 AT_ONCE = 500  # objects in one review
 _SAME = (("name", "name"), ("namespace", "namespace"), ("uid", "UID"))
 _CHANGEABLE = (("labels", "labels", validate_labels), ("annotations", "annotation", validate_annotations))
 
 
+_SECONDS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 45, 60)
+CALLS = counter("apiserver_conversion_webhook_request_total", "Calls of conversion webhooks.", "failure_type", "result")
+DURATION = histogram(
+    "apiserver_conversion_webhook_duration_seconds",
+    "Time that conversion webhooks take.",
+    "failure_type",
+    "result",
+    buckets=_SECONDS,
+)
+
+
 def webhook_of(definition: JsonObject, webhooks: Webhooks) -> Webhook | None:
-    """What converts a definition's objects, None where they differ in nothing but their apiVersion."""
+    """What converts a CRD's objects, None where they differ in nothing but their apiVersion."""
     conversion = definition["spec"].get("conversion") or {}
     if conversion.get("strategy") != "Webhook":
         return None
@@ -32,7 +45,7 @@ def webhook_of(definition: JsonObject, webhooks: Webhooks) -> Webhook | None:
 
 
 class Webhook:
-    """A definition's webhook."""
+    """A CRD's webhook."""
 
     def __init__(self, config: JsonObject, review: str, webhooks: Webhooks) -> None:
         self._config, self._review, self._webhooks = config, review, webhooks
@@ -61,11 +74,17 @@ class Webhook:
         request = {"uid": uid, "desiredAPIVersion": wanted, "objects": objects}
         api_version = f"apiextensions.k8s.io/{self._review}"
         review = {"kind": "ConversionReview", "apiVersion": api_version, "request": request}
+        began, result = monotonic(), "failure"
         try:
             answer = await self._webhooks.review(self._config, dumps(review))
+            result = "success"
             converted = _answered(answer, uid, api_version, strictly=self._review == "v1")
         except WebhookError as error:
             raise ConversionFailed(f"conversion webhook for {of} failed: {error}") from None
+        finally:
+            failure = "" if result == "success" else "conversion_webhook_call_failure"
+            CALLS.labels(failure, result).inc()
+            DURATION.labels(failure, result).observe(monotonic() - began)
         if len(converted) != len(objects):
             counts = f"returned {len(converted)} objects, expected {len(objects)}"
             raise ConversionFailed(f"conversion webhook for {of} {counts}")
@@ -122,23 +141,34 @@ def _wrong(before: JsonObject, after: Any, wanted: str) -> str:
 
 def _restore(before: JsonObject, after: JsonObject) -> None:
     """Of the metadata only labels and annotations are the webhook's to change. Raises WebhookError."""
+    if "metadata" not in after:
+        raise WebhookError("missing metadata in converted object")
     given, kept = after["metadata"], deepcopy(before["metadata"])
+    if not isinstance(given, dict):
+        raise WebhookError(f"invalid metadata of type {_go_type(given)} in converted object")
     for name, shown, validate in _CHANGEABLE:
         texts = given.get(name)
         if texts is None:
             kept.pop(name, None)
             continue
         if not isinstance(texts, dict):
-            raise WebhookError(f"invalid metadata.{name} of type {go_type(texts)} in converted object")
+            raise WebhookError(f"invalid metadata.{name} of type {_go_type(texts)} in converted object")
+        if not isinstance(kept.get(name) or {}, dict):
+            raise WebhookError(f"invalid metadata.{name} of type {_go_type(kept[name])} in original object")
         for key, text in texts.items():
             if not isinstance(text, str):
                 raise WebhookError(
-                    f"metadata.{name}[{key}] must be a string, but is {go_type(text)} in converted object"
+                    f"metadata.{name}[{key}] must be a string, but is {_go_type(text)} in converted object"
                 )
         if texts != (kept.get(name) or {}) and (errors := validate(texts, f"metadata.{shown}")):
             raise WebhookError(str(errors[0]) if len(errors) == 1 else f"[{', '.join(map(str, errors))}]")
         kept[name] = texts
     after["metadata"] = kept
+
+
+def _go_type(value: Any) -> str:
+    """The type of a value as Go prints it (%T)."""
+    return "<nil>" if value is None else go_type(value)
 
 
 def _settled(version: Version, obj: JsonObject) -> JsonObject:

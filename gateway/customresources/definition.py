@@ -1,4 +1,4 @@
-"""What is read out of a stored CustomResourceDefinition: names, conditions, versions, and what serves it."""
+"""Reads parts of a stored CustomResourceDefinition: names, conditions, versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clients are told of finalizers that a custom object gets: names that others may take too."""
+"""Warnings about new finalizers of custom objects whose names are not qualified by a domain."""
 
 from __future__ import annotations
 

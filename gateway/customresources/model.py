@@ -1,4 +1,4 @@
-"""From a definition to a model and to what is served of it."""
+"""Makes the model and the resources of a CustomResourceDefinition."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ TERMINATING_VERBS = ("delete", "deletecollection", "get", "list", "watch")
 SUBRESOURCE_VERBS = frozenset({"get", "patch", "update"})
 SCALE = ("autoscaling", "v1", "Scale")
 
-MakeConverter = Callable[[JsonObject], Webhook | None]  # of a definition: its webhook, if it has one
+MakeConverter = Callable[[JsonObject], Webhook | None]  # of a CRD: its webhook, if it has one
 
 
 def model_of(definition: JsonObject, converter: MakeConverter, since: int = 0) -> Model:
-    """The model of a definition whose names are accepted. Nothing is compiled before it is first needed.
+    """The model of a CustomResourceDefinition whose names are accepted. It is compiled when it is first used.
 
     `since` is the revision before which no watch may start.
     """

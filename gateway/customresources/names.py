@@ -1,10 +1,11 @@
-"""Which names a definition gets: those that no other one of its group has ("NamesAccepted")."""
+"""The names that a CustomResourceDefinition gets: those that no other one of its group has ("NamesAccepted")."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from gateway.customresources.definition import ESTABLISHED, is_true
 from gateway.jsontypes import JsonObject
 from gateway.validation.field import go_quote
 
@@ -14,7 +15,7 @@ _KINDS = (("kind", "Kind"), ("listKind", "ListKind"))
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The names that a definition gets, and which ones it does not get for which reason ("" for none)."""
+    """The names that a CRD gets, and which ones it does not get for which reason ("" for none)."""
 
     accepted: JsonObject
     reason: str = ""
@@ -22,7 +23,44 @@ class Claim:
 
 
 def claim(definition: JsonObject, others: Iterable[JsonObject]) -> Claim:
-    """What becomes of a definition's names among those that `others` of its group have been given."""
+    """What becomes of a CRD's names among `others` of its group.
+
+    A free name goes to the first of those that wait for it. Replicas look at them at different times and in different
+    orders: all of them have to come to the same.
+    """
+    others = list(others)
+    found = _among(definition, others)
+    if found.reason:
+        return found
+    everybody = [*others, definition]
+    earlier = [one for one in others if _comes_first(one, definition) and not _among(one, everybody).reason]
+    return _among(definition, [*others, *map(_as_if_named, earlier)]) if earlier else found
+
+
+def waits(definition: JsonObject) -> bool:
+    """Whether a CRD has not been given the names that it wants."""
+    return bool(definition["spec"].get("names") != (definition.get("status") or {}).get("acceptedNames"))
+
+
+def turn(definition: JsonObject) -> tuple[int, str, int, str]:
+    """What orders those that wait: first those that were refused a name, the oldest first; then those that are new."""
+    metadata = definition["metadata"]
+    if (definition.get("status") or {}).get("conditions"):
+        return 0, metadata.get("creationTimestamp") or "", 0, metadata["name"]
+    return 1, "", int(metadata.get("resourceVersion") or 0), metadata["name"]
+
+
+def _comes_first(one: JsonObject, other: JsonObject) -> bool:
+    given_up = one["metadata"].get("deletionTimestamp") and not is_true(one, ESTABLISHED)
+    return waits(one) and not given_up and turn(one) < turn(other)
+
+
+def _as_if_named(definition: JsonObject) -> JsonObject:
+    return {**definition, "status": {"acceptedNames": definition["spec"]["names"]}}
+
+
+def _among(definition: JsonObject, others: Iterable[JsonObject]) -> Claim:
+    """What becomes of a CRD's names among those that others have been given."""
     wanted = definition["spec"]["names"]
     accepted = dict((definition.get("status") or {}).get("acceptedNames") or {})
     resources, kinds = _taken(others)
@@ -37,21 +75,6 @@ def claim(definition: JsonObject, others: Iterable[JsonObject]) -> Claim:
             reason, message = f"{title}Conflict", problem
     _set(accepted, "categories", wanted.get("categories"))
     return Claim(accepted, reason, message)
-
-
-def comes_first(one: JsonObject, other: JsonObject) -> bool:
-    """Whether a definition that waits for its names has its turn before another.
-
-    Replicas see changes at different times. For two definitions that are new, all of them have to come to the same.
-    """
-    if (one.get("status") or {}).get("conditions"):
-        return False
-    return int(one["metadata"].get("resourceVersion") or 0) < int(other["metadata"].get("resourceVersion") or 0)
-
-
-def as_if_named(definition: JsonObject) -> JsonObject:
-    """A definition as if it had been given all the names that it wants."""
-    return {**definition, "status": {"acceptedNames": definition["spec"]["names"]}}
 
 
 def _taken(others: Iterable[JsonObject]) -> tuple[set[str], set[str]]:

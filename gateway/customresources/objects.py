@@ -1,4 +1,4 @@
-"""The rules of a custom kind's objects: what creates and updates make of them, and what is valid.
+"""The strategy of custom objects: preparation for create and update, and validation.
 
 As kube-apiserver's custom resource strategies; all in the version that a request is made in.
 """
@@ -21,7 +21,7 @@ from gateway.kinds.identity import GroupVersionKind
 from gateway.kinds.scale_paths import ScalePaths
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
-from gateway.time_limits import TakesLong, on_loop
+from gateway.time_limits import RULES_ON_LOOP, TakesLong, on_loop
 from gateway.validation.embedded_objects import compile_embedded
 from gateway.validation.field import FieldError, invalid
 from gateway.validation.objectmeta import validate_object_meta_update
@@ -39,7 +39,6 @@ _NOT_CHECKED = (
 )
 _WITH_RULES = 8  # times as long as a schema alone takes for a byte; rules have a limit of their own as well
 
-PATIENCE = 100_000  # units of cost for which rules may hold an event loop: about 10 ms
 _MANY = 400  # nodes of a schema, compiling which takes as long
 
 Find = Callable[[Any, str], list[FieldError]]  # a value and its path -> what is wrong
@@ -231,7 +230,7 @@ class Rules:
             return []
         if any(error.reason in _BLOCKING for error in (*attributes.metadata_errors, *found)):
             return [FieldError("FieldValueInvalid", "<nil>", f"Invalid value: null: {_NOT_CHECKED}")]
-        patience = PATIENCE if on_loop() else None
+        patience = RULES_ON_LOOP if on_loop() else None
         try:
             errors, warnings = rules.validate(obj, old, ratchet=old is not None, patience=patience)
         except TooCostly:

@@ -1,8 +1,7 @@
-"""Whether two states of a definition read what is stored alike: then nobody who watches has to know of the change.
+"""Whether a change of a CustomResourceDefinition leaves the reading of stored objects as it is: then watches go on.
 
-What is stored is pruned, defaulted and converted as it is read, by types, members, defaults and versions. What is
-only shown (columns, short names, categories, descriptions) or judges what is written (patterns, bounds, rules) is no
-part of it.
+Reading prunes, defaults and converts by types, members, defaults and versions. It does not depend on what is only shown
+(columns, short names, categories, descriptions) or only validates writes (patterns, bounds, rules).
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _NAMES = ("plural", "kind")
 
 
 class Origin(NamedTuple):
-    """What is served of a definition was made of these: its spec, the names that it was given, its uid."""
+    """What is served of a CRD was made of these: its spec, the names that it was given, its uid."""
 
     spec: JsonObject
     names: JsonObject

@@ -1,6 +1,6 @@
-"""The type that a definition's structural schema describes ("Specifying a structural schema").
+"""Makes a `Type` of a CRD's structural schema ("Specifying a structural schema").
 
-A schema says of values what pruning, defaults, field ownership and order need to know; what values are valid is for
+The type has what pruning, defaults, field ownership and order need. Validation is in
 `gateway.validation.schema_values`.
 """
 

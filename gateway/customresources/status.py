@@ -1,4 +1,4 @@
-"""Writing the status of a definition, as its controllers do."""
+"""Writes the status of a CustomResourceDefinition, as its controllers do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MANAGER = "kube-apiserver"
 
 
 async def write_status(endpoints: Endpoints, name: str, make: Callable[[JsonObject], JsonObject]) -> None:
-    """Stores what `make` makes of the present definition, if there is one; nothing if that is itself.
+    """Stores what `make` makes of the present CRD, if there is one; nothing if that is itself.
 
     Raises StatusError, StorageError.
     """

@@ -1,7 +1,7 @@
-"""The form in which custom objects are read from storage: pruned, defaulted, in order, whoever wrote them and when.
+"""The form in which custom objects are read from storage: pruned, defaulted, members in order.
 
-An object stays in the version in which it was written; what its definition said then may have changed since, so that
-every value is read by the schema of today. What is wrong in its metadata is left out, as kube-apiserver does.
+An object stays in the version in which it was written. Its CRD may have changed since, so each value is read by the
+present schema. Invalid metadata fields are left out, as kube-apiserver does.
 """
 
 from __future__ import annotations

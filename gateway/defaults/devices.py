@@ -1,4 +1,4 @@
-"""Defaults of dynamic resource allocation (the resource.k8s.io group).
+"""Defaults of the kinds of dynamic resource allocation (the group resource.k8s.io).
 
 Source: Kubernetes API reference, ExactDeviceRequest, DeviceSubRequest, DeviceToleration, DeviceTaint.
 """

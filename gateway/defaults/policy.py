@@ -1,4 +1,4 @@
-"""What is settled in pod disruption budgets.
+"""Normalisation of PodDisruptionBudgets.
 
 Source: Kubernetes API reference, PodDisruptionBudgetSpec: an empty selector matches all pods, an absent one none.
 """

@@ -1,6 +1,7 @@
 """Defaults of a structural schema, and what becomes of nulls ("Defaulting and Nullable" of custom resources).
 
-A null that is not nullable goes, or becomes the default where there is one; list items stay. Compiled once a type.
+A null in a field that is not nullable is dropped, or replaced by the default; list items stay. Compiled once for a
+type.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Discovery: what a server serves, told to clients."""
+"""Discovery: documents that list the served groups, versions and resources. Enter by `serving.Discovery`."""

@@ -1,4 +1,4 @@
-"""Discovery documents: what a server serves, told to clients (API Concepts, "API discovery").
+"""Makes discovery documents, which list the served resources (API Concepts, "API discovery").
 
 Built once from the served resources, as JSON bytes: legacy documents (`APIVersions`, `APIGroupList`, `APIGroup`,
 `APIResourceList`) by path, and the aggregated `APIGroupDiscoveryList` for /api and /apis.

@@ -1,5 +1,5 @@
-"""What others need to verify service account tokens: the issuer's document and its keys ("Service account issuer
-discovery").
+"""The documents by which other servers verify service account tokens: the issuer's metadata and its keys ("Service
+account issuer discovery").
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Groups that other servers serve, as discovery is told of them."""
+"""The interface by which discovery learns of the groups of extension servers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _STABILITY = {None: 0, "beta": 1, "alpha": 2}
 
 
 class Others(Protocol):
-    """Who knows of them, and in which order all groups and versions are listed."""
+    """Knows the groups of extension servers, and the order of all groups and versions."""
 
     def groups(self, local: Mapping[str, Iterable[str]]) -> list[tuple[str, list[str]]]:
         """All groups with their versions, given those that are served here."""

@@ -29,6 +29,7 @@ AGGREGATED_TYPE = b";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _AGGREGATED = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
 _AGGREGATED_MESSAGE = "io.k8s.api.apidiscovery.v2.APIGroupDiscoveryList"
 _NOT_MODIFIED = 304
+_STRICT = ("/api", "/apis/apiregistration.k8s.io")  # of all roots and groups, these take GET alone
 _YAML = "application/yaml"
 _LONG_IN_YAML = 8 * 1024  # bytes of JSON that the event loop does not write as YAML itself
 
@@ -44,28 +45,36 @@ class Choice(NamedTuple):
 class Discovery:
     """The documents of what is served; made anew when that changes."""
 
-    def __init__(self, registry: Registry, server_address: str, media: Negotiator = STANDARD) -> None:
-        """`media` is what the documents of group versions are to be had in."""
-        self._media = media
+    def __init__(
+        self, registry: Registry, server_address: str, media: Negotiator = STANDARD, others: Others | None = None
+    ) -> None:
+        """`media` is what the documents of group versions are to be had in, `others` knows extension servers."""
+        self._media, self._others = media, others
         self._registry, self._address = registry, server_address
-        self._builtin = builtin_groups(registry)
-        self._stale = False
-        self.others: Others | None = None  # who knows of groups of other servers
-        self._make()
+        self._builtin = builtin_groups(registry) & registry.groups.keys()
+        self._stale = True
+        self._legacy: dict[str, bytes] = {}
+        self._aggregated: dict[str, bytes] = {}
+        self._etags: dict[str, bytes] = {}
+        self._made: dict[tuple[str, Choice], bytes] = {}
 
     def refresh(self) -> None:
-        """Has the documents made anew when they are next asked for: the served resources have changed."""
+        """Drops the documents, because the served resources have changed: the next request makes new ones."""
         self._stale = True
 
-    def _make(self) -> None:
+    def _bring_up_to_date(self) -> None:
+        if not self._stale:
+            return
+        self._stale = False
         groups = groups_of(self._registry)
-        self._legacy = legacy_documents(groups, self._address, self.others)
-        self._aggregated = aggregated_documents(groups, self.others)
-        self._made: dict[tuple[str, Choice], bytes] = {}
+        self._legacy = legacy_documents(groups, self._address, self._others)
+        self._aggregated = aggregated_documents(groups, self._others)
+        self._made = {}
         self._etags = {path: b'"%b"' % _digest(document) for path, document in self._aggregated.items()}
 
     def paths(self) -> list[str]:
         """The documents' paths, for the list of paths at /."""
+        self._bring_up_to_date()
         return list(self._legacy)
 
     async def respond(self, request: Request, apart: Apart) -> Response | None:
@@ -76,19 +85,18 @@ class Discovery:
         path = request.path.rstrip("/")
         if request.path.startswith("/apis//"):
             return None
-        if self._stale:
-            self._stale = False
-            self._make()
+        self._bring_up_to_date()
         document = self._legacy.get(path)
         if document is None:
             return self._absent(path)
         resources = path.startswith("/api/") or path.count("/") == 3  # the documents of group versions
-        strictly = resources or path == "/api"  # /apis and /apis/GROUP are answered whatever the method
+        strictly = resources or path in _STRICT  # /apis and /apis/GROUP are answered whatever the method
         if strictly and request.method != "GET":
             raise method_not_allowed()
         accept = request.headers.get(b"accept", b"").decode("latin-1")
         request.media = self._media if resources else STANDARD
-        choice = _choose(accept, path in self._aggregated, request.media.types, strictly)
+        aggregated = path in self._aggregated and request.path != "/apis/"
+        choice = _choose(accept, aggregated, request.media.types, strictly)
         if choice.aggregated:
             return await self._respond_aggregated(request, path, choice, apart)
         choice = choice._replace(pretty=choice.pretty or request.human)

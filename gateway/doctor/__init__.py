@@ -1,1 +1,4 @@
-"""What `apiserver-gateway doctor` looks at: whether a server with these flags would be well, and what to do if not."""
+"""The checks of `apiserver-gateway doctor`: whether a server with these flags would work, and remedies if not.
+
+Enter by `examination`.
+"""

@@ -1,4 +1,4 @@
-"""Whether certificates are in time, for the names that they are wanted for, and their keys kept well."""
+"""Checks certificates: expiry, names, and who may read their keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether etcd is well: its members, their versions, how long they take, and what room they have."""
+"""Checks etcd: its members, their versions, latencies, and database sizes."""
 
 from __future__ import annotations
 

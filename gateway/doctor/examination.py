@@ -1,9 +1,10 @@
-"""All looks together."""
+"""Runs all checks."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 
 from gateway.doctor import certificates, etcd, host
 from gateway.doctor.finding import Finding, fail, ok, warn
@@ -24,6 +25,10 @@ async def _asked(settings: Settings) -> list[Finding]:
     of_etcd = (
         _embedded(settings) if settings.embedded_etcd else await etcd.examine(settings.etcd(), settings.etcd_prefix)
     )
+    for override in settings.etcd_servers_overrides:
+        found = await etcd.examine(settings.etcd(override.servers), settings.etcd_prefix)
+        named = f"{override.group}/{override.resource}"
+        of_etcd += [replace(each, check=f"{each.check} of {named}") for each in found]
     return [*of_etcd, *await host.examine(settings)]
 
 

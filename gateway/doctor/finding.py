@@ -1,4 +1,4 @@
-"""What a look at one thing came to."""
+"""The result of one check."""
 
 from __future__ import annotations
 

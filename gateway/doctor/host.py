@@ -1,4 +1,4 @@
-"""Whether this machine will do: the port, file descriptors, room on disks, the clock."""
+"""Checks this machine: the port, file descriptors, disk space, the clock."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def _port(settings: Settings) -> list[Finding]:
     address, port = settings.bind_address, settings.secure_port
     check = f"port {port}"
     try:
-        with listen(address, port, shared=False):
+        with listen(address, port, shared=False, permitted=settings.permit_port_sharing):
             return [ok(check, "nobody has it")]
     except OSError as error:
         reason = error.strerror or str(error)
@@ -48,7 +48,7 @@ async def _port(settings: Settings) -> list[Finding]:
         except (ValueError, AttributeError):
             version = ""
         said = f"a server is at work there{f' ({version})' if version else ''}"
-        return [warn(check, said, "well if it is the one you ask about; else choose another --secure-port")]
+        return [warn(check, said, "fine if this is the server that you check; otherwise choose another --secure-port")]
     return [fail(check, f"{address}:{port}: {reason}", "choose another --bind-address or --secure-port")]
 
 

@@ -1,1 +1,5 @@
-"""How objects become the bytes of an answer: one module a representation, found by `registry`."""
+"""Encodes objects as the bytes of an answer: a module for each representation.
+
+Enter by `registry.encoder_for`, which makes an `encoder.Encoder`; `representation` writes answers that are not objects
+of the cache.
+"""

@@ -34,7 +34,7 @@ class Shape:
     type: Callable[[], Type]
     columns: Callable[[], Columns]  # of tables
     in_version: Callable[[JsonObject, str], JsonObject]  # an object of the kind in another apiVersion
-    custom: bool = False  # of a definition: a list's items have their kind, and its metadata a continue token, "" too
+    custom: bool = False  # of a CRD: a list's items have their kind, and its metadata a continue token, "" too
 
     @property
     def item_head(self) -> bytes:

@@ -1,4 +1,4 @@
-"""Whatever a request failed with, as the answer that its client gets."""
+"""Turns an exception of a request into its answer."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import logging
 
 from gateway.encodings.rendering_process import Apart
 from gateway.encodings.representation import represented
+from gateway.http.deadline import TimedOut
 from gateway.http.exchange import Request, Response
 from gateway.http.failures import as_status
 from gateway.http.negotiation import JSON, MEMORABLE, Representation
 from gateway.http.status import StatusError
-from storage.errors import NoSpace, Unavailable
+from storage.errors import NoSpace, PermissionDenied, Unauthenticated, Unavailable
 
 logger = logging.getLogger(__name__)
+
+FORESEEN = StatusError, Unavailable, NoSpace, PermissionDenied, Unauthenticated
 
 
 async def failure(request: Request, error: Exception, apart: Apart) -> Response:
@@ -20,6 +23,8 @@ async def failure(request: Request, error: Exception, apart: Apart) -> Response:
     status = as_status(error)
     if status.code >= 500:
         log_failure(request, status, error)
+    if isinstance(status, TimedOut):
+        return Response(status.code, status.body(), b"text/plain; charset=utf-8", encoded=True)
     response = Response(status.code, status.body(), headers=list(status.headers))
     accept = request.headers.get(b"accept", b"")
     request.representation = _negotiated(request, accept, status)
@@ -41,7 +46,7 @@ def _negotiated(request: Request, accept: bytes, status: StatusError) -> Represe
 
 def log_failure(request: Request, status: StatusError, error: Exception) -> None:
     """One log record for each 5xx; with the traceback where the failure was not foreseen."""
-    unforeseen = not isinstance(error, StatusError | Unavailable | NoSpace)
+    unforeseen = not isinstance(error, FORESEEN)
     logger.log(
         logging.ERROR if unforeseen else logging.WARNING,
         "%s %s failed: %s",

@@ -1,4 +1,4 @@
-"""A format in which JSON is written anew: indented, or as YAML."""
+"""A format into which JSON is converted: indented JSON, or YAML."""
 
 from __future__ import annotations
 

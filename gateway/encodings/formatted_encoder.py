@@ -1,4 +1,4 @@
-"""Lists and objects written anew from their JSON, in one of the formats that people read."""
+"""Encodes objects and lists in a format for people: parses their JSON and writes it indented or as YAML."""
 
 from __future__ import annotations
 

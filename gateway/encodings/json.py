@@ -1,4 +1,4 @@
-"""application/json: what is stored, framed. Nothing is parsed."""
+"""application/json: stored bytes with a head and a tail. Nothing is parsed."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ class JsonEncoder:
         return value
 
     def entry(self, entry: Entry) -> bytes:
-        return b"%b%b\n" % (self.shape.head, entry.tail)
+        return b"%b%b\n" % (self.shape.head, entry.piece)
 
     def items(self, entries: Sequence[Entry], first: bool) -> bytes:
         head = self.shape.item_head
         between = b"," + head
-        return (head if first else between) + between.join([entry.tail for entry in entries])
+        return (head if first else between) + between.join([entry.piece for entry in entries])
 
     def list(self, meta: ListMeta, groups: Sequence[bytes], count: int) -> Sequence[bytes]:
         return (list_head(self.shape, meta), *groups, b"]}\n")
 
     def event(self, type_: ChangeType, entry: Entry) -> bytes:
-        return b"%b%b}\n" % (self._events[type_], entry.tail)
+        return b"%b%b}\n" % (self._events[type_], entry.piece)
 
     def bookmark(self, revision: int, initial_events_end: bool = False) -> bytes:
         return b'{"type":"BOOKMARK","object":%b}\n' % bookmark_object(self.shape, revision, initial_events_end)

@@ -1,4 +1,4 @@
-"""What a list says of itself (API Concepts, "Retrieving large results sets in chunks")."""
+"""The metadata of a list (API Concepts, "Retrieving large results sets in chunks")."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ListMeta(NamedTuple):
         return out + b"}"
 
     def as_json(self) -> JsonObject:
-        """The same, parsed."""
+        """The metadata as a JSON object."""
         found: JsonObject = {"resourceVersion": str(self.revision)} if self.revision else {}
         if self.continuation:
             found["continue"] = self.continuation

@@ -1,7 +1,7 @@
 """PartialObjectMetadata and its list, in meta.k8s.io/v1 and v1beta1 ("Alternate representations of resources").
 
-Objects come in as *tails*, as the cache holds them: `"metadata":{…},…}`. Where the metadata ends is found once for an
-object version (`Metadata.of`, the only place that parses) and can be kept; all else cuts and joins.
+Objects come in as *tails*, as in the cache: `"metadata":{…},…}`. The end of the metadata is found once for an object
+version (`Metadata.of`, the only function that parses) and can be kept; everything else cuts and joins bytes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Metadata(NamedTuple):
 
     @staticmethod
     def within(tail: bytes, obj: JsonObject) -> Metadata:
-        """The same for an object that was parsed already."""
+        """The metadata of an object that is parsed already."""
         own = _START + dumps(obj["metadata"])
         return Metadata(len(own)) if tail.startswith(own) else Metadata(0, own)
 

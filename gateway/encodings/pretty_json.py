@@ -9,7 +9,7 @@ from gateway.jsontypes import dumps_indented, loads
 
 
 def indent(body: bytes) -> bytes:
-    """The same JSON for people: indented by two spaces, without a newline at its end."""
+    """JSON for people: indented by two spaces, without a newline at its end."""
     return dumps_indented(loads(body))
 
 

@@ -1,5 +1,5 @@
-"""What has been written is remembered where it will come again: most values of most fields are a few, and objects that
-were made from one template share most of what is in them. All of it is bounded, by number and by size.
+"""Remembers encoded values that are likely to come again: most fields have few values, and objects of one template
+share most of their content. It is bounded by number and by size.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Memo(dict[Any, bytes]):
 
 
 class Texts(Memo):
-    """The same for strings. Long ones are not kept: they are unique for the most part (uids, names of images)."""
+    """A memory of encoded strings. Long ones are not kept: most of them are unique (uids, names of images)."""
 
     def __missing__(self, value: str) -> bytes:
         content = value.encode()

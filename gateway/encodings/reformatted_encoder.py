@@ -1,4 +1,4 @@
-"""Another encoder's JSON written anew, for people: tables and metadata in YAML or indented."""
+"""Converts another encoder's JSON for people: tables and metadata as YAML or indented JSON."""
 
 from __future__ import annotations
 

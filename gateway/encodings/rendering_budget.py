@@ -1,7 +1,7 @@
-"""What renderings of lists may take, of a whole process: memory, and how many there are at once.
+"""Limits of encoded lists in a process: their memory, and how many are encoded at the same time.
 
-Lists that are asked for often are kept joined (`Joined`); all that are kept or on their way to a client count, and the
-ones that were not asked for longest go first. What does not fit is made while it is sent, piece by piece.
+Lists that are requested often are kept as joined bytes (`Joined`). All kept lists, and lists on their way to a client,
+count; those that were not used for the longest time go first. A list that does not fit is encoded while it is sent.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gateway.memory import trim
 
 LIMIT = 256 << 20  # bytes of joined lists
 MOST = 64  # lists that are made while they are sent
-IDLE = 10.0  # seconds after which a list that nobody asks for is not kept
+IDLE = 10.0  # seconds after which an unused list is dropped
 RETRY_AFTER = 1  # seconds
 _BUSY = "The server renders as many large lists as it can, please try again later."
 

@@ -7,7 +7,7 @@ import asyncio
 from gateway import children
 from gateway.encodings.yaml_process import LENGTH
 
-IDLE = 30.0  # seconds after which a process that nobody needs ends
+IDLE = 30.0  # seconds after which an idle process ends
 
 
 class RenderingFailed(Exception):

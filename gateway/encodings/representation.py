@@ -1,6 +1,6 @@
-"""Answers that verbs give as JSON, in the representation that was negotiated, and objects of the cache.
+"""Converts answers that verbs give as JSON, and objects of the cache, to the negotiated representation.
 
-Big ones are rendered beside the event loop, or in another process.
+Large ones are converted in a thread or in another process.
 """
 
 from __future__ import annotations

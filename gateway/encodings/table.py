@@ -1,9 +1,9 @@
 """Tables of meta.k8s.io, v1 and v1beta1 ("Receiving resources as Tables").
 
-What an object puts into a table is worked out once for a version of it (`row_of`, the only place that parses) and can
-be kept with it: its cells as JSON with gaps where ages belong, and where its metadata is. A row's text with the ages in
-it is kept too, until the first of them changes. So a warm list checks one time for each row and joins; what was joined
-stays right until the moment that comes with it.
+The row of an object is made once for an object version (`row_of`, the only function that parses) and can be kept: its
+cells as JSON with gaps for ages, and the place of its metadata. The text with the ages filled in is kept too, until the
+first age changes. So a list of known rows compares one time for each row and joins bytes; the joined bytes stay valid
+until the time that is returned with them.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Tables of one endpoint's objects ("Receiving resources as Tables"); what a row shows is worked out once for a version
-of an object, its ages when it is sent.
+"""Tables of one endpoint's objects ("Receiving resources as Tables"). A row is made once for an object version; its
+ages are filled in when it is sent.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Renders JSON as YAML for the process that started it: a length in 8 bytes and so much JSON in, the same of YAML out.
+"""A child process that converts JSON to YAML: it reads a length (8 bytes) and JSON, and writes a length and YAML.
 
-YAML takes some hundred times as long as JSON, and Python's lock with it. Ends when its standard input does.
+YAML takes a hundred times as long as JSON and would hold the server's GIL. It ends with its standard input.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the etcd client turns values with: the providers in force, and how they are replaced."""
+"""The etcd client's transformer: the providers in force, and their replacement when the configuration changes."""
 
 from __future__ import annotations
 
@@ -66,6 +66,7 @@ class Encryption:
         self._by_resource: dict[Place, Chain | None] = {}
         self._watching: list[asyncio.Task[None]] = []
         self._replacing: asyncio.Task[None] | None = None
+        self._listeners: list[Callable[[], None]] = []
 
     def concerns(self, key: bytes) -> bool:
         return self._chain(key) is not None
@@ -120,6 +121,10 @@ class Encryption:
             asyncio.create_task(service.watch(), name=f"kms {service.name}") for service in self._in_force.services
         ]
 
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Calls a function whenever other providers are in force."""
+        self._listeners.append(listener)
+
     def followed(self) -> Followed:
         """The file, for whoever reads it anew when it changes."""
         return Followed("--encryption-provider-config", (self._path,), self._reload)
@@ -137,25 +142,31 @@ class Encryption:
         new, old = _made(rules, self._server), self._in_force
         if wrong := await new.wrong():
             metrics.reloaded(self._server, success=False)
-            logger.error("--encryption-provider-config: what has changed cannot be used: %s", wrong[0])
+            logger.error("--encryption-provider-config changed and cannot be used: %s", wrong[0])
             await new.close()
             return
         self._in_force, self._by_resource = new, {}
         self._watch()
         metrics.reloaded(self._server, success=True)
+        for listener in self._listeners:
+            listener()
         await asyncio.sleep(sum(2 * service.timeout for service in old.services))  # what is under way is ended
         await old.close()
 
     async def health(self) -> str:
         """What is wrong with key management services, "" for nothing."""
-        found = [await service.health() for service in self._in_force.services]
+        found = [await self.health_of(index) for index in range(self.services)]
         named = [f"kms-provider-{index}: {wrong}" for index, wrong in enumerate(found) if wrong]
         return named[0] if len(named) == 1 else f"[{', '.join(named)}]" if named else ""
 
+    async def health_of(self, index: int) -> str:
+        """What is wrong with one of the key management services, "" for nothing."""
+        return await self._in_force.services[index].health()
+
     @property
-    def asks_services(self) -> bool:
-        """Whether there are key management services."""
-        return bool(self._in_force.services)
+    def services(self) -> int:
+        """The number of key management services."""
+        return len(self._in_force.services)
 
 
 def _made(rules: Sequence[Rule], server: str) -> _InForce:

@@ -1,4 +1,4 @@
-"""What is counted of encryption, under kube-apiserver's names."""
+"""Metrics of encryption, under kube-apiserver's names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECONDS = histogram(
 )
 MISSES = counter(
     "apiserver_storage_envelope_transformation_cache_misses_total",
-    "Total number of cache misses while accessing a data encryption key: the KMS was asked to decrypt it.",
+    "Data encryption keys that were not in memory, so that the KMS had to decrypt them.",
 )
 KEY_SECONDS = histogram(
     "apiserver_storage_data_key_generation_duration_seconds",
@@ -63,7 +63,7 @@ INVALID_KEY_IDS = counter(
 )
 KNOWN_KEYS = gauge(
     "apiserver_envelope_encryption_dek_source_cache_size",
-    "Number of data encryption keys that are known: of so many the KMS is asked after a start.",
+    "Data encryption keys in memory; the KMS has to decrypt as many after a start.",
     "provider_name",
 )
 RELOADS = counter(

@@ -1,4 +1,4 @@
-"""What a provider of encryption does, and the choice among several by how a value starts."""
+"""The interface of an encryption provider, and the choice among several by the prefix of a value."""
 
 from __future__ import annotations
 

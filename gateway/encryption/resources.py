@@ -1,4 +1,4 @@
-"""To which resource a key of etcd belongs."""
+"""Finds the resource of an etcd key."""
 
 from __future__ import annotations
 

@@ -1,1 +1,4 @@
-"""What serves resources: one replaceable endpoint each, the table that finds them, and routing by rule."""
+"""Endpoints: what serves one version of a resource, the table of all, and routing by rule.
+
+Enter by `table.Endpoints.of`, which finds an `endpoint.Endpoint`; `services.Services` has what all endpoints share.
+"""

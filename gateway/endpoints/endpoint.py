@@ -6,7 +6,8 @@ changed: when what it serves changes, another one takes its place and this one i
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Protocol
 from weakref import WeakValueDictionary
@@ -15,7 +16,6 @@ from gateway.access.rbac.escalation import EscalationGuard
 from gateway.admission.chain import Chain
 from gateway.admission.plugins import chain_for
 from gateway.apply.in_versions import ToVersion
-from gateway.apply.nonconformity import nonconformity
 from gateway.encodings.encoder import Encoder, Shape
 from gateway.encodings.registry import encoder_for
 from gateway.endpoints.expiry import Expiry
@@ -23,21 +23,20 @@ from gateway.endpoints.hooks import WriteHooks
 from gateway.endpoints.measures import WatchMeasures
 from gateway.endpoints.services import Services
 from gateway.endpoints.versions import Versions
+from gateway.endpoints.write_version import WriteVersion, write_version
 from gateway.http.negotiation import JSON, Representation
 from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.kinds.columns.model import Columns
-from gateway.kinds.identity import GroupVersion
+from gateway.kinds.identity import GroupVersion, GroupVersionResource
 from gateway.kinds.manager_versions import version_of_manager
 from gateway.kinds.resource import Resource
 from gateway.kinds.stored_head import head_of
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.unprivileged import unprivileged
-from gateway.schema.encode import encode_stored
 from gateway.schema.types import Type
 from gateway.selectors.fields import Selectable
 from storage.cache import ResourceCache
 from storage.entry import METADATA
-from storage.errors import StoredObject
 
 
 class Siblings(Protocol):
@@ -46,13 +45,20 @@ class Siblings(Protocol):
     def of(self, group: str, version: str, resource: str, subresource: str = "") -> Endpoint:
         """The endpoint of what is served; raises KeyError for what is not."""
 
+    def hooks_of(self, resource: Resource) -> WriteHooks | None:
+        """What a resource allocates before a write and releases after it."""
+
+    async def create_own(self, gvr: GroupVersionResource, namespace: str, obj: JsonObject) -> bool:
+        """Creates an object in the server's own name; False where there is one of its name."""
+
 
 class Endpoint:
     """One served resource or subresource. `cache` holds its objects; None for what is not stored."""
 
     def __init__(self, resource: Resource, services: Services, siblings: Siblings, cache: ResourceCache | None) -> None:
         self.resource, self.services, self.siblings = resource, services, siblings
-        self.store = services.store
+        self.database = services.apart.get(resource.storage_prefix, services.database)
+        self.store = self.database.store
         self.retired = False  # whether another endpoint has taken its place, which reads what is stored otherwise
         self.ended = False  # the same a moment later: its watches end
         self._cache = cache
@@ -138,29 +144,14 @@ class Endpoint:
     # writing
 
     @cached_property
-    def storage_version(self) -> str:
-        """The apiVersion in which writes see objects: that of storage.
-
-        The served one for what is never stored, like reviews and Scale, and for kinds with rules of each version.
-        """
-        resource = self.resource
-        if resource.foreign_kind or resource.model.written_as_served:
-            return resource.api_version
-        return resource.storage_version or resource.api_version
-
-    @cached_property
-    def written_type(self) -> Type:
-        """The schema of the version in which writes see objects."""
-        resource = self.resource
-        model = resource.model
-        if model.written_as_served or not model.storage_prefix:
-            return resource.model_version.type
-        return model.stored.type
+    def written(self) -> WriteVersion:
+        """The version in which writes see objects."""
+        return write_version(self.resource, self.versions)
 
     @property
     def kind_group(self) -> str:
         """The group of the stored kind."""
-        return self.storage_version.rpartition("/")[0]
+        return self.written.api_version.rpartition("/")[0]
 
     @cached_property
     def type(self) -> Type:
@@ -183,7 +174,7 @@ class Endpoint:
         """The admission plug-ins that its writes pass."""
         services = self.services
         enabled, disabled = services.settings.enable_admission_plugins, services.settings.disable_admission_plugins
-        return chain_for(self.resource, enabled, disabled, services.admission)
+        return chain_for(self.resource, enabled, disabled, replace(services.admission, create=self.siblings.create_own))
 
     @cached_property
     def guard(self) -> EscalationGuard | None:
@@ -195,7 +186,7 @@ class Endpoint:
     @cached_property
     def hooks(self) -> WriteHooks | None:
         """What is allocated before a write and released after it."""
-        return self.services.hooks(self.resource)
+        return self.siblings.hooks_of(self.resource)
 
     @property
     def object_hooks(self) -> WriteHooks | None:
@@ -206,17 +197,17 @@ class Endpoint:
     def expiry(self) -> Expiry | None:
         """The leases under which objects live that go by themselves."""
         seconds = int(self.services.settings.event_ttl) if self.strategy.expires else 0
-        return Expiry(self.services.client.leases, seconds) if seconds else None
+        return Expiry(self.database.client.leases, seconds) if seconds else None
 
     @cached_property
     def to_storage(self) -> Callable[[JsonObject], JsonObject] | None:
-        """Converts an object of the served version to the stored one; None where they are the same."""
-        return self._conversion(self.resource.api_version, self.storage_version)
+        """Converts an object of the served version to the one that writes see; None where they are the same."""
+        return self._conversion(self.resource.api_version, self.written.api_version)
 
     @cached_property
     def from_storage(self) -> Callable[[JsonObject], JsonObject] | None:
-        """Converts an object of the stored version to the served one; None where they are the same."""
-        return self._conversion(self.storage_version, self.resource.api_version)
+        """Converts an object of the version that writes see to the served one; None where they are the same."""
+        return self._conversion(self.written.api_version, self.resource.api_version)
 
     def _conversion(self, source: str, target: str) -> Callable[[JsonObject], JsonObject] | None:
         if source == target:
@@ -233,57 +224,16 @@ class Endpoint:
         return None if self.resource.foreign_kind else self._in_version  # a Scale has one, whatever those of its object
 
     def _in_version(self, obj: JsonObject, api_version: str) -> tuple[JsonObject, Type] | None:
-        model = self.resource.model
         version = version_of_manager(self.resource, api_version)
-        if version is None:
-            return None
-        if not model.written_as_served:
-            return model.convert(obj, GroupVersion.parse(obj["apiVersion"]), version.gvk.group_version), version.type
-        if model.convert_all is not None:  # for which only an update waits (gateway.writing.converting)
-            return obj, self.type
-        converted = {**obj, "apiVersion": version.api_version}
-        if problem := nonconformity(converted, version.type):
-            raise ValueError(problem)
-        return converted, version.type
-
-    async def as_written(self, stored: StoredObject) -> StoredObject:
-        """A stored object in the version in which writes see it. Raises ConversionFailed."""
-        model, value = self.resource.model, stored.value
-        if not model.written_as_served or value.startswith(self.head):
-            return stored
-        converted = await self.versions.convert_all([loads(value)])
-        encoded = encode_stored(converted[0], model.kind, str(self.versions.version), self.written_type)
-        return StoredObject(stored.key, encoded, stored.revision)
-
-    async def as_stored(self, obj: JsonObject, encode: Callable[[JsonObject], Awaitable[bytes]]) -> bytes:
-        """The value that etcd gets of an object as it was written; `encode` makes one. Raises ConversionFailed."""
-        model = self.resource.model
-        if not model.written_as_served or self.versions.version == model.storage_version:
-            return await encode(obj)
-        return await encode(await self.versions.to_storage(obj))
-
-    def is_stored_form(self, stored: StoredObject) -> bool:
-        """Whether a stored value is of the storage version: another is written anew, even if nothing changed."""
-        model = self.resource.model
-        if not model.written_as_served:
-            return True
-        return not stored.anew and stored.value.startswith(head_of(model.kind, model.storage_version.api_version))
-
-    def encode(self, obj: JsonObject) -> bytes:
-        """The canonical value of an object, in the version that it is of."""
-        model = self.resource.model
-        if not model.written_as_served:
-            return encode_stored(obj, self.resource.kind, self.resource.storage_version)
-        version = model.versions[GroupVersion.parse(obj["apiVersion"])]
-        return encode_stored(obj, model.kind, version.api_version, version.type)
+        return None if version is None else self.written.for_manager(obj, version)
 
     def parse(self, value: bytes) -> JsonObject:
-        """The object that a stored (canonical) value holds, in the storage version."""
+        """The object that a canonical value holds."""
         obj: JsonObject = loads(value)
         return obj
 
     def served(self, obj: JsonObject) -> JsonObject:
-        """An object of the storage version in the served version."""
+        """An object as writes see it, in the served version."""
         return obj if self.from_storage is None else self.from_storage(obj)
 
     def parent(self) -> Endpoint:

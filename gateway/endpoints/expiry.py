@@ -1,7 +1,7 @@
-"""Objects that go by themselves after a while: events, --event-ttl after their last write.
+"""Objects that expire: events, --event-ttl after their last write.
 
-etcd removes them with the lease that they are written under. Objects written about the same time share one lease, for
-a lease costs etcd more than a key does (as kube-apiserver's lease manager).
+They are written under a lease of etcd, which removes them. Objects written about the same time share one lease, because
+a lease costs etcd more than a key (as kube-apiserver's lease manager).
 """
 
 from __future__ import annotations

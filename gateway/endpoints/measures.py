@@ -1,4 +1,4 @@
-"""What is counted of the watches of an endpoint, under kube-apiserver's names."""
+"""Metrics of an endpoint's watches, under kube-apiserver's names."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from storage.instruments import counter, exponential, histogram
 
 _LABELS = ("group", "version", "resource")
 
-EVENTS = counter("apiserver_watch_events_total", "Events that watches were sent.", *_LABELS)
-SIZES = histogram("apiserver_watch_events_sizes", "Bytes of those events.", *_LABELS, buckets=exponential(1024, 2, 8))
+EVENTS = counter("apiserver_watch_events_total", "Events sent to watches.", *_LABELS)
+SIZES = histogram("apiserver_watch_events_sizes", "Bytes of watch events.", *_LABELS, buckets=exponential(1024, 2, 8))
 
 
 class WatchMeasures:

@@ -62,7 +62,7 @@ def _methods(resource: Resource, info: RequestInfo) -> Mapping[str, tuple[str, .
         return {}
     segments = len(parts)
     named = bool(info.namespace) or (info.in_no_namespace and not resource.defined)
-    in_namespace = named and parts[0] != "namespaces"
+    in_namespace = named and not (parts[0] == "namespaces" and parts[1:2] == [info.namespace])
     if in_namespace and not resource.namespaced:
         return {}
     if segments > _OWN_PATH and info.subresource not in _WITH_PATH:

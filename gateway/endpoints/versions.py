@@ -13,7 +13,7 @@ from gateway.schema.encode import encode_answer
 from storage.entry import CorruptEntry, Entry
 from storage.time_slice import TimeSlice
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.8, 30.0  # seconds between attempts of those who wait for a webhook that fails
+FIRST_PAUSE, LONGEST_PAUSE = 0.8, 30.0  # seconds between attempts of watches that wait for a failing webhook
 
 
 class NotConverted(Exception):
@@ -27,8 +27,8 @@ class Versions:
         self._model, self.version = model, version
         self.head = head_of(model.kind, version.api_version)
         self.converts = version != model.storage_version or (model.written_as_served and len(model.versions) > 1)
-        self._failure: ConversionFailed | None = None  # what those who wait were told last
-        self._pause, self._again = FIRST_PAUSE, 0.0  # and when one of them tries anew
+        self._failure: ConversionFailed | None = None  # the last failure, for waiting watches
+        self._pause, self._again = FIRST_PAUSE, 0.0  # and when one of them tries again
 
     def of(self, entry: Entry) -> Entry:
         """An entry in the version; one that can't be read is itself.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from operator import attrgetter
 
@@ -14,10 +14,9 @@ from gateway.flowcontrol.shuffling import flow_hash, hand
 from gateway.http.request_info import RequestInfo
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
-from storage.cache import ResourceCache, WatchCache
-from storage.entry import ChangeType
-from storage.tap import Batch, State, listen
+from storage.following import ByName
 
+_NAME = "priority-and-fairness"  # in logs and metrics
 MANDATORY = (EXEMPT, CATCH_ALL)
 _MOST_REMEMBERED = 8192
 _MEMORABLE = 512  # characters of a path
@@ -58,69 +57,44 @@ class Flow:
 
 
 class Configuration:
-    """Finds each request's flow. `seats` are all that the server has."""
+    """Finds each request's flow. `schemas` and `stored_levels` follow the objects of the cluster by name."""
 
     def __init__(self, seats: int) -> None:
+        """`seats` are all that the server has."""
         self.seats = seats
         self.levels: dict[str, Level] = {}
-        self._level_specs: dict[str, JsonObject] = {}
-        self._schemas: dict[str, Schema] = {}
+        self.schemas: ByName[Schema] = ByName(_NAME, lambda entry, _: _schema_of(entry.parsed()), self._changed)
+        self.stored_levels: ByName[JsonObject] = ByName(_NAME, lambda entry, _: _level(entry.parsed()), self._changed)
         self._ordered: list[Schema] = []
         self._found: dict[tuple[object, ...], Flow] = {}
         self._rebuild()
 
-    def follow(self, cache: WatchCache, schemas: ResourceCache, levels: ResourceCache) -> Callable[[], None]:
-        """Keeps itself up to date; gives what ends it."""
-        resources = {schemas: self._put_schema, levels: self._put_level}
-        drops: Mapping[ResourceCache, dict[str, Schema] | dict[str, JsonObject]] = {
-            schemas: self._schemas,
-            levels: self._level_specs,
-        }
-
-        def tell(batch: Batch) -> None:
-            if isinstance(batch, State):
-                self._schemas.clear()
-                self._level_specs.clear()
-                for resource, entries in batch.entries.items():
-                    for entry in entries:
-                        resources[resource](entry.parsed())
-            else:
-                for told in batch.told:
-                    obj = told.change.entry.parsed()
-                    if told.change.type is ChangeType.DELETED:
-                        drops[told.resource].pop(obj["metadata"]["name"], None)
-                    else:
-                        resources[told.resource](obj)
-            self._rebuild()
-
-        return listen(cache, [schemas, levels], tell)
-
     def put(self, resource: str, obj: JsonObject) -> None:
         """Takes a flow schema or priority level, in place of the one of its name."""
-        (self._put_level if resource == LEVELS else self._put_schema)(obj)
+        name = obj["metadata"]["name"]
+        if resource == LEVELS:
+            self.stored_levels.all[name] = _level(obj)
+        else:
+            self.schemas.all[name] = _schema_of(obj)
         self._rebuild()
 
-    def _put_schema(self, obj: JsonObject) -> None:
-        meta = obj["metadata"]
-        self._schemas[meta["name"]] = _schema(meta["name"], meta.get("uid", ""), obj.get("spec") or {})
-
-    def _put_level(self, obj: JsonObject) -> None:
-        self._level_specs[obj["metadata"]["name"]] = obj
+    def _changed(self, names: Collection[str], revision: int) -> None:
+        self._rebuild()
 
     def _rebuild(self) -> None:
         """Puts what has changed in force. The mandatory objects are there even where nobody has stored them."""
-        specs = {name: obj.get("spec") or {} for name, obj in self._level_specs.items()}
+        specs = {name: obj.get("spec") or {} for name, obj in self.stored_levels.all.items()}
         specs = {name: spec for name, spec in default_levels() if name in MANDATORY} | specs
         schemas = {name: _schema(name, "", spec) for name, spec in default_schemas() if name in MANDATORY}
         self.levels = {name: self.levels.get(name) or Level(name) for name in specs}
         for name, level in self.levels.items():
-            level.uid = self._level_specs.get(name, {}).get("metadata", {}).get("uid", "")
+            level.uid = self.stored_levels.all.get(name, {}).get("metadata", {}).get("uid", "")
             _configure(level, specs[name])
         total = sum(level.shares for level in self.levels.values())
         for level in self.levels.values():
             limits = nominal_limits(self.seats, level.shares, total, level.lendable, level.borrowing)
             _limit(level, limits)
-        known = [each for each in (schemas | self._schemas).values() if each.level in self.levels]
+        known = [each for each in (schemas | self.schemas.all).values() if each.level in self.levels]
         self._ordered = sorted(known, key=attrgetter("precedence", "name"))
         self._found.clear()
 
@@ -156,6 +130,17 @@ class Configuration:
         return Flow(schema.name, level, dealt, headers)
 
 
+def _schema_of(obj: JsonObject) -> Schema:
+    meta = obj["metadata"]
+    return _schema(meta["name"], meta.get("uid", ""), obj.get("spec") or {})
+
+
+def _level(obj: JsonObject) -> JsonObject:
+    """A priority level. Raises for one whose spec makes no sense."""
+    _check(obj.get("spec") or {})
+    return obj
+
+
 def _schema(name: str, uid: str, spec: JsonObject) -> Schema:
     return Schema(
         name,
@@ -169,16 +154,35 @@ def _schema(name: str, uid: str, spec: JsonObject) -> Schema:
 
 def _configure(level: Level, spec: JsonObject) -> None:
     level.exempt = spec.get("type") == "Exempt"
-    part = spec.get("exempt" if level.exempt else "limited") or {}
+    part = _part(spec)
     level.shares = part.get("nominalConcurrencyShares", 0 if level.exempt else _DEFAULT_SHARES)
     level.lendable, level.borrowing = part.get("lendablePercent", 0), part.get("borrowingLimitPercent")
-    response = part.get("limitResponse") or {}
-    queuing = response.get("queuing") if response.get("type") == "Queue" else None
-    wanted = Queuing()
-    if queuing is not None:
-        wanted = Queuing(queuing.get("queues", 64), queuing.get("handSize", 8), queuing.get("queueLengthLimit", 50))
+    wanted = _queuing(part)
     if wanted != level.queuing:
         level.queue_up(wanted)
+
+
+def _part(spec: JsonObject) -> JsonObject:
+    return spec.get("exempt" if spec.get("type") == "Exempt" else "limited") or {}
+
+
+def _queuing(part: JsonObject) -> Queuing:
+    response = part.get("limitResponse") or {}
+    queuing = response.get("queuing") if response.get("type") == "Queue" else None
+    if queuing is None:
+        return Queuing()
+    return Queuing(queuing.get("queues", 64), queuing.get("handSize", 8), queuing.get("queueLengthLimit", 50))
+
+
+def _check(spec: JsonObject) -> None:
+    """Raises ValueError, TypeError or AttributeError for a level that can't be as it is said to be."""
+    part = _part(spec)
+    queuing = _queuing(part)
+    numbers = (part.get("nominalConcurrencyShares", 0), part.get("lendablePercent", 0), queuing.queues, queuing.length)
+    if min(*numbers, part.get("borrowingLimitPercent") or 0) < 0:
+        raise ValueError("a number is negative")
+    if queuing.queues and not 0 < queuing.hand_size <= queuing.queues:
+        raise ValueError(f"{queuing.hand_size} of {queuing.queues} queues can't be dealt")
 
 
 def _limit(level: Level, limits: Limits) -> None:

@@ -10,13 +10,25 @@ COEFFICIENT = 0.977  # how slowly what was wanted before is forgotten
 class Demand:
     """A number of seats as it changes over time. Times are seconds of a monotonic clock."""
 
-    __slots__ = ("_area", "_began", "_changed", "_now", "_squares", "peak", "smoothed")
+    __slots__ = (
+        "_area",
+        "_began",
+        "_changed",
+        "_now",
+        "_squares",
+        "average",
+        "deviation",
+        "peak",
+        "peaked",
+        "smoothed",
+    )
 
     def __init__(self, now: float) -> None:
         self._began = self._changed = now
         self._area = self._squares = 0.0
         self._now = self.peak = 0
-        self.smoothed = 0.0
+        self.smoothed = self.average = self.deviation = 0.0  # these, and `peaked`, are of the last period
+        self.peaked = 0
 
     def note(self, seats: int, now: float) -> None:
         """The number is this from now on."""
@@ -33,7 +45,8 @@ class Demand:
         span = now - self._began
         average = self._area / span if span > 0 else float(self._now)
         variance = self._squares / span - average * average if span > 0 else 0.0
-        envelope = average + math.sqrt(max(variance, 0.0))
+        self.average, self.deviation, self.peaked = average, math.sqrt(max(variance, 0.0)), self.peak
+        envelope = average + self.deviation
         self.smoothed = max(envelope, COEFFICIENT * self.smoothed + (1 - COEFFICIENT) * envelope)
         peak, self.peak = self.peak, self._now
         self._began, self._area, self._squares = now, 0.0, 0.0

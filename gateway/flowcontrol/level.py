@@ -1,8 +1,8 @@
 """A priority level at work: its seats, and the queues in which requests wait for them (KEP-1040, "Fair Queuing").
 
-Each queue has a virtual time at which its next request would start if all busy queues were served at once, each at the
-same rate; the one whose time is least goes first. A request is charged a guess when it starts and what it really took
-when it ends.
+Each queue has a virtual time at which its next request would start if all busy queues were served at the same time and
+rate; the queue with the least time goes first. A request is charged an estimate when it starts, which is corrected to
+its real duration when it ends.
 """
 
 from __future__ import annotations
@@ -116,6 +116,7 @@ class Level:
         self._measures: dict[str, FlowMeasures] = {}  # by flow schema
         self.executing = self.waiting = 0
         self.in_use = 0  # seats
+        self.target = 0.0  # seats that it was to have when they were lent the last time
         self._wanted = 0  # seats in use and waited for
         self._queues = [Queue(0)]
         self._busy: dict[Queue, None] = {}

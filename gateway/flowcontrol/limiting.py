@@ -1,4 +1,4 @@
-"""What stands between a request that is known and its verb: as many run at once as the server bears."""
+"""Limits how many requests run at the same time, between authentication and the verb."""
 
 from __future__ import annotations
 
@@ -28,20 +28,21 @@ class Held(Protocol):
     def give_back(self) -> None: ...
 
 
-class Holder(Protocol):
-    """A request that is told what it has to give back when it is over."""
+class Entering(Protocol):
+    """A request that comes in: with its deadline in seconds (None without one), and what it gives back at its end."""
 
+    request: Request
+    timeout: float | None
     seats: Held | None
 
 
 class Limiter(Protocol):
     """Lets requests in. Writes of their own do not ask it."""
 
-    def enter(self, request: Request, timeout: float | None, holder: Holder) -> Awaitable[None] | None:
+    def enter(self, context: Entering) -> Awaitable[None] | None:
         """Has a request, whose user and info are known, come in: at once, or when what is returned has been awaited.
 
-        Sets what `holder` gives back when the request is over, if there is anything. `timeout` is its deadline in
-        seconds, None without one. Raises Refused, here or there.
+        Sets the context's `seats` if there are any to give back. Raises Refused, here or there.
         """
         ...
 
@@ -53,7 +54,8 @@ class FlowControl:
         """`interested` says how many watches a write may be told to."""
         self.configuration, self._sizes, self._interested = configuration, sizes, interested
 
-    def enter(self, request: Request, timeout: float | None, holder: Holder) -> Awaitable[None] | None:
+    def enter(self, context: Entering) -> Awaitable[None] | None:
+        request = context.request
         info = request.info
         if is_long_running(info):
             return None
@@ -63,7 +65,7 @@ class FlowControl:
         if level.exempt:
             level.dispatched[flow.schema] += 1
             return None
-        patience = PATIENCE if timeout is None else min(timeout / 4, MOST_PATIENCE)
+        patience = PATIENCE if context.timeout is None else min(context.timeout / 4, MOST_PATIENCE)
         seats, kept = 1, 0.0
         if info.is_resource:
             if info.verb in _READING_VERBS:
@@ -72,12 +74,12 @@ class FlowControl:
                 seats, kept = after_write(info, self._interested(info), level.widest())
         held = level.take_at_once(flow.schema, seats, flow.hand)
         if held is None:
-            return _wait(level.wait(flow.schema, seats, flow.hand, patience), kept, holder)
-        held.kept, holder.seats = kept, held
+            return _wait(level.wait(flow.schema, seats, flow.hand, patience), kept, context)
+        held.kept, context.seats = kept, held
         return None
 
     async def run(self) -> None:
-        """Has levels lend each other the seats that they do not need; until cancelled."""
+        """Lets levels lend seats that they do not need, periodically, until cancelled."""
         while True:
             await asyncio.sleep(PERIOD)
             self.lend()
@@ -92,15 +94,16 @@ class FlowControl:
             limits = level.limits
             least = max(limits.least, min(limits.nominal, peak))
             levels.append(level)
-            claims.append(Claim(least, max(least, level.demand.smoothed), limits.most))
+            level.target = max(least, level.demand.smoothed)
+            claims.append(Claim(least, level.target, limits.most))
         for level, seats in zip(levels, divided(self.configuration.seats, claims), strict=True):
             level.limit = round(seats)
             level.dispatch()
 
 
-async def _wait(turn: Awaitable[Seats], kept: float, holder: Holder) -> None:
+async def _wait(turn: Awaitable[Seats], kept: float, context: Entering) -> None:
     held = await turn
-    held.kept, holder.seats = kept, held
+    held.kept, context.seats = kept, held
 
 
 class _Place:
@@ -127,8 +130,8 @@ class InFlight:
         self._most = (reads, writes)
         self.under_way = [0, 0]
 
-    def enter(self, request: Request, timeout: float | None, holder: Holder) -> Awaitable[None] | None:
-        info = request.info
+    def enter(self, context: Entering) -> Awaitable[None] | None:
+        info = context.request.info
         if is_long_running(info) or info.verb == "watch":
             return None
         writes = info.verb not in _READING_VERBS
@@ -136,10 +139,10 @@ class InFlight:
         if not most:
             return None
         if self.under_way[writes] >= most:
-            if MASTERS_GROUP in request.user.groups:
+            if MASTERS_GROUP in context.request.user.groups:
                 return None
             raise Refused(Cause.CONCURRENCY_LIMIT, retry_after=1)
-        holder.seats = _Place(self.under_way, writes)
+        context.seats = _Place(self.under_way, writes)
         return None
 
 

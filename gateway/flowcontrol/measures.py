@@ -1,4 +1,4 @@
-"""What is counted of the requests of one flow schema at one priority level, under kube-apiserver's names."""
+"""Metrics of the requests of one flow schema at one priority level, under kube-apiserver's names."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ _OF_FLOWS = ("priority_level", "flow_schema")
 _SECONDS = (0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30)
 _PREFIX = "apiserver_flowcontrol_"
 
-EXECUTING = gauge(f"{_PREFIX}current_executing_requests", "Requests that have their seats.", *_OF_FLOWS, level=BETA)
-SEATS = gauge(f"{_PREFIX}current_executing_seats", "Seats that are taken.", *_OF_FLOWS, level=BETA)
+EXECUTING = gauge(f"{_PREFIX}current_executing_requests", "Requests that are executing.", *_OF_FLOWS, level=BETA)
+SEATS = gauge(f"{_PREFIX}current_executing_seats", "Seats in use.", *_OF_FLOWS, level=BETA)
 WAITING = gauge(f"{_PREFIX}current_inqueue_requests", "Requests that wait for seats.", *_OF_FLOWS, level=BETA)
 WAITED = histogram(
     f"{_PREFIX}request_wait_duration_seconds",
@@ -21,7 +21,7 @@ WAITED = histogram(
 )
 EXECUTED = histogram(
     f"{_PREFIX}request_execution_seconds",
-    "Time for which requests had their seats.",
+    "Time for which requests held their seats.",
     *_OF_FLOWS,
     "type",
     buckets=_SECONDS,
@@ -53,7 +53,7 @@ class FlowMeasures:
         self.work.observe(seats)
 
     def end(self, seats: int, seconds: float) -> None:
-        """It has given them back."""
+        """Counts a request that has given its seats back."""
         self.executing.value -= 1
         self.seats.value -= seats
         self.executed.observe(seconds)

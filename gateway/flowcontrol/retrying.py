@@ -1,4 +1,4 @@
-"""When a refused client should come again: later the more are refused, sooner again when it gets quiet."""
+"""The Retry-After of refused requests: it grows while many are refused, and falls when fewer are."""
 
 from __future__ import annotations
 

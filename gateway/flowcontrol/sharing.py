@@ -1,4 +1,4 @@
-"""How the server's seats are divided among priority levels, and lent from one to the other (KEP-1040)."""
+"""Divides the server's seats among priority levels, with borrowing between them (KEP-1040)."""
 
 from __future__ import annotations
 

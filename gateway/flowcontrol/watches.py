@@ -1,5 +1,5 @@
-"""The watches that are open: each user's, for each costs memory for as long as its client likes, and those of a thing,
-for each has work when that is written (KEP-1040, "Width of requests").
+"""Counts open watches: of each user, because each takes memory, and of each resource, because a write has to tell them
+(KEP-1040, "Width of requests").
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _Watched = tuple[str, str, str, str]  # group, resource, namespace and name, as 
 
 
 class OpenWatch:
-    """One that is open."""
+    """One open watch."""
 
     __slots__ = ("_by_user", "_by_watched", "_name", "_watched")
 
@@ -51,7 +51,7 @@ class OpenWatches:
         self._watched: Counter[_Watched] = Counter()
 
     def open(self, request: Request) -> OpenWatch:
-        """One more, until it gives itself back. Raises Refused."""
+        """Counts a watch, until it is given back. Raises Refused."""
         user, info = request.user, request.info
         if self._most and self._open[user.name] >= self._most and MASTERS_GROUP not in user.groups:
             raise Refused(Cause.CONCURRENCY_LIMIT, RETRY_AFTER)

@@ -1,4 +1,4 @@
-"""How many seats a request takes: one, but for lists of many bytes and for writes that many watches are told of
+"""How many seats a request takes: one; more for lists of many bytes and for writes of which many watches are told
 (KEP-1040, "Width of requests").
 """
 

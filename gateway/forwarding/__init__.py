@@ -1,5 +1,5 @@
-"""Passing a request on to another server, and its answer back: what proxies and aggregation have in common.
+"""Forwards a request to another server, and its answer to the client: shared by proxies and aggregation.
 
-`headers` says what must not pass, `upload` carries the body there, `answers` the answer back: as a stream, or as a
-tunnel where the connection was upgraded.
+`headers` removes headers that must not be forwarded, `upload` sends the body, `answers` returns the answer: as a
+stream, or as a tunnel if the connection was upgraded.
 """

@@ -1,7 +1,8 @@
-"""Another server's answer as that of a request: streamed, or a tunnel where the connection was upgraded."""
+"""Returns another server's answer to the client: as a stream, or as a tunnel if the connection was upgraded."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 
 from gateway.forwarding.headers import returned
@@ -13,8 +14,11 @@ from gateway.outbound.client import Streamed
 from gateway.outbound.errors import CallError
 
 IDLE = 4 * 3600.0  # seconds in which nothing moves until a tunnel ends, as with kubelets
+SOON = 0.2  # seconds after which a head goes on without a body, as kube-apiserver flushes it
 
-_CONTENT_TYPE = b"content-type"
+_CONTENT_TYPE, _CONTENT_LENGTH = b"content-type", b"content-length"
+_SMALL = 64 << 10  # bytes of an answer that goes back in one piece, where it has come in one
+_BODILESS = {204: frozenset({_CONTENT_LENGTH}), 304: frozenset({_CONTENT_LENGTH, _CONTENT_TYPE})}
 
 
 class Passing:
@@ -36,6 +40,34 @@ class Passing:
     async def aclose(self) -> None:
         """Lets the other server know that nobody reads any more."""
         await self._answer.aclose()
+
+
+class Begun(Passing):
+    """The parts of a body of which the first one is known before any is sent."""
+
+    def __init__(self, answer: Streamed) -> None:
+        super().__init__(answer)
+        self._first, self._cut = b"", ""
+
+    async def begin(self) -> bytes:
+        """The first part; b"" where there is none, or none soon."""
+        try:
+            async with asyncio.timeout(SOON):
+                self._first = await anext(self._answer, b"")
+        except CallError as error:
+            self._cut = str(error)
+        except TimeoutError:
+            pass
+        return self._first
+
+    async def __anext__(self) -> bytes:
+        """The next part, from the first one on. Raises Aborted where the answer is cut."""
+        if self._cut:
+            raise Aborted(self._cut)
+        if self._first:
+            first, self._first = self._first, b""
+            return first
+        return await super().__anext__()
 
 
 class Joined:
@@ -73,12 +105,14 @@ class FarEnd:
 
 def passed(answer: Streamed, replaced: Iterable[Header] = ()) -> Response:
     """The answer with its headers, but for those that are `replaced`."""
-    others = list(replaced)
-    names = {name for name, _ in others}
-    headers = [header for header in returned(answer.headers) if header[0] not in names] + others
-    content_type = next((value for name, value in headers if name == _CONTENT_TYPE), b"")
-    headers = [header for header in headers if header[0] != _CONTENT_TYPE]
-    return Response(answer.status, Passing(answer), content_type, headers, encoded=True)
+    others, bodiless = list(replaced), _BODILESS.get(answer.status)
+    body = answer.at_once(_SMALL) if bodiless is None else None
+    dropped = [_CONTENT_TYPE, *(name for name, _ in others), *(bodiless or ())]
+    if body is not None:
+        dropped.append(_CONTENT_LENGTH)
+    headers = returned(answer.headers, *dropped) + others
+    content_type = answer.first.get(_CONTENT_TYPE, b"") if answer.status != 304 else b""
+    return Response(answer.status, Passing(answer) if body is None else body, content_type, headers, encoded=True)
 
 
 async def upgraded(answer: Streamed) -> Response:
@@ -92,7 +126,9 @@ async def upgraded(answer: Streamed) -> Response:
     if answer.status < 400:
         await answer.aclose()
         raise StatusError(500, "", f"invalid upgrade response: status code {answer.status}")
-    return passed(answer)
+    response = passed(answer)
+    response.bare = True
+    return response
 
 
 def upgrade_failed(error: CallError) -> StatusError:

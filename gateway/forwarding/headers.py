@@ -1,8 +1,8 @@
-"""Which headers pass: not those that are about one connection (RFC 9110, 7.6.1), nor what is meant for this server."""
+"""Which headers are forwarded: not those of one connection (RFC 9110, 7.6.1), and not those for this server alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 from gateway.http.exchange import Header, Request
@@ -22,28 +22,52 @@ _HOPS = frozenset(
 )
 _FRAMING = frozenset({b"host", b"content-length", b"transfer-encoding"})  # made anew
 _OURS = frozenset({b"authorization", b"expect"})  # the client's credentials are for this server alone
-_IMPERSONATION = b"impersonate-"
+_OF_IDENTITY = (b"impersonate-", b"x-remote-")  # they are for this server too
 _FORWARDED_FOR = b"x-forwarded-for"
+_OF_HERE = _FRAMING | _OURS | {_FORWARDED_FOR}
+_NOT_SENT = _OF_HERE | _HOPS
+_TE: Header = (b"te", b"trailers")  # all that is passed on of TE: nothing of it is about this connection
+_AGENT: Header = (b"user-agent", b"Go-http-client/1.1")
+_CORS = b"access-control-"
+_NONE = frozenset[bytes]()
 
 
-def sent(request: Request, *, upgrade: bool = False) -> list[Header]:
-    """The headers that go on with a request; with `upgrade` also those that ask for one."""
-    dropped = _FRAMING | _OURS if upgrade else _FRAMING | _OURS | _HOPS | _named(request.scope["headers"])
+def sent(request: Request, *replaced: Header, upgrade: bool = False, without: Container[bytes] = ()) -> list[Header]:
+    """The headers that go on with a request, but for those `without`, and with some that are `replaced`.
+
+    With `upgrade` also those that ask for one.
+    """
+    given, dropped = request.scope["headers"], _OF_HERE if upgrade else _NOT_SENT
+    if b"connection" in request.headers and not upgrade:
+        dropped |= _named(given)
+    names = [name for name, _ in replaced]
     found = [
         (name, value)
-        for name, value in request.scope["headers"]
-        if name not in dropped and not name.startswith(_IMPERSONATION) and name != _FORWARDED_FOR
+        for name, value in given
+        if name not in dropped and name not in names and name not in without and not name.startswith(_OF_IDENTITY)
     ]
-    known = [value for name, value in request.scope["headers"] if name == _FORWARDED_FOR]
+    if upgrade:
+        if b"user-agent" not in request.headers:
+            found.append(_AGENT)
+    elif b"trailers" in request.headers.get(b"te", b""):
+        found.append(_TE)
+    found += replaced
+    known = [value for name, value in given if name == _FORWARDED_FOR] if _FORWARDED_FOR in request.headers else []
     found.append((_FORWARDED_FOR, b", ".join([*known, client_address(request.scope)])))
     return found
 
 
-def returned(headers: Iterable[Header]) -> list[Header]:
-    """The headers of an answer that come back."""
-    headers = list(headers)
+def returned(headers: Sequence[Header], *others: bytes) -> list[Header]:
+    """The headers of an answer that come back, but for `others`.
+
+    Who may read the answer across origins only this server says.
+    """
     dropped = _HOPS | _named(headers)
-    return [header for header in headers if header[0] not in dropped]
+    return [
+        header
+        for header in headers
+        if header[0] not in dropped and header[0] not in others and not header[0].startswith(_CORS)
+    ]
 
 
 def client_address(scope: Any) -> bytes:
@@ -52,8 +76,8 @@ def client_address(scope: Any) -> bytes:
 
 
 def asks_for_upgrade(request: Request) -> bool:
-    """Whether the request asks for another protocol, whichever."""
-    if b"upgrade" not in request.headers:
+    """Whether the request asks for another protocol, whichever; Connection alone says so, as in kube-apiserver."""
+    if b"connection" not in request.headers:
         return False
     wishes = b",".join(value for name, value in request.scope["headers"] if name == b"connection")
     return b"upgrade" in wishes.lower()
@@ -61,5 +85,7 @@ def asks_for_upgrade(request: Request) -> bool:
 
 def _named(headers: Iterable[Header]) -> frozenset[bytes]:
     """The headers that Connection says are about the connection."""
-    values = b",".join(value for name, value in headers if name == b"connection")
-    return frozenset(each.strip().lower() for each in values.split(b",") if each.strip()) if values else frozenset()
+    values = [value for name, value in headers if name == b"connection"]
+    if not values:
+        return _NONE
+    return frozenset(each.strip().lower() for each in b",".join(values).split(b",") if each.strip())

@@ -1,4 +1,4 @@
-"""The body of a request that is passed on as it comes."""
+"""The body of a forwarded request, streamed as it arrives."""
 
 from __future__ import annotations
 

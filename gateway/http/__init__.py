@@ -1,1 +1,4 @@
-"""HTTP as the server speaks it: connections and limits, request info, negotiation, Status, sending."""
+"""HTTP: connections and limits, request info, negotiation, Status, sending.
+
+`protocol`, `cycle` and `accepting` are the connection; `exchange` has Request and Response; `status` makes errors.
+"""

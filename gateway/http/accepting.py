@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import errno
 import ipaddress
 import logging
@@ -13,6 +12,7 @@ import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gateway.http.first_bytes import Turns, begins_tls
 from gateway.http.limits import Limits
 from gateway.http.protocol import Protocol
 from storage.instruments import counter
@@ -21,14 +21,19 @@ logger = logging.getLogger(__name__)
 
 BACKLOG = 2048  # connections that the kernel keeps until they are accepted
 AT_ONCE = 64  # connections accepted in one turn of the loop
+HANDSHAKES_AT_ONCE = 8  # begun in one turn of the loop; the key exchange of each holds it for some 0.3 ms
 RESERVE = 128  # descriptors kept for etcd, files and what is under way
+LATE, HANDSHAKES_WHEN_LATE = 2.0, 24  # seconds that one has waited, and how many begin then; Go gives up after 10
 BETWEEN_REPORTS = 10.0  # seconds
 PAUSE = 0.5  # seconds without accepting when there are no descriptors
+LEAST_FOR_TLS = 1.0  # seconds that a handshake has, however late its turn comes
 DEAD_AFTER = 180  # seconds of silence until the kernel asks whether the other end is still there
+_KEEP_ALIVE = tuple(  # macOS has another name for the first of them
+    getattr(socket, name) for name in ("TCP_KEEPIDLE", "TCP_KEEPALIVE", "TCP_KEEPINTVL") if hasattr(socket, name)
+)
 
-NO_TLS = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 HANDSHAKE_ERRORS = counter(
-    "apiserver_tls_handshake_errors_total", "Connections that came to an end before TLS had begun."
+    "apiserver_tls_handshake_errors_total", "Connections that ended during the TLS handshake."
 ).labels()
 
 _SHORTAGE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -64,12 +69,13 @@ class Acceptor:
         self._open: dict[str, int] = {}
         self._total = 0
         self._handshakes: set[asyncio.Task[None]] = set()
+        self._turns = Turns(self._loop, HANDSHAKES_AT_ONCE, LATE, HANDSHAKES_WHEN_LATE)
         self._refused = 0
         self._reported = -BETWEEN_REPORTS
         self._closed = False
 
     def use(self, context: ssl.SSLContext) -> None:
-        """Has connections that are accepted from now on make their handshakes by another context."""
+        """Sets the TLS context of connections that are accepted from now on."""
         self._context = context
 
     def start(self) -> None:
@@ -87,7 +93,7 @@ class Acceptor:
                 handshake.cancel()
 
     async def wait_closed(self) -> None:
-        """Until all handshakes have ended."""
+        """Waits until all handshakes have ended."""
         await asyncio.gather(*self._handshakes, return_exceptions=True)
 
     def _accept(self) -> None:
@@ -117,27 +123,28 @@ class Acceptor:
         task.add_done_callback(self._handshakes.discard)
 
     async def _shake_hands(self, connection: socket.socket, address: str) -> None:
-        """Has the connection served; gives its place back when it does not get so far."""
+        """Starts serving the connection; releases its place if that fails."""
         protocol = self._make(self._limits, lambda: self._gone(address))
-        plain = connection.dup()  # what is left where TLS closes the connection
+        deadline = self._loop.time() + self._limits.head_seconds
         try:
             _keep_alive(connection)
+            async with asyncio.timeout_at(deadline):
+                if await begins_tls(self._loop, connection):
+                    await self._turns.take()
+                else:
+                    raise ConnectionError("no TLS handshake")
             await self._loop.connect_accepted_socket(
                 lambda: protocol,
                 connection,
                 ssl=self._context,
-                ssl_handshake_timeout=self._limits.head_seconds,
+                ssl_handshake_timeout=max(deadline - self._loop.time(), LEAST_FOR_TLS),
             )
         except (OSError, asyncio.CancelledError) as error:
             HANDSHAKE_ERRORS.inc()
-            if isinstance(error, ssl.SSLError) and error.reason == "HTTP_REQUEST":
-                with contextlib.suppress(OSError):
-                    plain.send(NO_TLS)
             if protocol.transport is None:
                 connection.close()
             logger.debug("handshake failed", extra={"address": address, "error": str(error)})
         finally:
-            plain.close()
             if protocol.transport is None:  # else it tells itself
                 self._gone(address)
 
@@ -181,5 +188,5 @@ def address_of(host: str) -> str:
 
 def _keep_alive(connection: socket.socket) -> None:
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL):
+    for option in _KEEP_ALIVE:
         connection.setsockopt(socket.IPPROTO_TCP, option, DEAD_AFTER)

@@ -22,6 +22,8 @@ _LAST_BLOCK = b"\x03\0"  # an empty one
 async def compressed(request: Request, response: Response) -> Response:
     """The response with its body gzipped, outside the event loop, where the client accepts that and it is big."""
     body = response.body
+    if any(name == b"content-encoding" for name, _ in response.headers):  # another server's
+        return response
     if isinstance(body, AsyncIterator):
         if not response.finite or not accepts_gzip(request.headers[b"accept-encoding"]):
             return response

@@ -1,11 +1,13 @@
-"""One request and its answer on a connection, which frames the answer: bytes, a stream, or a tunnel.
+"""One request and its answer on a connection, and the framing of the answer: bytes, a stream, or a tunnel.
 
-uvicorn's cycle receives the request; what is sent is framed here, for an answer in one write costs half of one in two.
+uvicorn's cycle receives the request. The answer is framed here, because head and body in one write take half the time.
 """
 
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,6 +25,8 @@ TUNNEL = "http.response.tunnel"
 client's end of the connection in `client`. The last message of a body ends the tunnel."""
 ABORT = "http.response.abort"
 """A message of this type ends the connection where the answer is not complete."""
+RESET = "http.response.reset"
+"""A message of this type resets the connection, whatever of the answer was sent."""
 EXTENSIONS: dict[str, dict[str, object]] = {WHOLE: {}, POUR: {}}
 UPGRADABLE: dict[str, dict[str, object]] = {**EXTENSIONS, TUNNEL: {}}
 
@@ -30,6 +34,7 @@ SWITCHING = 101
 _BODILESS = frozenset({204, 304, SWITCHING})
 _WORTH_JOINING = 1 << 16  # bytes of a body: larger ones are not copied behind their head
 _CONTROLS = bytes(code for code in (*range(32), 127) if code != 9)  # none of them may be in a header's value
+_AT_ONCE = struct.pack("ii", 1, 0)  # a linger of no time: what closes such a socket resets the connection
 _COLON, _END = b": ", b"\r\n"
 _CLOSE: Header = (b"connection", b"close")
 
@@ -50,6 +55,9 @@ class Cycle(RequestResponseCycle):
         """ASGI's send; raises RuntimeError for messages out of turn and for headers that HTTP forbids."""
         kind = message["type"]
         if kind == WHOLE and self._answered(message["status"], message["headers"], message["body"]):
+            return
+        if kind == RESET:
+            self._reset()
             return
         if self.flow.write_paused and not self.disconnected:
             await self.flow.drain()
@@ -87,7 +95,7 @@ class Cycle(RequestResponseCycle):
         self.waiting_for_100_continue = False
         switching = status == SWITCHING
         self._bodiless = status in _BODILESS or self.scope["method"] == "HEAD"
-        head, said_close = [STATUS_LINE[status]], False
+        head, said_close = [STATUS_LINE.get(status) or _line(status)], False
         for name, value in (*self.default_headers, *headers):
             if name == b"content-length" and self.chunked_encoding is None:
                 self.expected_content_length, self.chunked_encoding = int(value), False
@@ -136,6 +144,15 @@ class Cycle(RequestResponseCycle):
             self.transport.close()
         self.on_response()
 
+    def _reset(self) -> None:
+        """Resets the connection (TCP RST): the client's read fails."""
+        connected = self.transport.get_extra_info("socket")
+        if connected is not None:
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+        self.disconnected, self.keep_alive, self._head = True, False, b""
+        self.message_event.set()
+        self.transport.abort()
+
     def _write(self, data: bytes) -> None:
         if self._head:
             head, self._head = self._head, b""
@@ -154,7 +171,7 @@ class Cycle(RequestResponseCycle):
         """Says all at once; False for what has to be looked at more closely."""
         if self.response_started or self.flow.write_paused or self.disconnected:
             return False
-        head = [STATUS_LINE[status]]
+        head = [STATUS_LINE.get(status) or _line(status)]
         for name, value in self.default_headers:
             head += (name, _COLON, value, _END)
         for name, value in headers:
@@ -178,3 +195,8 @@ class Cycle(RequestResponseCycle):
             self.transport.close()
         self.on_response()
         return True
+
+
+def _line(status: int) -> bytes:
+    """The first line of an answer whose code has no name. Webhooks refuse with whatever code they like."""
+    return b"HTTP/1.1 %d status code %d\r\n" % (status, status)

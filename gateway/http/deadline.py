@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from gateway.http.status import StatusError, bad_request
+from gateway.jsontypes import dumps
 from gateway.validation.field import go_quote
 
-MAXIMUM = 60.0  # seconds; kube-apiserver's --request-timeout
+MAXIMUM = 60.0  # seconds; the default of --request-timeout
 
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _TERM = re.compile(r"(\d+\.?\d*|\.\d+)([^\d.]*)")
@@ -17,13 +18,13 @@ class InvalidDuration(ValueError):
     """A text that Go's time.ParseDuration refuses; the message is Go's."""
 
 
-def request_timeout(text: str) -> float:
-    """Seconds until the request's deadline; raises StatusError 400."""
+def request_timeout(text: str, most: float = MAXIMUM) -> float:
+    """Seconds until the request's deadline, `most` at most; raises StatusError 400."""
     try:
         seconds = parse_duration(text)
     except InvalidDuration as error:
         raise bad_request(f"invalid timeout specified in the request URL - {error}") from None
-    return min(seconds, MAXIMUM) if seconds > 0 else MAXIMUM
+    return min(seconds, most) if seconds > 0 else most
 
 
 def parse_duration(text: str) -> float:
@@ -48,7 +49,16 @@ def parse_duration(text: str) -> float:
     return -total if text[0] == "-" else total
 
 
-def timed_out() -> StatusError:
+class TimedOut(StatusError):
+    """504, which kube-apiserver's watch over deadlines answers itself: a Status without a kind, sent as plain text."""
+
+    def body(self) -> bytes:
+        """See StatusError."""
+        return (
+            dumps({name: value for name, value in self.status().items() if name not in ("kind", "apiVersion")}) + b"\n"
+        )
+
+
+def timed_out() -> TimedOut:
     """504 for a request that its deadline overtook."""
-    message = "the server was unable to return a response in the time allotted, but may still be processing the request"
-    return StatusError(504, "Timeout", f"Timeout: request did not complete within the allotted timeout: {message}", {})
+    return TimedOut(504, "Timeout", "Timeout: request did not complete within the allotted timeout", {})

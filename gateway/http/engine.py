@@ -1,6 +1,6 @@
-"""uvicorn, imported without its command line: the package itself imports that first, with click and multiprocessing.
+"""uvicorn, imported without its command line, which the package itself imports with click and multiprocessing.
 
-So its parts are imported beneath a package that is only begun; whoever asks that for something else has it finished.
+So its modules are imported below a placeholder of the package; the package is imported when something else is used.
 """
 
 from __future__ import annotations

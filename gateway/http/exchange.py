@@ -36,15 +36,19 @@ class Aborted(Exception):
     """A streamed answer can't go on: its connection ends, so that no client takes a part for the whole."""
 
 
+class Reset(Exception):
+    """A streamed answer ends with its connection reset, as by a machine that has forgotten it."""
+
+
 class Audited(Protocol):
     """What is recorded of a request, where an audit policy asks for that."""
 
     def requested(self, obj: JsonObject) -> None:
-        """Is told which object the request holds, before anything is done to it."""
+        """Takes the object of the request, before anything is done to it."""
         ...
 
     def answered(self, response: Response) -> None:
-        """Is told the answer, before it is brought into another representation; may listen to a streamed one."""
+        """Takes the answer before its representation is made; may listen to a streamed one."""
         ...
 
     def annotate(self, key: str, value: str, detail: bool = False) -> None:
@@ -64,6 +68,7 @@ class Request:
         "_query",
         "audit",
         "audit_id",
+        "body_seconds",
         "flow_headers",
         "headers",
         "human",
@@ -79,6 +84,8 @@ class Request:
         "user",
         "warnings",
     )
+
+    body_seconds: float  # in which its body has to come, where that is said
 
     def __init__(
         self,
@@ -141,7 +148,7 @@ class Request:
             return chunk
         chunks, size = [chunk], len(chunk)
         try:
-            async with asyncio.timeout(MAXIMUM):
+            async with asyncio.timeout(getattr(self, "body_seconds", MAXIMUM)):
                 while more:
                     chunk, more = await self._read_chunk()
                     size += len(chunk)
@@ -210,4 +217,5 @@ class Response:
     cache_control: bytes = b"no-cache, private"
     encoded: bool = False
     tunnel: Tunnel | None = None
+    bare: bool = False  # it has no headers but its own
     finite: bool = False  # of a stream: it ends by itself, as what is made while it is sent

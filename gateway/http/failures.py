@@ -1,4 +1,4 @@
-"""Whatever a request failed with, as a Status."""
+"""Turns an exception of a request into a Status."""
 
 from __future__ import annotations
 
@@ -11,7 +11,17 @@ from gateway.http.status import (
     service_unavailable,
 )
 from gateway.jsontypes import TooDeep
-from storage.errors import CorruptObject, DeadlineExceeded, NoSpace, StorageError, TooLarge, Unanswered, Unavailable
+from storage.errors import (
+    CorruptObject,
+    DeadlineExceeded,
+    NoSpace,
+    PermissionDenied,
+    StorageError,
+    TooLarge,
+    Unanswered,
+    Unauthenticated,
+    Unavailable,
+)
 
 
 def as_status(error: Exception) -> StatusError:
@@ -32,6 +42,8 @@ def as_status(error: Exception) -> StatusError:
             return request_too_large("etcdserver: request is too large")
         case CorruptObject():
             return StatusError(500, "", error.reason)
+        case PermissionDenied() | Unauthenticated():  # etcd's own words, as kube-apiserver passes them on
+            return StatusError(500, "", str(error))
         case StorageError():
             return internal_error(str(error) or type(error).__name__)
         case TooDeep() | RecursionError():

@@ -54,7 +54,7 @@ class Representation:
     transform: Transform | None = None
 
     def prettied(self) -> Representation:
-        """The same, indented."""
+        """The indented form of the representation."""
         return self if self.pretty else _PRETTY_JSON if self is JSON else replace(self, pretty=True)
 
 

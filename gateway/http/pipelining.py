@@ -1,4 +1,4 @@
-"""Where requests end in what came on a connection at once."""
+"""Finds the ends of pipelined requests in the received bytes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Writing a streamed answer's chunks at once, without waking the task that the answer is of.
+"""Writes chunks of a streamed answer directly to the connection, without waking the answer's task.
 
-Where hundreds are told the same, what each of them costs is a turn of its task and of all that lies between it and the
-transport.
+When hundreds of watches are told of one change, waking the task of each of them would be most of the cost.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """uvicorn's HTTP/1.1 protocol, for clients that cannot be trusted.
 
-What differs: methods that its parser does not know get an answer like all others; a request that asks for an upgrade is
-one like others until its answer makes the connection a tunnel; heads and bodies have to come in time, and heads have a
-limit; what is refused is refused after the answers that are due before it; a client that does not read, or does not say
-goodbye, does not hold up the end.
+The differences: requests with methods that its parser does not know are answered; a request for an upgrade is handled
+like others until its answer makes the connection a tunnel; heads and bodies have to arrive in time, and heads have a
+limit; an invalid request is refused after the answers of earlier ones; a client that does not read, or does not close,
+does not delay the server's stop.
 """
 
 from __future__ import annotations
@@ -19,15 +19,18 @@ from gateway.http.cycle import EXTENSIONS, UPGRADABLE, Cycle
 from gateway.http.engine import Config, HttpToolsProtocol, ServerState
 from gateway.http.escapes import unescaped, valid_escapes
 from gateway.http.framing import Chunking
+from gateway.http.idling import Idling
 from gateway.http.limits import Farewell, Heads, Limits
 from gateway.http.pipelining import end_of_messages
 from gateway.http.stage import Stage
+from gateway.http.stalling import Stall
 from gateway.http.upgrading import Upgrading
 from gateway.http.wire import path_of, refusal_of, size_of_head, words_of
 
 _STAND_IN = b"TRACE"  # a method that the parser takes and nothing serves
 _FAREWELL = 0.5  # seconds that a client has to say goodbye, and to read why it is refused
 _FRAMING = (b"content-length", b"transfer-encoding")
+_LOOKED_AT = frozenset({b"expect", b"host", b"transfer-encoding"})  # of most headers nothing has to be known here
 _IDLE, _HEAD, _BODY = Stage  # what is looked up for each request is faster as a global
 
 
@@ -56,8 +59,10 @@ class Protocol(HttpToolsProtocol):
         self._limits, self._lost, self._heads = limits or Limits(), lost, heads or Heads()
         self._chunking, self._ending = chunking or Chunking(), farewell or Farewell()
         self._upgrading: Upgrading | None = None  # from a request that asks for it until that is answered
+        self._vetted: list[tuple[bytes, bytes]] = []  # those headers that a request may be refused for
         self._held = 0  # bytes of a large head
-        self._stalled: asyncio.TimerHandle | None = None
+        self._stall = Stall(self.loop, self._limits.stall)
+        self._idling = Idling(self.loop, self.timeout_keep_alive)
         self._stage = _IDLE
         self._replaying = False  # the parser is shown a head again
         self._unknown_method = ""  # of the request that comes next
@@ -80,10 +85,9 @@ class Protocol(HttpToolsProtocol):
         self._release_head()
         if self._upgrading is not None:
             self._upgrading.end()
-        if self._stalled is not None:
-            self._stalled.cancel()
+        self._stall.end()
+        self._idling.end()
         super().connection_lost(exc)
-        self._unset_keepalive_if_required()
         if self._lost is not None:
             self._lost()
 
@@ -95,8 +99,10 @@ class Protocol(HttpToolsProtocol):
         if self._upgrading is not None:
             self._upgrading.take(data)
             return
-        self._unset_keepalive_if_required()
+        self._idling.since = None
         stage, complete = self._stage, self._complete
+        if stage is _IDLE and data.find(b"  ", 0, data.find(b"\n")) >= 0:  # the parser would skip one of them
+            return self._refuse(HTTPStatus.BAD_REQUEST)
         disguised = False
         rest = data
         while rest and not self._parting:
@@ -107,13 +113,11 @@ class Protocol(HttpToolsProtocol):
                 rest = self._without_upgrade(rest, upgrade.args[0])
             except httptools.HttpParserInvalidMethodError:
                 if disguised or stage is not _IDLE:
-                    self._refuse(HTTPStatus.BAD_REQUEST)
-                    return
+                    return self._refuse(HTTPStatus.BAD_REQUEST)
                 disguised = True
                 rest = self._in_disguise(data, self._complete - complete)
             except httptools.HttpParserError:
-                self._refuse(HTTPStatus.BAD_REQUEST)
-                return
+                return self._refuse(HTTPStatus.BAD_REQUEST)
         self._await_rest(len(data), stage if self._complete == complete else _IDLE)
 
     def _await_rest(self, size: int, before: Stage) -> None:
@@ -196,6 +200,7 @@ class Protocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         if not self._replaying:
             self._stage = _HEAD
+            self._vetted = []
             super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
@@ -205,8 +210,11 @@ class Protocol(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._stage is _HEAD:  # and no trailer
             name = name.lower()
-            if name == b"expect" and value.lower() == b"100-continue":
-                self.expect_100_continue = True
+            if name in _LOOKED_AT:
+                if name != b"expect":
+                    self._vetted.append((name, value))
+                elif value.lower() == b"100-continue":
+                    self.expect_100_continue = True
             self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
@@ -218,7 +226,7 @@ class Protocol(HttpToolsProtocol):
         if self._fed and size_of_head(self.url, self.headers) > self._limits.head_bytes:
             self._last_words = words_of(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
             raise _Refused
-        if refused := refusal_of(self.parser.get_http_version(), self.headers):
+        if refused := refusal_of(self.parser.get_http_version(), self._vetted):
             self._last_words = refused
             raise _Refused
         if self._held:
@@ -269,7 +277,8 @@ class Protocol(HttpToolsProtocol):
 
     def _may_go_on(self) -> bool:
         """Whether the connection stays open after the answer."""
-        if self._ending.is_due():
+        ending = self._ending
+        if (ending.begun or ending.chance) and ending.is_due():
             return False
         return bool(self.scope["http_version"] != "1.0" and self.parser.should_keep_alive())
 
@@ -287,8 +296,6 @@ class Protocol(HttpToolsProtocol):
         self._stage = _IDLE
         self._complete += 1
         super().on_message_complete()
-
-    # time
 
     def _unset_timer(self) -> None:
         if self._timer is not None:
@@ -313,43 +320,31 @@ class Protocol(HttpToolsProtocol):
             self._expect_body()
 
     def pause_writing(self) -> None:
-        """Much waits for the client: it has to read some of it."""
         super().pause_writing()
-        if self._stalled is None:
-            self._expect_reading()
+        self._stall.begin(self.transport)
 
     def resume_writing(self) -> None:
-        """The client has read most of what waited for it."""
         super().resume_writing()
-        if self._stalled is not None:
-            self._stalled.cancel()
-            self._stalled = None
-
-    def _expect_reading(self) -> None:
-        waiting = self.transport.get_write_buffer_size()
-        self._stalled = self.loop.call_later(self._limits.stall, self._check_reading, waiting)
-
-    def _check_reading(self, before: int) -> None:
-        self._stalled = None
-        if self.transport.get_write_buffer_size() >= before:
-            self.transport.abort()
-        else:
-            self._expect_reading()
-
-    # the end
+        self._stall.end()
 
     def on_response_complete(self) -> None:
         self._unanswered -= 1
-        super().on_response_complete()
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            self._end_soon()
+            return
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        else:
+            self._idling.begin(self._close)
+        if self.flow.read_paused and not self.pipeline:  # each answer would let more requests in
+            self.flow.resume_reading()
         if self._upgrading is not None and not self._unanswered:
             kept, self._upgrading = self._upgrading.kept(), None
             if kept:
                 self.data_received(kept)
-        if self.pipeline:
-            self.flow.pause_reading()  # each answer would let more requests in
         if self._last_words is not None and not self._unanswered:
             self._part()
-        self._end_soon()
 
     def _refuse(self, status: HTTPStatus | None) -> None:
         """Ends the connection after the answers that are due, with one of `status` where that is possible."""
@@ -379,7 +374,7 @@ class Protocol(HttpToolsProtocol):
         """Says the last words and closes, once the client has had time to read them."""
         self._parting = True
         words, self._last_words = self._last_words, None
-        self._unset_keepalive_if_required()
+        self._idling.end()
         if self.transport.is_closing():
             return
         if not words:
@@ -398,11 +393,6 @@ class Protocol(HttpToolsProtocol):
         super().shutdown()
         if self._upgrading is not None:
             self._upgrading.end()
-        self._end_soon()
-
-    def timeout_keep_alive_handler(self) -> None:
-        """Closes a connection that has been idle for long."""
-        super().timeout_keep_alive_handler()
         self._end_soon()
 
     def _end_soon(self) -> None:

@@ -27,7 +27,7 @@ class MalformedPath(Exception):
 
 @dataclass(slots=True)
 class RequestInfo:
-    """Who is asked to do what: `verb` as authorization has it; resource fields are empty on other requests.
+    """The request's verb (as authorization has it) and resource; resource fields are empty on other requests.
 
     `parts` are the path's segments from the resource on: resource, name, subresource and whatever follows it.
     `verb_in_path` tells the deprecated forms /watch/… and /proxy/…. The selectors are those of the query, as they came,
@@ -59,8 +59,6 @@ def request_info(method: str, path: str, query: Query) -> RequestInfo:
     parts = path.strip("/").split("/")
     prefix = parts[0]
     if len(parts) < 3 or not (prefix == "api" or (prefix == "apis" and len(parts) > 3 and parts[1])):
-        return RequestInfo(method.lower(), path)
-    if path[:2] == "//":  # which nothing is served at
         return RequestInfo(method.lower(), path)
     if prefix == "api":
         group, version, parts = "", parts[1], parts[2:]

@@ -7,8 +7,8 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
-from gateway.http.cycle import ABORT, POUR, SWITCHING, TUNNEL, WHOLE
-from gateway.http.exchange import Aborted, Header, Request, Response
+from gateway.http.cycle import ABORT, POUR, RESET, SWITCHING, TUNNEL, WHOLE
+from gateway.http.exchange import Aborted, Header, Request, Reset, Response
 from gateway.http.pouring import Pourable
 from gateway.http.time_slices import next_turn
 from gateway.http.tunnel import Tunnel
@@ -16,6 +16,7 @@ from gateway.http.warnings import warning_headers
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
+_BODILESS = frozenset({204, 304})
 NO_CACHE = b"no-cache, private"
 PIECE = 256 * 1024  # bytes of a big answer that go out in one message
 
@@ -42,6 +43,8 @@ async def send_response(request: Request, response: Response, send: Send, whole:
     if not response.content_type:
         del headers[0]
     headers += request.flow_headers
+    if response.bare or response.tunnel is not None:  # it is no answer of this server's any more
+        headers = [(b"content-type", response.content_type)] if response.content_type else []
     if response.headers:
         headers += response.headers
     if request.warnings:
@@ -49,7 +52,8 @@ async def send_response(request: Request, response: Response, send: Send, whole:
     if response.tunnel is not None:
         await _tunnel(response.tunnel, headers, send)
     elif isinstance(body, bytes):
-        headers.append((b"content-length", b"%d" % len(body)))
+        if response.status not in _BODILESS:
+            headers.append((b"content-length", b"%d" % len(body)))
         if whole:
             await send({"type": WHOLE, "status": response.status, "headers": headers, "body": body})
             return
@@ -87,7 +91,7 @@ def pieces(chunks: Sequence[bytes]) -> Iterator[bytes]:
 
 
 async def _cut(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """What is made while it is sent, in pieces that take turns with what else is big."""
+    """A body that is made while it is sent, in time slices shared with other large answers."""
     async for chunk in chunks:
         for piece in pieces((chunk,)):
             await next_turn()
@@ -106,6 +110,8 @@ async def _stream(chunks: AsyncIterator[bytes], request: Request, send: Send) ->
         await send({"type": "http.response.body", "body": b""})
     except Aborted:
         await send({"type": ABORT})
+    except Reset:
+        await send({"type": RESET})
     except asyncio.CancelledError:
         if not gone.done():
             raise

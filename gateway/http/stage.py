@@ -1,4 +1,4 @@
-"""Which part of a request a connection waits for."""
+"""The part of a request for which a connection waits."""
 
 from __future__ import annotations
 

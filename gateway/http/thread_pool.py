@@ -1,4 +1,4 @@
-"""Threads for what big answers take, a pool of their own: nothing else waits for compression and rendering."""
+"""A thread pool for compression and rendering of large answers, so that nothing else waits for these."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def beside(work: Callable[[], T]) -> T:
 
 
 def submit(work: Callable[[], object]) -> None:
-    """Has `work` done some time; it may raise nothing."""
+    """Runs `work` in a thread some time later; it must not raise."""
     _pool().submit(work)
 
 

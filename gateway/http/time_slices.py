@@ -1,6 +1,6 @@
-"""Turns on the event loop: of all the long work of a process, one step is done in each of the loop's rounds.
+"""Time slices on the event loop: of all long work of a process, one step is done in each of the loop's iterations.
 
-So what others wait for is one step, however many requests have work to do.
+So other requests wait for one step at most, however many requests have long work.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A connection that is no HTTP any more: bytes in both directions until one side ends.
+"""A connection after an upgrade: bytes in both directions until one side ends.
 
-A Response with status 101 has a Tunnel for its body. What runs it reads and writes the client's end.
+A Response with status 101 has a Tunnel as its body. The tunnel's function reads and writes the client's end.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class ClientEnd:
         self._waiter: asyncio.Future[None] | None = None
 
     def take(self, data: bytes) -> None:
-        """Is given what the client sent."""
+        """Takes bytes that the client sent."""
         self._chunks.append(data)
         self._size += len(data)
         if self._size > _MUCH and not self._paused:
@@ -72,7 +72,7 @@ class ClientEnd:
         self._wake()
 
     def end(self) -> None:
-        """Is told that the client is gone, or that the server stops."""
+        """Ends the tunnel: the client is gone, or the server stops."""
         self._ended = True
         self._wake()
 

@@ -1,4 +1,4 @@
-"""What comes after a request that asks for an upgrade: HTTP if the answer is no 101, else what a tunnel carries."""
+"""Bytes after a request for an upgrade: they are HTTP, or a tunnel's if the answer is 101."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Upgrading:
         self._end: ClientEnd | None = None
 
     def take(self, data: bytes) -> None:
-        """Is given what the client sent."""
+        """Takes bytes that the client sent."""
         if self._end is not None:
             self._end.take(data)
             return

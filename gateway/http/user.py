@@ -1,4 +1,4 @@
-"""Who makes a request."""
+"""The user of a request."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class User:
 
 
 ITSELF = User("system:apiserver", (MASTERS_GROUP,))
-"""Who the server is to itself."""
+"""The user of the server's own writes."""
 
 
 def extra_of(values: Mapping[str, Sequence[str]]) -> Extra:

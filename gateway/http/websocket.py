@@ -1,6 +1,6 @@
 """Watches over WebSockets (RFC 6455), as kube-apiserver serves them to clients that ask for it: a message an event.
 
-Such a client says nothing but that it lives (ping) and that it goes (close).
+Such a client only sends pings, pongs and a close.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import asyncio
 import base64
 import hashlib
 import struct
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
 
 from gateway.http.cycle import SWITCHING
 from gateway.http.exchange import TEXT_TYPE, Header, Request, Response
@@ -72,8 +72,11 @@ def switched(request: Request, response: Response) -> Response:
 class Events:
     """A tunnel that tells events, a message each, until they end or the client goes."""
 
-    def __init__(self, chunks: AsyncIterator[bytes], content_type: bytes) -> None:
-        self._messages = _messages(chunks, content_type)
+    def __init__(
+        self, chunks: AsyncIterator[bytes], content_type: bytes, framed: Callable[[bytes], bytes] | None = None
+    ) -> None:
+        """`framed` makes the message of a chunk where the content type does not say what a message is."""
+        self._messages = _messages(chunks, content_type, framed or _as_bytes)
         self._chunks = chunks
 
     async def run(self, client: End) -> None:
@@ -109,7 +112,9 @@ class Events:
             await close()
 
 
-async def _messages(chunks: AsyncIterator[bytes], content_type: bytes) -> AsyncGenerator[bytes, None]:
+async def _messages(
+    chunks: AsyncIterator[bytes], content_type: bytes, framed: Callable[[bytes], bytes]
+) -> AsyncGenerator[bytes, None]:
     """The events of a stream, a frame each, and the frame that ends them."""
     rest = b""
     try:
@@ -121,12 +126,16 @@ async def _messages(chunks: AsyncIterator[bytes], content_type: bytes) -> AsyncG
                 events, rest = _prefixed(rest + chunk)
                 yield b"".join(frame(BINARY, event) for event in events)
             else:
-                yield frame(BINARY, chunk)
+                yield framed(chunk)
         yield frame(CLOSE, _NORMAL)
     finally:
         close = getattr(chunks, "aclose", None)
         if close is not None:
             await close()
+
+
+def _as_bytes(chunk: bytes) -> bytes:
+    return frame(BINARY, chunk)
 
 
 def _prefixed(data: bytes) -> tuple[list[bytes], bytes]:

@@ -1,4 +1,4 @@
-"""Messages of a WebSocket's client (RFC 6455), of those protocols in which it says something."""
+"""Reads the messages of a WebSocket's client (RFC 6455), for protocols in which it sends data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said and read on a connection where there is no request to answer."""
+"""Answers on a connection without a valid request: errors of framing, methods and limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ def words_of(status: HTTPStatus, why: str = "") -> bytes:
 
 
 def refusal_of(version: str, headers: list[tuple[bytes, bytes]]) -> bytes:
-    """What Go answers to a head that it does not take for one of HTTP/1.0 or 1.1; b"" where there is nothing to say."""
+    """What Go answers to a head that it does not take for one of HTTP/1.0 or 1.1; b"" where there is nothing to say.
+
+    `headers` are all of its Host and Transfer-Encoding, at least.
+    """
     if version not in _VERSIONS:
         return words_of(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "unsupported protocol version")
     hosts, coded = 0, False

@@ -1,7 +1,7 @@
-"""What a request is about: who asks to do what. Authorization, impersonation and audit are asked about nothing else.
+"""The attributes of a request, who wants to do what: the input of authorization, impersonation and audit.
 
-As apiserver's `authorizer.Attributes`. What a write is told on its way is `gateway.kinds.write_context`; what admission
-looks at is `gateway.admission.record`.
+As apiserver's `authorizer.Attributes`. The context of a write is in `gateway.kinds.write_context`, the input of
+admission in `gateway.admission.record`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Values that are known to be read as they are: what a process just wrote is not parsed to be seen in its cache."""
+"""Values known to be canonical: a process does not parse a value for its cache that it has just written itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The versions that entries of managedFields name, some of which their kind does not have (any more)."""
+"""The versions in entries of managedFields, among them versions that their kind no longer has."""
 
 from __future__ import annotations
 

@@ -146,8 +146,10 @@ def resource_version(meta: JsonObject) -> int:
 
 def carries_version(meta: JsonObject) -> bool:
     """Whether an object to be created has a resourceVersion; one that is no number, or 0, does not count."""
+    if not meta.get("resourceVersion"):
+        return False
     try:
-        return parse_uint(meta.get("resourceVersion") or "") != 0
+        return parse_uint(meta["resourceVersion"]) != 0
     except ValueError:
         return False
 

@@ -1,7 +1,7 @@
 """All that is known of a kind, in one object.
 
-Built-in models are made from the catalog (`gateway.kinds.builtin`), others from a definition. A model never changes:
-when a definition does, another model takes its place.
+Built-in models are made from the catalog (`gateway.kinds.builtin`), others from a CustomResourceDefinition. A model
+never changes: when a CRD changes, another model takes its place.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _keep(obj: JsonObject) -> None:
 
 
 def _same(obj: JsonObject, source: GroupVersion, target: GroupVersion) -> JsonObject:
-    """The conversion between versions that differ in nothing but their names (a definition's strategy None)."""
+    """The conversion between versions that differ in nothing but their names (a CRD's conversion strategy None)."""
     return obj if source == target else {**obj, "apiVersion": target.api_version}
 
 
@@ -63,9 +63,9 @@ class Version:
     default: Callable[[JsonObject], None] = _keep  # sets defaults in an object, in place
     default_applied: Callable[[JsonObject], None] | None = None  # the same of what server-side apply has merged
     selectable: Selectable = DEFAULT
-    columns: tuple[JsonObject, ...] = ()  # additionalPrinterColumns of a definition
-    openapi: JsonObject | None = None  # the schema of a definition; the catalog has those of built-in kinds
-    subresources: JsonObject = field(default_factory=dict)  # of a definition: status, scale
+    columns: tuple[JsonObject, ...] = ()  # additionalPrinterColumns of a CRD
+    openapi: JsonObject | None = None  # the schema of a CRD; the catalog has those of built-in kinds
+    subresources: JsonObject = field(default_factory=dict)  # of a CRD: status, scale
     strategies: Callable[[str], Strategy] | None = None  # where each version has its own rules, by subresource
 
     @property
@@ -106,8 +106,8 @@ class Model:
     convert: ConvertObject = _same
     convert_all: ConvertAll | None = None  # where `convert` can't: a webhook does it
     canonicaliser: Callable[[Model], Canonicalise] = canonicaliser
-    since: int = 0  # the revision that a definition's model is of: no watch starts before it
-    settled: SettledValues | None = None  # where values are read anew whoever wrote them
+    since: int = 0  # the revision of a CRD's model: no watch starts before it
+    settled: SettledValues | None = None  # of kinds whose stored values are read by the present schema
     written_as_served: bool = False  # whether a write's rules are those of the version that it is made in
     field_values: Mapping[str, FieldValue] = field(default_factory=dict)  # what selectors see beyond metadata
 

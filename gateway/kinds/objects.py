@@ -1,21 +1,23 @@
-"""Other objects, for whoever needs to know of them: by GroupVersionResource, in that version, from the watch cache.
+"""Looks up other objects: by GroupVersionResource, in that version, from the watch cache.
 
-What is asked for may come and go: a definition's kind is found as long as it is served. Everything that comes out is
-shared and not to be changed.
+Kinds may come and go: a CRD's kind is found while it is served. Returned objects are shared and must not be changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from gateway.jsontypes import JsonObject, loads
 from gateway.kinds.identity import GroupVersion, GroupVersionResource
 from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
+from storage.cache import ResourceCache
 from storage.entry import PARSED_SIZE, Entry
 from storage.store import EtcdStore
 
 Labels = dict[str, str]
+_MOST_PLACES = 1000  # definitions come and go
 
 
 class NotServed(LookupError):
@@ -26,19 +28,47 @@ class NotServed(LookupError):
         self.gvr = gvr
 
 
+class _Place(NamedTuple):
+    """A served resource, and what the keys of its objects begin with."""
+
+    resource: Resource
+    prefix: str
+    namespaced: bool
+    cache: ResourceCache | None
+    store: EtcdStore
+
+
 class Objects:
     """Reads the objects of a registry's resources."""
 
-    __slots__ = ("_registry", "_root", "_store")
+    __slots__ = ("_apart", "_places", "_registry", "_root", "_store")
 
-    def __init__(self, registry: Registry, store: EtcdStore, etcd_prefix: str) -> None:
+    def __init__(
+        self, registry: Registry, store: EtcdStore, etcd_prefix: str, apart: Mapping[str, EtcdStore] | None = None
+    ) -> None:
+        """`apart` has the stores of resources in other etcds, by storage prefix."""
+        self._apart = apart or {}
         self._registry, self._store, self._root = registry, store, f"{etcd_prefix}/"
+        self._places: dict[GroupVersionResource, _Place] = {}
 
     def resource(self, gvr: GroupVersionResource) -> Resource:
         """What is served under a name. Raises NotServed."""
-        found = self._registry.get(*gvr)
-        if found is None or not found.storage_prefix:
+        return self._place(gvr).resource
+
+    def _place(self, gvr: GroupVersionResource) -> _Place:
+        """Where the objects of a resource are; remembered for as long as the same resource is served."""
+        served, known = self._registry.resources.get((*gvr, "")), self._places.get(gvr)
+        if known is not None and known.resource is served and not (known.cache is not None and known.cache.closed):
+            return known
+        if served is None or not served.storage_prefix:
+            self._places.pop(gvr, None)
             raise NotServed(gvr)
+        if len(self._places) >= _MOST_PLACES:
+            self._places.clear()
+        prefix = f"{self._root}{served.storage_prefix}/"
+        store = self._apart.get(served.storage_prefix, self._store)
+        cache = store.cache.of_key(f"{prefix}x".encode())
+        found = self._places[gvr] = _Place(served, prefix, served.namespaced, cache, store)
         return found
 
     async def get(
@@ -48,9 +78,8 @@ class Objects:
 
         Raises NotServed, ConversionFailed, ValueError where there is no conversion, CorruptObject, Unavailable.
         """
-        resource, store = self.resource(gvr), self._store
-        path = f"{namespace}/{name}" if resource.namespaced else name
-        key = f"{self._root}{resource.storage_prefix}/{path}".encode()
+        resource, prefix, namespaced, _, store = self._place(gvr)
+        key = (f"{prefix}{namespace}/{name}" if namespaced else prefix + name).encode()
         cache = None if live else store.cache.of_key(key)
         entry = None if cache is None else cache.get(key)
         if entry is not None:
@@ -64,36 +93,47 @@ class Objects:
 
     def cached(self, gvr: GroupVersionResource, namespace: str, name: str) -> JsonObject | None:
         """An object that the cache has and that can be read, in the version in which it is stored. Raises NotServed."""
-        resource = self.resource(gvr)
-        path = f"{namespace}/{name}" if resource.namespaced else name
-        entry = self._store.cached_entry(f"{self._root}{resource.storage_prefix}/{path}".encode())
-        return None if entry is None or entry.readable is None else entry.parsed()
+        _, prefix, namespaced, cache, store = self._place(gvr)
+        key = (f"{prefix}{namespace}/{name}" if namespaced else prefix + name).encode()
+        entry = store.cached_entry(key) if cache is None else cache.get(key)
+        readable = None if entry is None else entry.readable
+        return None if readable is None else readable.parsed()
 
     async def select(
         self, gvr: GroupVersionResource, namespace: str = "", matches: Callable[[Labels], bool] | None = None
     ) -> list[JsonObject]:
         """The cached objects of a namespace ("": of all), in key order, whose labels `matches` likes.
 
-        Raises NotServed, ConversionFailed, ValueError where there is no conversion, CorruptObject.
+        Of what can't be read, that counts which could be read last. Raises NotServed, ConversionFailed, ValueError
+        where there is no conversion.
         """
         resource = self.resource(gvr)
-        entries: Sequence[Entry] = self._entries(resource, namespace)
+        entries: Sequence[Entry] = self.readable(gvr, namespace)
         if matches is not None:
             attributes_of = resource.model.attributes_of
             entries = [each for each in entries if matches(each.attributes(attributes_of).labels)]
         return [await _in_version(entry, resource) for entry in entries]
 
     def stored(self, gvr: GroupVersionResource, namespace: str = "") -> list[JsonObject]:
-        """The same of all objects, in the version in which they are stored. Raises NotServed, CorruptObject."""
-        return [entry.parsed() for entry in self._entries(self.resource(gvr), namespace)]
+        """The readable cached objects of a namespace ("": of all), in their stored version. Raises NotServed."""
+        entries = self.entries(gvr, namespace)
+        return [found.parsed() for entry in entries if (found := entry.readable) is not None] if entries else []
 
-    def entries(self, gvr: GroupVersionResource, namespace: str = "") -> list[Entry]:
-        """The cache's entries of them, unparsed; some may not be readable. Raises NotServed."""
-        return self._entries(self.resource(gvr), namespace)
+    def entries(self, gvr: GroupVersionResource, namespace: str = "") -> Sequence[Entry]:
+        """The cache's entries of a namespace ("": of all), unparsed; some may not be readable. Raises NotServed."""
+        _, prefix, namespaced, cache, store = self._place(gvr)
+        if namespace and namespaced:
+            if cache is not None:
+                return cache.of_namespace(namespace)
+            prefix = f"{prefix}{namespace}/"
+        elif cache is not None and not cache:  # as of most kinds that plug-ins look for
+            return ()
+        return store.cached_entries(prefix.encode())
 
-    def _entries(self, resource: Resource, namespace: str) -> list[Entry]:
-        within = f"{namespace}/" if namespace and resource.namespaced else ""
-        return self._store.cached_entries(f"{self._root}{resource.storage_prefix}/{within}".encode())
+    def readable(self, gvr: GroupVersionResource, namespace: str = "") -> Sequence[Entry]:
+        """The entries of a namespace ("": of all) that can be read, unparsed. Raises NotServed."""
+        entries = self.entries(gvr, namespace)
+        return [found for entry in entries if (found := entry.readable) is not None] if entries else entries
 
 
 async def _in_version(entry: Entry, resource: Resource) -> JsonObject:

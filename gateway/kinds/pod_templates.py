@@ -1,4 +1,4 @@
-"""Where kinds that make pods have the template of these."""
+"""The path of the pod template in workloads."""
 
 from __future__ import annotations
 

@@ -1,15 +1,18 @@
-"""New objects whose specification has come before: the pods that a controller makes of one template.
+"""Memory of specifications that come again, as those of the pods that a controller makes of one template.
 
-They differ in their metadata. What follows from the specification alone is made of the second of them and remembered by
-its bytes: what decoding and defaulting make of it, which fields it sets, that it is valid, what is warned of, and its
-bytes in Go's order. Whatever changes it on the way, as admission may, shows in its bytes; then it is checked anew.
+The first object with a specification leaves a hash. From the second one on, what follows from the specification alone
+is remembered by its bytes: what decoding and defaulting make of it, which fields it sets, that it is valid, its
+warnings and its bytes in Go's order. Where admission changes a specification, it has other bytes and is checked anew.
+
+The body's reader looks a specification up (`Templates.of`), creation says when it does not change any more
+(`Specification.prepared`), and the encoder copies its bytes (`Specification.spliced`). Rules in between only ask
+`Specification.once` and `has_passed`, and do not know whether anything is remembered.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
@@ -21,36 +24,33 @@ from gateway.schema.types import Type
 
 LONGEST = 64 << 10  # bytes of a specification; longer ones hardly come again
 SEEN = 4096  # specifications that are known to have come once
-RULES = 32  # that are remembered to take a specification
-BUDGET = 16 << 20  # bytes of all that is remembered
-_SHARE = 16  # bytes of the budget that one byte of a specification takes, about
+FACTS = 32  # that are remembered of one specification
+BUDGET = 16 << 20  # bytes of all that is remembered; then all is forgotten
+_SHARE = 8  # bytes that decoding and field sets make of one byte of a specification, about
 _OVERHEAD = 1 << 10
+_EACH = 64  # bytes of a value besides its text
 
 _MEMBER = "spec"
 
+T = TypeVar("T")
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """A specification that was found to be valid, as it was when it was checked."""
 
-    content: bytes
-    ordered: bytes  # the same in Go's order
-    warnings: tuple[str, ...]
-    admitted: set[Hashable] = field(default_factory=set)  # which rules were found to take it, by what names them
+Facts = dict[Hashable, Any]
 
 
 class Template:
-    """What is remembered of one specification as clients send it."""
+    """The memory of one specification in the form that clients send. `spend` is told of bytes that it keeps."""
 
-    __slots__ = ("accepted", "fields", "settled", "token_volume")
+    __slots__ = ("fields", "of_sent", "of_stored", "settled", "spend")
 
     member = _MEMBER
 
-    def __init__(self) -> None:
+    def __init__(self, spend: Callable[[int], None]) -> None:
+        self.spend = spend
         self.settled: bytes | None = None  # decoded and defaulted
         self.fields: FieldSet | None = None  # which it sets in a new object
-        self.accepted: Accepted | None = None
-        self.token_volume = ""  # the name of the volume that admission adds
+        self.of_sent: Facts = {}
+        self.of_stored: tuple[bytes, Facts] = (b"", {})  # of what was made of it last, by its bytes
 
 
 class Templates:
@@ -67,7 +67,7 @@ class Templates:
         self._free = BUDGET
 
     def of(self, sent: Any) -> Template | None:
-        """What is remembered of the specification of a body; None for one that comes for the first time."""
+        """The memory of a body's specification; None for one that comes for the first time."""
         if not isinstance(sent, dict) or (type(sent) is Body and sent.duplicates):
             return None
         specification = sent.get(_MEMBER)
@@ -88,50 +88,81 @@ class Templates:
                 self._seen.clear()
             self._seen.add(mark)
             return None
-        self._free -= len(content) * _SHARE + _OVERHEAD
+        self._spend(len(content) * _SHARE + _OVERHEAD)
+        return self._templates.setdefault(content, Template(self._spend))
+
+    def _spend(self, size: int) -> None:
+        self._free -= size
         if self._free < 0:
             self._templates.clear()
-            self._free = BUDGET
-        return self._templates.setdefault(content, Template())
+            self._free = BUDGET - size
 
 
-class Recurrence:
-    """A write of an object whose specification has come before."""
+class Specification:
+    """The specification of an object that is written, and what follows from it alone, worked out once.
 
-    __slots__ = ("_content", "accepted", "template", "valid", "warnings")
+    It is the one that was sent until it is `prepared`, and the one to be stored after that. Of one that has not come
+    before (`template` is None) nothing is remembered.
+    """
 
-    def __init__(self, template: Template) -> None:
+    __slots__ = ("_facts", "template")
+
+    def __init__(self, template: Template | None = None) -> None:
         self.template = template
-        self.accepted: Accepted | None = None  # once it is prepared: what is known of exactly that
-        self.valid = False  # whether it was found to be, by rules that look at nothing else
-        self.warnings: tuple[str, ...] | None = None  # those that follow from nothing else
-        self._content = b""
+        self._facts = None if template is None else template.of_sent
 
-    def prepared(self, specification: JsonObject) -> None:
-        """Looks whether a specification as it is to be stored was accepted before; it must not change any more."""
-        self._content = dumps(specification)
-        known = self.template.accepted
-        self.accepted = known if known is not None and known.content == self._content else None
-        self.valid, self.warnings = False, None
+    def once(self, fact: Hashable, make: Callable[[], T]) -> T:
+        """What `make` makes of the specification and of nothing else; remembered under the name `fact`."""
+        facts = self._facts
+        if facts is None:
+            return make()
+        found: T | None = facts.get(fact)
+        if found is None:
+            found = make()
+            assert self.template is not None
+            self.template.spend(_size(fact) + _size(found))
+            if len(facts) >= FACTS:
+                facts.clear()
+            facts[fact] = found
+        return found
 
-    def is_admitted(self, rule: Hashable) -> bool:
-        """Whether a rule that looks at nothing but the specification was found to take exactly that."""
-        return self.accepted is not None and rule in self.accepted.admitted
+    def has_passed(self, rule: Hashable) -> bool:
+        """Whether the specification is known to obey a rule that looks at nothing else."""
+        return self._facts is not None and rule in self._facts
 
-    def admit(self, rule: Hashable) -> None:
+    def passes(self, rule: Hashable) -> None:
         """Remembers that it does."""
-        if self.accepted is not None:
-            if len(self.accepted.admitted) >= RULES:
-                self.accepted.admitted.clear()
-            self.accepted.admitted.add(rule)
+        self.once(rule, lambda: True)
+
+    def prepared(self, obj: JsonObject) -> None:
+        """The specification is as it is to be stored; it must not change any more."""
+        if self.template is None:
+            return
+        content = dumps(obj[_MEMBER])
+        if len(content) > LONGEST:  # what admission has made of it
+            self._facts = None
+            return
+        known, facts = self.template.of_stored
+        if known != content:
+            facts = {}
+            self.template.spend(len(content))
+            self.template.of_stored = content, facts
+        self._facts = facts
 
     def spliced(self, obj: JsonObject, type_: Type) -> JsonObject:
-        """The object with the bytes of its specification in its place; for the encoder, which copies them."""
-        accepted = self.accepted
-        if accepted is None:
-            ordered = dumps(in_go_order(type_.fields[_MEMBER].type, obj[_MEMBER]))
-            if self.valid and self.warnings is not None:
-                self.template.accepted = Accepted(self._content, ordered, self.warnings)
-        else:
-            ordered = accepted.ordered
+        """The object with the bytes of its specification, in Go's order, in its place: the encoder copies them."""
+        ordered = self.once("in Go's order", lambda: dumps(in_go_order(type_.fields[_MEMBER].type, obj[_MEMBER])))
         return {**obj, _MEMBER: orjson.Fragment(ordered)}
+
+
+def _size(value: Any) -> int:
+    """How many bytes a fact takes, about."""
+    if isinstance(value, str | bytes):
+        return len(value) + _EACH
+    if isinstance(value, dict):
+        return sum(_size(key) + _size(each) for key, each in value.items()) + _EACH
+    return (sum(map(_size, value)) if isinstance(value, list | tuple) else 0) + _EACH
+
+
+ANY_SPECIFICATION = Specification()
+"""One of which nothing is remembered."""

@@ -22,6 +22,7 @@ class Registry:
 
     resources: dict[Key, Resource] = field(default_factory=dict)
     groups: dict[str, list[str]] = field(default_factory=dict)  # group -> versions, preferred first
+    unserved: frozenset[tuple[str, str, str]] = frozenset()  # for the server itself alone: group, version, plural
     _of_version: dict[tuple[str, str], tuple[Resource, ...]] = field(default_factory=dict)
     _of_kind: dict[tuple[str, str, str], Resource] = field(default_factory=dict)
 
@@ -39,7 +40,10 @@ class Registry:
     def preferred(self, group: str, resource: str) -> Resource | None:
         """The resource in the first of its group's versions that serves it."""
         found = (self.get(group, version, resource) for version in self.groups.get(group, ()))
-        return next((each for each in found if each), None)
+        first = next((each for each in found if each), None)
+        if first is None and self.unserved:
+            return next((each for key, each in self.resources.items() if key[::2] == (group, resource)), None)
+        return first
 
     def stored(self) -> Iterator[Resource]:
         """One resource for each storage prefix: that of the storage version where it is served."""
@@ -70,6 +74,19 @@ class Registry:
         for each in served:
             self._enter(each)
 
+    def switch_off(self, resources: frozenset[tuple[str, str, str]]) -> None:
+        """Stops serving resources (group, version, plural) to clients: no path leads to them, and the documents of
+        discovery and OpenAPI leave them out.
+        """
+        self.unserved = resources
+        for group, version in {each[:2] for each in resources}:
+            left = tuple(each for each in self.of_version(group, version) if each.gvr not in resources)
+            self._of_version[group, version] = left
+            if not left:
+                self.groups[group].remove(version)
+        for group in {each[0] for each in resources if not self.groups[each[0]]}:
+            del self.groups[group]
+
     def _enter(self, each: Resource) -> None:
         self.resources[each.group, each.version, each.resource, each.subresource] = each
         if not each.subresource:
@@ -91,7 +108,7 @@ class Registry:
 
 
 def builtin_groups(registry: Registry) -> frozenset[str]:
-    """The groups whose kinds no definition made."""
+    """The groups whose kinds no CRD made."""
     return frozenset(each.group for each in registry.resources.values() if each.model_version.openapi is None)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from gateway.defaults import apply_defaults
 from gateway.jsontypes import JsonObject
@@ -14,9 +15,12 @@ from gateway.schema.catalog import type_for, type_name_for
 from gateway.schema.types import Type
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Resource:
-    """A served resource, or a subresource of one (then `subresource` is its name and `resource` its parent's)."""
+    """A served resource, or a subresource of one (then `subresource` is its name and `resource` its parent's).
+
+    What follows from its members is worked out once: every request asks for it.
+    """
 
     model: Model  # of the kind whose objects are in the collection; a subresource's is its parent's
     group: str
@@ -36,37 +40,37 @@ class Resource:
         """The verbs that discovery shows."""
         return list(self.shown_verbs) or sorted(self.verbs)
 
-    @property
+    @cached_property
     def gvr(self) -> GroupVersionResource:
         """Group, version and plural; without the subresource."""
         return GroupVersionResource(self.group, self.version, self.resource)
 
-    @property
+    @cached_property
     def gvk(self) -> GroupVersionKind:
         """The kind that it takes and answers."""
         return GroupVersionKind(self.kind_group, self.kind_version, self.kind)
 
-    @property
+    @cached_property
     def api_version(self) -> str:
         """The apiVersion of the kind served here: "v1", "apps/v1"."""
         return f"{self.kind_group}/{self.kind_version}" if self.kind_group else self.kind_version
 
-    @property
+    @cached_property
     def qualified(self) -> str:
         """plural.group, as messages have it: "deployments.apps", "pods"."""
         return f"{self.resource}.{self.group}" if self.group else self.resource
 
-    @property
+    @cached_property
     def model_version(self) -> Version:
         """The version of the model that is served here."""
         return self.model.versions[GroupVersion(self.group, self.version)]
 
-    @property
+    @cached_property
     def foreign_kind(self) -> bool:
         """Whether its kind is of another group or version, as that of scale: discovery tells which."""
         return (self.kind_group, self.kind_version) != (self.group, self.version)
 
-    @property
+    @cached_property
     def type(self) -> Type:
         """The schema of the kind that it takes and answers."""
         own = self.model_version
@@ -81,28 +85,28 @@ class Resource:
         else:
             apply_defaults(self.api_version, self.kind, obj)
 
-    @property
+    @cached_property
     def custom(self) -> bool:
-        """Whether a definition made its kind, so that nothing but JSON is known of its objects."""
+        """Whether a CustomResourceDefinition defines its kind."""
         own = self.model_version
         return own.openapi is not None and own.gvk == self.gvk
 
-    @property
+    @cached_property
     def defined(self) -> bool:
-        """Whether a definition made the kind of the objects at its path, be it a subresource of theirs."""
+        """Whether a CustomResourceDefinition defines the kind of the objects at its path, also for subresources."""
         return self.model_version.openapi is not None
 
-    @property
+    @cached_property
     def type_name(self) -> str:
         """That schema's name in the catalog ("io.k8s.api.core.v1.Pod"). Raises KeyError for a custom kind."""
         return type_name_for(*self.gvk)
 
-    @property
+    @cached_property
     def strategy(self) -> Strategy:
         """The rules of its writes."""
         return self._strategies(self.subresource)
 
-    @property
+    @cached_property
     def object_strategy(self) -> Strategy:
         """The rules of the kind, also where this is a subresource."""
         return self._strategies("")
@@ -111,7 +115,7 @@ class Resource:
     def _strategies(self) -> Callable[[str], Strategy]:
         return self.model_version.strategies or self.model.strategies
 
-    @property
+    @cached_property
     def namespaced(self) -> bool:
         return self.model.namespaced
 
@@ -127,12 +131,12 @@ class Resource:
     def categories(self) -> tuple[str, ...]:
         return () if self.subresource else self.model.categories
 
-    @property
+    @cached_property
     def storage_prefix(self) -> str:
         """Where its objects are, below --etcd-prefix: "pods", "services/specs"; empty for what is not stored."""
         return self.model.storage_prefix
 
-    @property
+    @cached_property
     def storage_version(self) -> str:
         """The apiVersion in which etcd holds its objects ("v1", "autoscaling/v2"); empty for what is not stored."""
         return self.model.storage_version.api_version if self.model.storage_prefix else ""

@@ -1,4 +1,4 @@
-"""Where custom objects have what their scale subresource shows ("Scale subresource")."""
+"""The paths of the scale subresource in custom objects ("Scale subresource")."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ScalePaths:
 
     @classmethod
     def of(cls, subresources: JsonObject) -> ScalePaths:
-        """Those of a version's subresources."""
+        """The paths that a version's subresources name."""
         scale = subresources.get("scale")
         if scale is None:
             return cls()

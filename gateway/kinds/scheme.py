@@ -1,7 +1,8 @@
-"""What Go's scheme, which knows the kinds that are compiled in, says of those that it does not know."""
+"""Error messages of Go's scheme for kinds that it does not know."""
 
 from __future__ import annotations
 
+from gateway.kinds.unserved import reads_unserved
 from gateway.validation.field import go_quote
 
 SCHEME = 'in scheme "pkg/runtime/scheme.go:111"'
@@ -27,13 +28,24 @@ _OF_META = frozenset(
 )
 _NOWHERE = frozenset({"Table", "TableOptions", "PartialObjectMetadata", "PartialObjectMetadataList", "APIResource"})
 _META = "meta.k8s.io/v1"
+# kinds of which another group has the internal type
+_MOVED = {
+    ("extensions", "Deployment"): "apps",
+    ("extensions", "DaemonSet"): "apps",
+    ("extensions", "ReplicaSet"): "apps",
+    ("extensions", "DeploymentRollback"): "apps",
+    ("extensions", "Ingress"): "networking",
+    ("extensions", "NetworkPolicy"): "networking",
+    ("extensions", "Scale"): "autoscaling",
+    ("apps", "Scale"): "autoscaling",
+}
 
 
 def is_registered(kind: str, version: str, catalogued: bool) -> bool:
     """Whether the scheme that reads objects knows a kind in a version; `catalogued`: whether the documents do."""
     if kind in _NOWHERE or (version == _META and kind not in _UNVERSIONED):
         return False
-    return catalogued or (version in ("", "v1") and kind in _UNSERVED)
+    return catalogued or (version in ("", "v1") and kind in _UNSERVED) or reads_unserved(kind, version)
 
 
 def is_registered_of_meta(kind: str, version: str) -> bool:
@@ -54,3 +66,12 @@ def unregistered(kind: str, version: str) -> str:
 def internal_package(group: str) -> str:
     """The Go package that holds a group's internal types, as conversion errors name it."""
     return _GROUP_PACKAGES.get(group) or group.partition(".")[0]
+
+
+def has_type_of(kind: str, group: str, other: str) -> bool:
+    """Whether the kind has the same internal type in two groups, so that Go converts between them."""
+
+    def home(where: str) -> str:
+        return _MOVED.get((where, kind.removesuffix("List"))) or internal_package(where)
+
+    return home(group) == home(other)

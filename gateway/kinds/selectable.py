@@ -1,8 +1,8 @@
-"""Facts: the fields that each kind lets select, and where their values are in the object.
+"""Table of the fields that field selectors may name for each kind, and the paths of their values in the object.
 
-metadata.name and metadata.namespace can be selected everywhere ("Field Selectors"); the rest is per kind, as each
-kind's field label conversion and its strategy's selectable fields have it. They are not in the kinds' strategies,
-because reads do not import strategies.
+All kinds have metadata.name and metadata.namespace ("Field Selectors"); the others are those of the kind's field label
+conversion and of its strategy's selectable fields in kube-apiserver. They are not in the strategies here, because reads
+do not import strategies.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the cluster knows of a service: for those who call servers by a service's name."""
+"""Looks up a service and its EndpointSlices, for calls to servers by a service's name."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What selectors look at, kept once for all objects that have it alike.
+"""Labels and fields for selectors, with one shared dict for all objects that have equal ones.
 
-Pods of one template have the same labels, and the same fields but for their name. As dicts of their own these take
-a kilobyte an object.
+Pods of one template have the same labels, and the same fields except their name. A dict for each object would take a
+kilobyte.
 """
 
 from __future__ import annotations

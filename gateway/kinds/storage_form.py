@@ -1,4 +1,4 @@
-"""The form in which objects are stored: one canonical JSON in the storage version, whoever wrote it."""
+"""The canonical form of stored objects: JSON in the storage version, whichever server wrote them."""
 
 from __future__ import annotations
 

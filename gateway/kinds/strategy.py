@@ -43,7 +43,7 @@ def on_update(judge: Callable[[JsonObject, WriteContext], _R]) -> Callable[[Json
 
 
 class Dependents(Enum):
-    """What becomes of an object's dependents when a delete leaves it to the kind (DefaultGarbageCollectionPolicy)."""
+    """The default propagation policy of a kind's deletes (DefaultGarbageCollectionPolicy)."""
 
     DELETE = "delete"
     ORPHAN = "orphan"
@@ -51,7 +51,7 @@ class Dependents(Enum):
 
 
 class Allocation(Enum):
-    """What a kind takes from the cluster before it is written, and gives back after its deletion."""
+    """What a kind allocates before it is written, and releases after its deletion."""
 
     SERVICE_ADDRESSES = "cluster IPs and node ports"
 
@@ -103,10 +103,10 @@ class Strategy:
     templates: Templates | None = None  # of a kind of which many objects have the same specification
     in_its_own_namespace: bool = False  # whether requests for an object are in the namespace of its name
 
-    refuse_creation: str = ""  # why nobody may create one, "" when there is no reason
+    refuse_creation: str = ""  # the reason why objects cannot be created, "" where they can
 
     # deletion; only the resource's own strategy is asked
-    refuse_deletion: Callable[[str], str] = _deletable  # name -> why nobody may delete it, "" when there is no reason
+    refuse_deletion: Callable[[str], str] = _deletable  # name -> the reason why it cannot be deleted, "" where it can
     # (object, seconds that the client asks for or None) -> seconds until it goes; None: objects go at once
     grace_period: Callable[[JsonObject, int | None], int] | None = None
     dependents: Dependents = Dependents.DELETE

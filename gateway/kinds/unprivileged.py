@@ -14,7 +14,7 @@ from gateway.validation.field import FieldError
 
 
 def unprivileged(strategy: Strategy, resource: Resource) -> Strategy:
-    """The same rules where pods and their templates may not have what is privileged; itself for other kinds."""
+    """The rules of a kind with --allow-privileged=false; the strategy itself for kinds without pods."""
     path = _path(resource)
     if not path:
         return strategy

@@ -1,4 +1,4 @@
-"""What is known of a write apart from its objects: what strategies, hooks and validation are told."""
+"""The context of a write for strategies, hooks and validation: everything but its objects."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from gateway.http.user import User
 from gateway.kinds.attributes import Attributes
+from gateway.kinds.recurring import ANY_SPECIFICATION, Specification
 from gateway.validation.field import FieldError
 
 if TYPE_CHECKING:
-    from gateway.kinds.recurring import Recurrence
     from gateway.kinds.resource import Resource
 
 
@@ -32,17 +32,17 @@ class WriteContext:
     now: str = ""  # RFC 3339 time of the write, seconds
     dry_run: bool = False
     warnings: list[str] = field(default_factory=list)
-    recurrence: Recurrence | None = None  # of a new object whose specification has come before
+    specification: Specification = ANY_SPECIFICATION  # of a new object
     deadline: float | None = None  # by the loop's clock: when the client stops waiting, where it has said so
     metadata_errors: Sequence[FieldError] = ()  # which strategies need not find, but may have to know of
 
     @property
     def user(self) -> User:
-        """Who writes."""
+        """The user who writes."""
         return self.request.user
 
     def of_object(self, namespace: str, name: str) -> WriteContext:
-        """The same for another object of the resource."""
+        """The context of a write of another object of the resource."""
         other = copy(self)
         other.namespace, other.name = namespace, name
         return other

@@ -1,4 +1,4 @@
-"""A call made in a process of its own, beside what this one does meanwhile: two threads would share one interpreter."""
+"""Makes a call in a child process while this one goes on: two threads would share the GIL."""
 
 from __future__ import annotations
 

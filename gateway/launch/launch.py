@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import signal
 import socket
 import ssl
@@ -19,22 +18,25 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import urlsplit
 
-from gateway.credentials.certificates import Certificates, context_of, ensure_certificates
-from gateway.credentials.front_proxy import ensure_front_proxy
+from apiserver_gateway.throwaway import move_in, remove
+from gateway.credentials.certificates import Certificates, context_of
 from gateway.credentials.kubeconfig import write_kubeconfig
 from gateway.files import words
-from gateway.launch.descriptors import raise_descriptor_limit
+from gateway.launch.announcing import said_of, say_start
+from gateway.launch.descriptors import raise_descriptor_limit, write_no_core_files
+from gateway.launch.errors import LaunchError, ToldToStop
 from gateway.launch.forked import Forked
+from gateway.launch.identity import ANY_ADDRESS, identity_of
+from gateway.launch.notifying import READY, notify
 from gateway.launch.patient import PATIENCE, still_waiting
-from gateway.launch.preflight import check_files, identity_secret, resolved
+from gateway.launch.preflight import check_files, resolved
 from gateway.launch.stopping import StopGuard
 from gateway.observability import logs
 from gateway.settings.config import Settings
-from gateway.version import GIT_VERSION
 
 if TYPE_CHECKING:
+    from gateway.launch.feeding import Feeding
     from gateway.launch.ports import Listening
 
 logger = logging.getLogger("gateway")
@@ -42,11 +44,6 @@ logger = logging.getLogger("gateway")
 Made = TypeVar("Made")
 
 _NO_STRANGERS = 0o022  # the least that a umask keeps from others: to write
-_ANY_ADDRESS = frozenset({"", "0.0.0.0", "::"})
-
-
-class LaunchError(Exception):
-    """The server cannot start, or cannot go on; the message says why, in one line."""
 
 
 class Ending:
@@ -54,44 +51,90 @@ class Ending:
 
     def __init__(self) -> None:
         self.reason = ""
-        self.orphaned = False  # who started it is gone
+        self.orphaned = False  # the process that started it is gone
 
     def begin(self, reason: str) -> None:
-        """Has the server stop, as SIGTERM does, and exit with 1. Can be called in any thread."""
+        """Stops the server, as SIGTERM does, with exit status 1. Can be called in any thread."""
         logger.error("ending: %s", reason)
         self.reason = self.reason or reason
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-def launch(settings: Settings, control: int | None = None, throw_away: str | None = None) -> int:
+def launch(
+    settings: Settings, control: int | None = None, throw_away: str | None = None, *, guarded: bool = True
+) -> int:
     """Runs the server until it is told to stop; returns the exit status. Raises LaunchError and InvalidSettings.
 
     `control` is a socket of somebody who waits for this server: it gets a line when the server is ready, and the
-    server stops when the other end is closed. It then removes the directory `throw_away`, which would be the starter's.
+    server stops when the other end is closed. It makes the directory `throw_away`, which the starter removes; it does
+    so itself when the starter is gone. One that is not `guarded` has somebody else who kills it when it does not stop.
     """
-    logs.configure(settings.log_format, settings.v)
+    logs.configure(settings.log_format, settings.v, settings.vmodule)
     os.umask(os.umask(_NO_STRANGERS) | _NO_STRANGERS)
     _check_controllers(settings)
     raise_descriptor_limit()
-    guard = StopGuard(settings.shutdown_delay_duration + settings.shutdown_timeout) if settings.workers == 1 else None
+    write_no_core_files()
+    signal.signal(signal.SIGTERM, end_early)
+    patience = settings.shutdown_delay_duration + settings.shutdown_timeout
+    guard = guard_of(patience, control, throw_away) if guarded and settings.workers == 1 else None
+    if throw_away:
+        move_in(Path(throw_away))
     ending = Ending()
     check_files(settings)
+    say_start(settings)
     advertised = settings.advertise_address
     settings = replace(settings, advertise_address=resolved(advertised))
-    identity = Forked(lambda: _identity(settings, advertised), () if control is None else (control,))
-    if control is not None:
-        threading.Thread(target=_stop_with, args=(control, ending), name="control", daemon=True).start()
+    identity = Forked(lambda: identity_of(settings, advertised), () if control is None else (control,))
     try:
         with ExitStack() as stack, identity:
+            if control is not None:
+                threading.Thread(target=_stop_with, args=(control, ending), name="control", daemon=True).start()
             prepared, listening, context, ca = _prepared(settings, identity, stack, ending)
             ready = _announcement(prepared, ca, control, ending)
-            status = _run(prepared, listening, context, ready, guard)
+            try:
+                status = _run(prepared, listening, context, ready, guard)
+            finally:
+                signal.signal(signal.SIGTERM, _pass_over)  # what follows puts things away
     finally:
         if ending.orphaned and throw_away:
-            shutil.rmtree(throw_away, ignore_errors=True)
+            remove(Path(throw_away))
     if ending.reason:
         raise LaunchError(ending.reason)
     return status
+
+
+def end_early(*_: object) -> None:
+    """Ends a start, so that what was begun is put away; serving has a way of its own. The handler of a signal."""
+    signal.signal(signal.SIGTERM, _pass_over)
+    raise SystemExit(128 + signal.SIGTERM)
+
+
+def _pass_over(*_: object) -> None:
+    """Does nothing. To ignore the signal would have etcd's shell ignore it too, which programs inherit."""
+
+
+def guard_of(patience: float, control: int | None, throw_away: str | None) -> StopGuard:
+    """Ends this process when it does not stop in so many seconds. Once it has ended, and who started it is gone or has
+    no more use for it, the directory that it has made is removed.
+    """
+
+    def ended() -> None:
+        if throw_away and control is not None and _is_alone(control):
+            remove(Path(throw_away))
+
+    return StopGuard(patience, ended)
+
+
+def _is_alone(control: int) -> bool:
+    """Waits for the end of the other end of the socket: whether it is closed without a word, which would keep all."""
+    with socket.socket(fileno=os.dup(control)) as ours:
+        ours.setblocking(True)
+        with suppress(OSError):
+            ours.shutdown(socket.SHUT_WR)  # who waits for the ended server's word is told that none will come
+        try:
+            return not ours.recv(1, socket.MSG_PEEK)
+        except ConnectionResetError:  # it was closed before it was read
+            return True
 
 
 def _check_controllers(settings: Settings) -> None:
@@ -109,26 +152,37 @@ def _run(
     guard: StopGuard | None,
 ) -> int:
     from gateway.launch.process import CannotServe, serve
-    from gateway.launch.workers import HOPELESS, Supervisor
+    from gateway.launch.workers import HOPELESS, Parent, Supervisor
 
     if settings.workers > 1:
-
-        def work(tell_ready: Callable[[], None]) -> int:
-            with listening.another() as listener:
-                try:
-                    return serve(settings, context, listener, tell_ready, siblings=Path(sockets))
-                except CannotServe as error:
-                    logger.error("%s", error)
-                    return 1 if error.passing else HOPELESS
-
         from tempfile import TemporaryDirectory
 
-        with TemporaryDirectory(prefix="apiserver-gateway-") as sockets:
-            return Supervisor(settings.workers, work, settings.shutdown_delay_duration).run(ready)
+        def work(parent: Parent) -> int:
+            with listening.another() as listener:
+                try:
+                    feeder = None if feeding is None else feeding.path
+                    return serve(
+                        settings, context, listener, parent.ready, beat=parent.beat, siblings=siblings, feeder=feeder
+                    )
+                except CannotServe as error:
+                    logger.log(logging.INFO if isinstance(error, ToldToStop) else logging.ERROR, "%s", error)
+                    return 1 if error.passing else HOPELESS
+
+        with TemporaryDirectory(prefix="apiserver-gateway-") as directory, ExitStack() as stack:
+            siblings = Path(directory)
+            feeding = _feeding(settings, siblings, stack) if settings.shared_cache else None
+            beside = None if feeding is None else feeding.work
+            return Supervisor(settings.workers, work, settings.shutdown_delay_duration, beside).run(ready)
     try:
         return serve(settings, context, listening.held, ready, guard)
     except CannotServe as error:
         raise LaunchError(str(error)) from None
+
+
+def _feeding(settings: Settings, siblings: Path, stack: ExitStack) -> Feeding:
+    from gateway.launch.feeding import Feeding
+
+    return stack.enter_context(Feeding(settings, siblings))
 
 
 def _prepared(
@@ -141,14 +195,16 @@ def _prepared(
         from gateway.launch.ports import listen
 
         try:
-            listening = stack.enter_context(listen(settings.bind_address, settings.secure_port, settings.workers > 1))
+            where = settings.bind_address, settings.secure_port
+            listening = stack.enter_context(listen(*where, settings.workers > 1, settings.permit_port_sharing))
         except OSError as error:
             reason = error.strerror or error
             raise LaunchError(f"cannot listen on {settings.bind_address}:{settings.secure_port}: {reason}") from None
         settings = replace(settings, secure_port=listening.port)
         if etcd is not None:
             settings = replace(settings, etcd_servers=(_result(etcd, "etcd"),))
-        made, token = _result(identity, "--cert-dir", settings.cert_dir)
+        shared = "etcd at " + ", ".join(settings.etcd_servers) if settings.identity_key_file else ""
+        made, token = _result(identity, "--cert-dir", settings.cert_dir, shared)
         if settings.kubeconfig_out or not settings.token_auth_file:
             settings = replace(settings, admin_token=token)
         if settings.client_ca_file is None and settings.tls_cert_file is None:
@@ -184,11 +240,11 @@ def _started_etcd(settings: Settings, stack: ExitStack, pool: ThreadPoolExecutor
 BESIDE = {"etcd": "the embedded etcd to start", "--cert-dir": "keys and certificates"}
 
 
-def _result(begun: Future[Made] | Forked[Made], what: str, place: Path | None = None) -> Made:
-    """What was begun beside; says in the log what that is while it takes long."""
+def _result(begun: Future[Made] | Forked[Made], what: str, place: Path | None = None, waits_for: str = "") -> Made:
+    """The result of work in another thread or process; while that takes long, the log says what it `waits_for`."""
     since = time.monotonic()
     while not (begun.wait(PATIENCE) if isinstance(begun, Forked) else wait([begun], PATIENCE).done):
-        still_waiting(BESIDE[what], time.monotonic() - since)
+        still_waiting(waits_for or BESIDE[what], time.monotonic() - since)
     try:
         return begun.result()
     except OSError as error:
@@ -197,54 +253,9 @@ def _result(begun: Future[Made] | Forked[Made], what: str, place: Path | None = 
         raise LaunchError(f"{what}: {' '.join(str(error).split())}") from None
 
 
-def _identity(settings: Settings, advertised: str) -> tuple[Certificates, str]:
-    """The certificate to serve with, given or generated, and the administrator's token."""
-    if settings.identity_key_file:
-        from gateway.credentials.identity import IdentityError, take_shared
-
-        try:
-            take_shared(settings, identity_secret(settings.identity_key_file))
-        except IdentityError as error:
-            raise LaunchError(str(error)) from None
-    if settings.tls_cert_file and settings.tls_private_key_file:
-        made = Certificates(settings.tls_cert_file, settings.tls_cert_file, settings.tls_private_key_file)
-    else:
-        external = urlsplit(settings.kubeconfig_server).hostname or ""
-        names = {settings.bind_address, advertised, settings.advertise_address, _service_address(settings), external}
-        made = ensure_certificates(settings.cert_dir, {*names, *settings.tls_san} - _ANY_ADDRESS)
-    if settings.proxy_client_cert_file is None:
-        with suppress(OSError):  # who gives all keys by flags may have a directory that can't be written
-            ensure_front_proxy(settings.cert_dir)
-    token = settings.admin_token
-    if not token and (settings.kubeconfig_out or not settings.token_auth_file):
-        from gateway.credentials.identity import kept_token
-
-        token = kept_token(settings.cert_dir)
-    if settings.service_account_signing_key_file is None:
-        _check_own_key(settings)
-    return made, token
-
-
-def _check_own_key(settings: Settings) -> None:
-    """Has the key that signs tokens be there, so that nobody waits for it later. Raises OSError, ValueError."""
-    from gateway.access.keys import KEY_FILE, signing_key
-
-    try:
-        signing_key(settings)
-    except (TypeError, ValueError) as error:  # TypeError is of a key with a password
-        raise ValueError(f"{settings.cert_dir / KEY_FILE}: {error}") from None
-
-
-def _service_address(settings: Settings) -> str:
-    """The cluster IP of the service `kubernetes`: the first of the range."""
-    from ipaddress import ip_network
-
-    return str(ip_network(settings.service_cluster_ip_range.partition(",")[0])[1])
-
-
 def _announcement(settings: Settings, ca: bytes, control: int | None, ending: Ending) -> Callable[[], None]:
     """What is done once requests are answered: the kubeconfig, the log line, the word to who waits."""
-    host = "127.0.0.1" if settings.bind_address in _ANY_ADDRESS else settings.bind_address
+    host = "127.0.0.1" if settings.bind_address in ANY_ADDRESS else settings.bind_address
     url = f"https://[{host}]:{settings.secure_port}" if ":" in host else f"https://{host}:{settings.secure_port}"
 
     def announce() -> None:
@@ -257,21 +268,14 @@ def _announcement(settings: Settings, ca: bytes, control: int | None, ending: En
             except OSError as error:
                 ending.begin(f"--kubeconfig-out: cannot write {words(error, settings.kubeconfig_out)}")
                 return
-        logger.info("ready", extra={"address": url, "milliseconds": milliseconds_since_start(), **_said_of(settings)})
+        logger.info("ready", extra={"address": url, "milliseconds": milliseconds_since_start(), **said_of(settings)})
         if settings.embedded_etcd and settings.kubeconfig_out and settings.log_format == "text":
             _say_what_to_type(settings, settings.kubeconfig_out)
+        notify(READY)
         if control is not None:
             os.write(control, f"{url} {settings.admin_token} {','.join(settings.etcd_servers)}\n".encode())
 
     return announce
-
-
-def _said_of(settings: Settings) -> dict[str, object]:
-    """What the first line of the log tells of a server."""
-    data = {"data": str(settings.data_dir or "temporary")} if settings.embedded_etcd else {}
-    modes = ",".join(settings.authorization_mode) or "RBAC"
-    workers = {"workers": settings.workers} if settings.workers > 1 else {}
-    return {"version": GIT_VERSION, "etcd": ",".join(settings.etcd_servers), **data, "authorization": modes, **workers}
 
 
 def _say_what_to_type(settings: Settings, kubeconfig: Path) -> None:
@@ -285,8 +289,9 @@ def _say_what_to_type(settings: Settings, kubeconfig: Path) -> None:
 
 def _stop_with(control: int, ending: Ending) -> None:
     """Waits until the other end of the socket is closed, then has this process stop."""
-    with socket.socket(fileno=os.dup(control)) as other_end:
-        while other_end.recv(1):
+    # the connection counts as reset where the other end is closed before it has read all
+    with socket.socket(fileno=os.dup(control)) as ours, suppress(ConnectionResetError):
+        while ours.recv(1):
             pass
     ending.orphaned = True
     os.kill(os.getpid(), signal.SIGTERM)

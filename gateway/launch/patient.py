@@ -1,4 +1,4 @@
-"""What a start waits for is said in the log when it takes long: nobody is to guess why a server is not ready."""
+"""Logs what a start waits for when it takes long."""
 
 from __future__ import annotations
 

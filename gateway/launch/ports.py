@@ -1,7 +1,8 @@
-"""The port that is served on: one socket, or one for each of several processes (SO_REUSEPORT).
+"""The sockets of the served port: one, or one for each of several processes (SO_REUSEPORT).
 
-The kernel lets anybody of the same user join those that share a port in that way, so that two servers told the same
-port by mistake would each get half of the connections. So nobody shares it who has not found it unused before.
+With SO_REUSEPORT the kernel lets any process of the same user share the port, so that two servers with the same port by
+mistake would each get half of the connections. So a server first checks that the port is unused, unless
+--permit-port-sharing says that it may be in use.
 """
 
 from __future__ import annotations
@@ -29,17 +30,22 @@ class Listening:
 
 
 @contextmanager
-def listen(address: str, port: int, shared: bool) -> Iterator[Listening]:
+def listen(address: str, port: int, shared: bool, permitted: bool = False) -> Iterator[Listening]:
     """Binds an address, with port 0 to a free port, until the block ends.
 
-    `shared` lets other processes of this server bind it too. Raises OSError, also where another server has it.
+    `shared` lets other processes of this server bind it too, `permitted` other servers of the same user. Raises
+    OSError, also where another server has it and that is not permitted.
     """
+    if permitted:
+        with _bound(address, port, shared=True) as bound:
+            yield Listening(address, bound.getsockname()[1], bound, True)
+        return
     if not shared or not port:
         with _bound(address, port, shared=shared) as bound:
             yield Listening(address, bound.getsockname()[1], bound, shared)
         return
     with _claim(address, port):
-        _bound(address, port, shared=False).close()  # nobody listens there
+        _bound(address, port, shared=False).close()  # no process listens there
         with _bound(address, port, shared=True) as bound:
             yield Listening(address, port, bound, True)
 

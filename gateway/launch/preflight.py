@@ -1,4 +1,4 @@
-"""What can be found wrong with files and addresses before anything is started, each in one line."""
+"""Checks files and addresses before anything is started; each error is one line."""
 
 from __future__ import annotations
 
@@ -21,8 +21,31 @@ def check_files(settings: Settings, *, touch: bool = True) -> None:
             from gateway.access.token_file import read_token_file
 
             read_token_file(settings.token_auth_file)
+    _check_keys(settings)
+    _check_access(settings)
+    _check_encryption(settings)
+    _check_audit(settings, touch)
+    _check_tracing(settings)
+    _check_apis(settings)
+    with _wrong("--cluster-signing-cert-file", settings.cluster_signing_cert_file):
+        if settings.cluster_signing_cert_file and settings.cluster_signing_key_file:
+            from gateway.access.signing import read_authority
+
+            read_authority(settings.cluster_signing_cert_file, settings.cluster_signing_key_file)
+    with _wrong("--identity-key-file", settings.identity_key_file):
+        if settings.identity_key_file and len(identity_secret(settings.identity_key_file)) < 16:
+            raise ValueError("the secret must have at least 16 bytes, such as of `openssl rand -hex 32`")
+    with _wrong("--kubeconfig-out", settings.kubeconfig_out):
+        if settings.kubeconfig_out:
+            (check_writable if touch else look_writable)(settings.kubeconfig_out)
+
+
+def _check_keys(settings: Settings) -> None:
+    """Certificates and keys of TLS, and the key that signs tokens."""
     if settings.tls_cert_file and settings.tls_private_key_file:
         _check_pair("--tls-cert-file", settings.tls_cert_file, settings.tls_private_key_file, ssl.PROTOCOL_TLS_SERVER)
+    for pair in settings.tls_sni_cert_key:
+        _check_pair("--tls-sni-cert-key", pair.certificate, pair.key, ssl.PROTOCOL_TLS_SERVER)
     if settings.etcd_certfile and settings.etcd_keyfile:
         _check_pair("--etcd-certfile", settings.etcd_certfile, settings.etcd_keyfile, ssl.PROTOCOL_TLS_CLIENT)
     with _wrong("--etcd-cafile", settings.etcd_cafile):
@@ -37,20 +60,22 @@ def check_files(settings: Settings, *, touch: bool = True) -> None:
             except (ValueError, TypeError) as error:
                 ours = str(settings.service_account_signing_key_file) in str(error)
                 raise ValueError(str(error) if ours else "it is no private key in PEM without a password") from None
-    _check_access(settings)
-    _check_encryption(settings)
-    _check_audit(settings, touch)
-    with _wrong("--cluster-signing-cert-file", settings.cluster_signing_cert_file):
-        if settings.cluster_signing_cert_file and settings.cluster_signing_key_file:
-            from gateway.access.signing import read_authority
 
-            read_authority(settings.cluster_signing_cert_file, settings.cluster_signing_key_file)
-    with _wrong("--identity-key-file", settings.identity_key_file):
-        if settings.identity_key_file and len(identity_secret(settings.identity_key_file)) < 16:
-            raise ValueError("the secret must have at least 16 bytes, such as of `openssl rand -hex 32`")
-    with _wrong("--kubeconfig-out", settings.kubeconfig_out):
-        if settings.kubeconfig_out:
-            (check_writable if touch else look_writable)(settings.kubeconfig_out)
+
+def _check_apis(settings: Settings) -> None:
+    if settings.etcd_servers_overrides:
+        from gateway.kinds.builtin import builtin_registry
+        from gateway.launch.placing import servers_apart
+
+        servers_apart(settings, builtin_registry())
+    if settings.runtime_config:
+        from gateway.kinds.builtin import builtin_registry
+        from gateway.kinds.enablement import UnknownApi, switched_off
+
+        try:
+            switched_off(builtin_registry(), settings.runtime_config)
+        except UnknownApi as error:
+            raise InvalidSettings(f"--runtime-config: {error}") from None
 
 
 def _check_access(settings: Settings) -> None:
@@ -121,6 +146,18 @@ def _check_audit(settings: Settings, touch: bool) -> None:
         if settings.audit_policy_file and settings.audit_log_path not in ("", "-"):
             (_open_log if touch else look_writable)(path)
     _check_place("--audit-webhook-config-file", settings.audit_webhook_config_file)
+
+
+def _check_tracing(settings: Settings) -> None:
+    with _wrong("--tracing-config-file", settings.tracing_config_file):
+        if settings.tracing_config_file:
+            from gateway.tracing.configuration import read_tracing
+
+            read_tracing(settings.tracing_config_file)
+            try:
+                from gateway.tracing import tracer  # noqa: F401
+            except ImportError as error:
+                raise ValueError(f"pip install 'apiserver-gateway[tracing]' brings what traces need: {error}") from None
 
 
 def _open_log(path: Path) -> None:

@@ -13,18 +13,23 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
-from gateway.access.following import Followed
-from gateway.credentials.certificates import authorities_of, context_of
+import uvloop
+
 from gateway.http import engine
-from gateway.http.accepting import Acceptor, Quota
 from gateway.http.framing import Chunking
-from gateway.http.limits import Farewell, Heads, Limits, limits_of
+from gateway.http.limits import Farewell, Heads, Limits
 from gateway.http.protocol import Protocol
-from gateway.launch.app import App, CannotServe
+from gateway.launch.accepting import accept
+from gateway.launch.app import App
+from gateway.launch.errors import CannotServe
+from gateway.launch.hanging import keep_beating
+from gateway.launch.notifying import STOPPING, notify
 from gateway.launch.stopping import StopGuard
+from gateway.launch.wiring import app_of
 from gateway.memory import settle_malloc
 from gateway.settings.config import Settings
 
@@ -44,57 +49,40 @@ RECURSION = 3000  # enough to walk what is `gateway.jsontypes.MAX_DEPTH` deep; 8
 
 class Server(engine.Server):
     """uvicorn's server, which accepts connections itself; says when it is ready, and ends watches as soon as it is told
-    to stop.
+    to stop. To be made on its event loop.
     """
 
     def __init__(
-        self, app: App, config: engine.Config, ready: Callable[[], None], guard: StopGuard | None = None
+        self,
+        app: App,
+        config: engine.Config,
+        ready: Callable[[], None],
+        guard: StopGuard | None = None,
+        beat: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(config)
-        self._app, self._ready, self._guard = app, ready, guard
+        self._app, self._ready, self._guard, self._beat = app, ready, guard, beat
         self._heads, self._chunking = Heads(), Chunking()
         self._farewell = Farewell(chance=app.settings.goaway_chance)
         self._delay = app.settings.shutdown_delay_duration
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop = asyncio.get_running_loop()
         self._told = asyncio.Event()
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        self._loop = asyncio.get_running_loop()
         if self._guard is not None:
             self._guard.watch(self._loop)
         await super().serve(sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup([])
-        settings, context = self._app.settings, self.config.ssl
+        services, context = self._app.gateway.services, self.config.ssl
         assert context is not None
-        quota = Quota.for_descriptors(settings.max_connections_per_address)
-        limits = limits_of(settings.header_timeout, settings.min_body_rate)
-        for listener in sockets or ():
-            acceptor = Acceptor(listener, context, quota, limits, self._protocol)
-            acceptor.start()
-            self.servers.append(acceptor)  # type: ignore[arg-type]  # it has all that is used of a server
-            self._follow(acceptor)
+        # they have all that is used of a server
+        self.servers += accept(sockets or (), context, self._protocol, services.settings, services.following)  # type: ignore[arg-type]
         if not self.should_exit:
-            _settle_garbage_collection()
+            settle_garbage_collection()
             self._ready()
             self._app.started()
-
-    def _follow(self, acceptor: Acceptor) -> None:
-        """Reads certificates anew that the settings name, for connections to come."""
-        settings, gateway = self._app.settings, self._app.gateway
-        own = settings.cert_dir / "apiserver.crt", settings.cert_dir / "apiserver.key"
-        certificate, key = settings.tls_cert_file or own[0], settings.tls_private_key_file or own[1]
-        authorities = [each for each in authorities_of(settings) if each != settings.cert_dir / "ca.crt"]
-        given = (certificate, key) if settings.tls_cert_file else ()
-        if gateway is not None and (authorities or given):
-            gateway.services.following.add(
-                Followed(
-                    "certificates",
-                    (*given, *authorities),
-                    lambda: acceptor.use(context_of(settings, certificate, key)),
-                )
-            )
 
     def _protocol(self, limits: Limits, lost: Callable[[], None]) -> Protocol:
         state = self.server_state, self.lifespan.state
@@ -110,12 +98,15 @@ class Server(engine.Server):
 
     async def main_loop(self) -> None:
         """As uvicorn's, which looks each tenth of a second whether it is to end; this one is told."""
+        beating = None if self._beat is None else self._loop.create_task(keep_beating(self._beat), name="pulse")
         counter = 0
         while not await self.on_tick(counter):
             counter = (counter + 1) % (10 * 24 * 3600)
             with suppress(TimeoutError):
                 async with asyncio.timeout(TICK):
                     await self._told.wait()
+        if beating is not None:
+            beating.cancel()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """As uvicorn's, without its pauses."""
@@ -148,8 +139,6 @@ class Server(engine.Server):
 
     def _drain(self, seconds: float) -> None:
         """Goes on for a while, so that others learn that this process is about to stop before it does."""
-        assert self._loop is not None
-        logger.info("told to stop, answering for a while yet", extra={"seconds": seconds})
         self._farewell.begun = True
         self._app.drain(seconds)
         self._loop.call_later(seconds, self._end)
@@ -164,20 +153,31 @@ class Server(engine.Server):
 
         The second signal does not wait for --shutdown-delay-duration.
         """
+        if not self.should_exit:
+            self._loop.call_soon_threadsafe(_say_told, sig, self._delay)
         delay, self._delay = self._delay, 0.0
-        if self._loop is not None and self.started and delay:
+        if self.started and delay:
             self._loop.call_soon_threadsafe(self._drain, delay)
             return
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._app.stop)
-            self._loop.call_soon_threadsafe(self._told.set)
+        self._loop.call_soon_threadsafe(self._app.stop)
+        self._loop.call_soon_threadsafe(self._told.set)
         if self.should_exit and sig == signal.SIGINT:
             self.force_exit = True
         self.should_exit = True
 
 
+def _say_told(sig: int, seconds: float) -> None:
+    notify(STOPPING)
+    extra: dict[str, object] = {"signal": signal.Signals(sig).name}
+    if seconds:
+        logger.info("told to stop, answering requests until the delay is over", extra={**extra, "seconds": seconds})
+    else:
+        logger.info("told to stop", extra=extra)
+
+
 def configuration(app: App, context: ssl.SSLContext) -> engine.Config:
     """uvicorn's settings for this server."""
+    security = "; ".join(app.settings.strict_transport_security_directives)
     config = engine.Config(
         app,
         loop="uvloop",
@@ -188,6 +188,7 @@ def configuration(app: App, context: ssl.SSLContext) -> engine.Config:
         access_log=False,
         proxy_headers=False,
         server_header=False,
+        headers=[("strict-transport-security", security)] if security else None,
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=GRACE,
     )
@@ -202,20 +203,41 @@ def serve(
     listener: socket.socket,
     ready: Callable[[], None],
     guard: StopGuard | None = None,
+    *,
+    beat: Callable[[], None] | None = None,
     siblings: Path | None = None,
+    feeder: Path | None = None,
 ) -> int:
-    """Serves until SIGTERM or SIGINT; returns the exit status. `ready` is called once requests are answered, `siblings`
-    is a directory in which several processes that serve together meet.
+    """Serves until SIGTERM or SIGINT; returns the exit status. `ready` is called once requests are answered, and `beat`
+    about every second from then on.
+
+    `siblings` is a directory in which several processes that serve together meet, `feeder` the socket of the one that
+    reads etcd for all of them.
 
     Raises CannotServe when it never came to that, or something ended on which all else depends.
     """
     settle_malloc()
     sys.setrecursionlimit(RECURSION)
     sys.setswitchinterval(SWITCH)
-    app = App(settings, siblings)
-    server = Server(app, configuration(app, context), ready, guard)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_serve(context, listener, ready, guard, beat, partial(app_of, settings, siblings, feeder)))
+
+
+async def _serve(
+    context: ssl.SSLContext,
+    listener: socket.socket,
+    ready: Callable[[], None],
+    guard: StopGuard | None,
+    beat: Callable[[], None] | None,
+    make: Callable[[], App],
+) -> int:
+    try:
+        app = make()
+    except (OSError, ValueError) as error:
+        raise CannotServe(str(error), passing=False) from error
+    server = Server(app, configuration(app, context), ready, guard, beat)
     with suppress(SystemExit):  # uvicorn's way to say that the application did not start
-        server.run(sockets=[listener])
+        await server.serve(sockets=[listener])
     if server.started:
         logger.info("stopped")
     if app.failure is not None:
@@ -223,7 +245,7 @@ def serve(
     return 0 if server.started else 1
 
 
-def _settle_garbage_collection() -> None:
+def settle_garbage_collection() -> None:
     """What start-up made stays: leave it out of collections, and collect after more allocations than scripts make.
 
     It is hardly any garbage (a thousand objects of 70 000), and to look for that would take a tenth of the start. What

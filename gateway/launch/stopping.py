@@ -1,28 +1,35 @@
-"""Stopping in any case: a small process beside the server that ends it when it was told to stop and does not.
+"""A small process that kills the server if it does not stop in time.
 
-Python runs signal handlers between two of its instructions, on its main thread. A single call that computes for long
-keeps them from running, and every other thread of Python too; so who watches is a process of its own. The signal itself
-wakes it: Python's C handler writes the number of each signal to a descriptor (`signal.set_wakeup_fd`).
+Python runs signal handlers between two instructions of its main thread. A single long call in C blocks them, and all
+other threads too; so the watching is done by a process of its own. The signal wakes it: Python's C handler writes the
+number of each signal to a descriptor (`signal.set_wakeup_fd`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import select
 import signal
 import socket
-import sys
 import time
+from collections.abc import Callable
+
+logger = logging.getLogger("gateway")
 
 _STOP = frozenset({signal.SIGTERM, signal.SIGINT})
 
 
 class StopGuard:
-    """Ends this process `seconds` after SIGTERM or SIGINT at the latest. To be made before there are threads."""
+    """Ends this process `seconds` after SIGTERM or SIGINT at the latest. To be made before there are threads.
 
-    def __init__(self, seconds: float) -> None:
+    `ended` is called in the small process when this one has ended, however that came about: or this object, which is to
+    be kept.
+    """
+
+    def __init__(self, seconds: float, ended: Callable[[], object] = lambda: None) -> None:
         self._ours, theirs = socket.socketpair()
         self._ours.setblocking(False)
         server = os.getpid()
@@ -33,6 +40,7 @@ class StopGuard:
         try:
             self._ours.close()
             _guard(theirs, server, seconds)
+            ended()
             status = 0
         finally:
             os._exit(status)
@@ -65,5 +73,5 @@ def _guard(server: socket.socket, pid: int, seconds: float) -> None:
         if deadline is None and not _STOP.isdisjoint(told):
             deadline = time.monotonic() + seconds
     if os.getppid() == pid:
-        print(f"apiserver-gateway: did not stop within {seconds:g} s, killed", file=sys.stderr, flush=True)
+        logger.error("did not stop within %g s, killed", seconds)
         os.kill(pid, signal.SIGKILL)

@@ -8,14 +8,11 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
-from storage.instruments import counter
+from storage.guarded import FAILURES
 
 logger = logging.getLogger(__name__)
 
 SOON, LATE = 1.0, 30.0  # seconds until it begins anew, the first time and at most
-_FAILURES = counter(
-    "apiserver_background_failures_total", "Times that what runs beside the requests failed and began anew.", "name"
-)
 
 
 def kept_up(name: str, run: Callable[[], Coroutine[Any, Any, None]], stopping: asyncio.Event) -> asyncio.Task[None]:
@@ -34,7 +31,7 @@ async def _keep_up(name: str, run: Callable[[], Coroutine[Any, Any, None]], stop
             if stopping.is_set():
                 raise
             logger.exception("%s failed, begins anew", name)
-            _FAILURES.labels(name).inc()
+            FAILURES.labels(name).inc()
         if asyncio.get_running_loop().time() - began > LATE:
             pause = SOON
         with suppress(TimeoutError):

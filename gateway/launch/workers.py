@@ -1,11 +1,14 @@
 """--workers N: N server processes on one port, supervised by their parent.
 
 Each worker binds the port itself (SO_REUSEPORT, so that the kernel spreads connections evenly); the parent holds the
-address without listening. A worker that dies is started again. Workers end when their parent is gone, even killed.
+address without listening. A worker that dies is started again, and so is one that hangs (hanging.py), which is killed.
+Workers end when their parent is gone, even killed.
+There may be one more process, which all workers take something from, and which is supervised as they are.
 """
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import select
@@ -13,7 +16,9 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
+from gateway.launch import hanging
 from gateway.launch.patient import PATIENCE, still_waiting
 
 logger = logging.getLogger(__name__)
@@ -23,33 +28,58 @@ HOPELESS = 78  # a worker's exit status (EX_CONFIG of sysexits.h): another one w
 END_WAIT = 20.0  # seconds that workers get to end by themselves
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
 
-Work = Callable[[Callable[[], None]], int]  # serves; calls its argument once ready; returns the exit status
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """What a process tells its parent: `ready` once, `beat` as long as its event loop turns."""
+
+    ready: Callable[[], None]
+    beat: Callable[[], None]
+
+
+Work = Callable[[Parent], int]
+"""Serves; returns the exit status."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Process:
+    """One that was started: to do what, and when by the monotonic clock."""
+
+    work: Work
+    began: float = field(default_factory=time.monotonic)
+    pulse: hanging.Pulse = field(default_factory=hanging.Pulse)
 
 
 class Supervisor:
     """Starts workers and keeps their number. To be used before the process has threads or an event loop."""
 
-    def __init__(self, workers: int, work: Work, delay: float = 0.0) -> None:
-        """`delay` is how long workers go on once they are told to stop."""
+    def __init__(self, workers: int, work: Work, delay: float = 0.0, beside: Work | None = None) -> None:
+        """`delay` is how long workers go on once they are told to stop; `beside` is the work of one more process."""
         self._workers, self._work, self._patience = workers, work, END_WAIT + delay
-        self._started: dict[int, float] = {}  # pid -> when
+        self._beside = beside
+        self._started: dict[int, _Process] = {}  # by their ids
+        self._looked = 0.0  # when it was looked whether one hangs
         self._parent_alive, self._held_by_parent = os.pipe()  # at its end when the parent is gone
         self._ready, self._tell_ready = os.pipe()
         self._woken, self._wake = os.pipe()  # the numbers of signals that have arrived
 
     def run(self, ready: Callable[[], None]) -> int:
         """Supervises until SIGTERM or SIGINT; `ready` is called when all workers are. Returns the exit status."""
+        gc.freeze()  # what workers have in common stays so: a collection would write to each object
         os.set_blocking(self._wake, False)
         signal.set_wakeup_fd(self._wake)
         for sig in _SIGNALS:
             signal.signal(sig, lambda *_: None)
+        if self._beside is not None:
+            self._start(self._beside)
         for _ in range(self._workers):
-            self._start()
+            self._start(self._work)
         waiting, began = self._workers, time.monotonic()
         while True:
-            patience = PATIENCE if waiting else None
+            patience = min(PATIENCE, hanging.LOOK) if waiting else hanging.LOOK
             readable, _, _ = select.select([self._ready, self._woken], [], [], patience)
-            if not readable:
+            self._kill_hanging()
+            if not readable and waiting:
                 still_waiting(f"{waiting} of {self._workers} workers", time.monotonic() - began)
             if self._ready in readable:
                 told = len(os.read(self._ready, 256))
@@ -59,22 +89,37 @@ class Supervisor:
             if self._woken in readable:
                 signals = os.read(self._woken, 256)
                 if signal.SIGTERM in signals or signal.SIGINT in signals:
-                    return self._end()
+                    logger.info("told to stop, ending the workers", extra={"workers": len(self._started)})
+                    status = self._end()
+                    logger.info("all workers have stopped")
+                    return status
                 if not self._replace_dead():
                     self._end()
                     return 1
 
     def _replace_dead(self) -> bool:
         """Starts workers in place of those that have ended; False if that is in vain."""
-        ended = [(pid, status, time.monotonic() - self._started.pop(pid)) for pid, status in self._reap()]
+        ended = [(pid, status, self._started.pop(pid)) for pid, status in self._reap()]
         if any(status == HOPELESS for _, status, _ in ended):
             return False
-        for pid, status, lived in ended:
+        for pid, status, process in ended:
             logger.error("worker ended, starting another", extra={"pid": pid, "status": status})
-            if lived < RESTART_PAUSE:
+            process.pulse.close()
+            if time.monotonic() - process.began < RESTART_PAUSE:
                 select.select([], [], [], RESTART_PAUSE)
-            self._start()
+            self._start(process.work)
         return True
+
+    def _kill_hanging(self) -> None:
+        """Looks from time to time whether processes hang, and kills those: they are replaced as any that ends."""
+        now = time.monotonic()
+        if now - self._looked < hanging.LOOK:
+            return
+        self._looked = now
+        for pid, process in self._started.items():
+            if process.pulse.hangs(pid):
+                logger.error("worker hangs, killing it", extra={"pid": pid})
+                os.kill(pid, signal.SIGKILL)
 
     def _reap(self) -> list[tuple[int, int]]:
         """The workers that have ended, with their exit status."""
@@ -86,7 +131,7 @@ class Supervisor:
         return ended
 
     def _end(self) -> int:
-        """Has the workers finish, and kills those that don't."""
+        """Stops the workers, and kills those that do not end in time."""
         for pid in self._started:
             os.kill(pid, signal.SIGTERM)
         deadline = time.monotonic() + self._patience
@@ -100,10 +145,11 @@ class Supervisor:
             os.waitpid(pid, 0)
         return 0
 
-    def _start(self) -> None:
+    def _start(self, work: Work) -> None:
+        process = _Process(work)
         pid = os.fork()
         if pid:
-            self._started[pid] = time.monotonic()
+            self._started[pid] = process
             return
         status = 1
         try:
@@ -112,7 +158,7 @@ class Supervisor:
                 signal.signal(sig, signal.SIG_DFL)
             os.close(self._held_by_parent)
             threading.Thread(target=self._end_with_parent, name="parent-watch", daemon=True).start()
-            status = self._work(self._say_ready)
+            status = work(Parent(self._say_ready, process.pulse.beat))
         except KeyboardInterrupt:
             status = 0
         except BaseException:

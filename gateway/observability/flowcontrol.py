@@ -1,4 +1,4 @@
-"""What "API Priority and Fairness" shows of itself: metrics, and the tables under /debug/api_priority_and_fairness."""
+"""Metrics of API Priority and Fairness, and its tables under /debug/api_priority_and_fairness."""
 
 from __future__ import annotations
 
@@ -14,10 +14,19 @@ DEBUG = "/debug/api_priority_and_fairness"
 
 _PREFIX = "apiserver_flowcontrol_"
 _GAUGES = (
-    ("nominal_limit_seats", "Seats that are a level's own.", BETA, lambda level: level.limits.nominal),
-    ("lower_limit_seats", "Seats that it never lends.", ALPHA, lambda level: level.limits.least),
-    ("upper_limit_seats", "Seats that it may borrow up to.", ALPHA, lambda level: level.limits.most),
-    ("current_limit_seats", "Seats that it has now.", ALPHA, lambda level: level.limit),
+    (
+        "nominal_limit_seats",
+        "Seats of the level before borrowing and lending.",
+        BETA,
+        lambda level: level.limits.nominal,
+    ),
+    ("lower_limit_seats", "Seats that the level never lends.", ALPHA, lambda level: level.limits.least),
+    ("upper_limit_seats", "Most seats that the level may have by borrowing.", ALPHA, lambda level: level.limits.most),
+    ("current_limit_seats", "Seats that the level has now.", ALPHA, lambda level: level.limit),
+    ("demand_seats_average", "Seats wanted in the last period, on average.", ALPHA, lambda level: level.demand.average),
+    ("demand_seats_stdev", "How much the seats wanted varied in it.", ALPHA, lambda level: level.demand.deviation),
+    ("demand_seats_high_watermark", "The most seats wanted in it.", ALPHA, lambda level: level.demand.peaked),
+    ("target_seats", "Seats that it was to have as the last were lent.", ALPHA, lambda level: level.target),
     ("demand_seats_smoothed", "Seats wanted, smoothed.", ALPHA, lambda level: level.demand.smoothed),
 )  # type: tuple[tuple[str, str, str, Callable[[Level], float]], ...]
 _FAMILIES = [
@@ -25,7 +34,11 @@ _FAMILIES = [
     for name, help_, stability, value_of in _GAUGES
 ]
 DISPATCHED = counter(
-    f"{_PREFIX}dispatched_requests_total", "Requests that were let in.", "priority_level", "flow_schema", level=BETA
+    f"{_PREFIX}dispatched_requests_total",
+    "Requests that began to execute.",
+    "priority_level",
+    "flow_schema",
+    level=BETA,
 )
 REJECTED = counter(
     f"{_PREFIX}rejected_requests_total",
@@ -38,7 +51,7 @@ REJECTED = counter(
 
 
 def follow(limiter: Limiter) -> None:
-    """Has the families tell what this limiter does."""
+    """Makes the families report what this limiter does."""
     if not isinstance(limiter, FlowControl):
         return
     configuration = limiter.configuration
@@ -63,7 +76,7 @@ def _reader(configuration: Configuration, value_of: Callable[[Level], float]) ->
 
 
 def dump(limiter: Limiter, what: str) -> str | None:
-    """One of the tables; None for one that there is not."""
+    """A table by its name; None for an unknown name."""
     if not isinstance(limiter, FlowControl):
         return None
     levels = sorted(limiter.configuration.levels.items())

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from gateway.requests.parts import Gateway
+from storage.database import Database
 from storage.errors import NoSpace, StorageError
 from storage.instruments import STABLE, counter, gauge
 
@@ -17,11 +20,18 @@ ROLES_TIMEOUT = 5.0  # seconds that a check waits for what a start is about to f
 
 
 HEALTHY = gauge(
-    "kubernetes_healthcheck", "Whether a check went well the last time.", "name", "type", level=STABLE, across="max"
+    "kubernetes_healthcheck",
+    "Result of the last run of a health check (1: healthy).",
+    "name",
+    "type",
+    level=STABLE,
+    across="max",
 )
 CHECKED = counter(
-    "kubernetes_healthchecks_total", "How often a check came to what.", "name", "type", "status", level=STABLE
+    "kubernetes_healthchecks_total", "Runs of a health check, by result.", "name", "type", "status", level=STABLE
 )
+ETCD = "etcd"
+_OVERRIDE = re.compile(rf"^({ETCD})-override(-readiness)?-\d+$")
 SLIS = frozenset({HEALTHY.name, CHECKED.name})
 
 
@@ -38,11 +48,17 @@ class Report:
     failures: Mapping[str, str]
 
 
-async def report(endpoint: str, checks: Mapping[str, Check], excluded: Collection[str], verbose: bool) -> Report:
-    """Runs the checks that are not excluded, side by side, since some of them wait; failures make the text verbose,
-    without their reasons.
+def group_of(name: str) -> str:
+    """What excludes a check together with others: that of an etcd goes with the first etcd's."""
+    return _OVERRIDE.sub(r"\1\2", name)
+
+
+async def report(endpoint: str, checks: Mapping[str, Check], given: Collection[str], verbose: bool) -> Report:
+    """Runs the checks that are not excluded by what was `given`, side by side, since some of them wait; failures make
+    the text verbose, without their reasons.
     """
-    run = [name for name in checks if name not in excluded]
+    excluded = frozenset(given)
+    run = [name for name in checks if not excluded & {name, group_of(name)}]
     reasons = dict(zip(run, await asyncio.gather(*(_failure(checks[name]) for name in run)), strict=True))
     for name, reason in reasons.items():
         HEALTHY.labels(name, endpoint).set(reason is None)
@@ -52,9 +68,11 @@ async def report(endpoint: str, checks: Mapping[str, Check], excluded: Collectio
     for name in checks:
         if name in excluded:
             lines.append(f"[+]{name} excluded: ok\n")
+        elif group_of(name) in excluded:
+            lines.append(f"[+]{name} excluded with {group_of(name)}: ok\n")
         else:
             lines.append(f"[-]{name} failed: reason withheld\n" if name in failures else f"[+]{name} ok\n")
-    unknown = sorted(set(excluded) - checks.keys())
+    unknown = sorted(excluded - checks.keys() - set(map(group_of, checks)))
     if unknown:
         quoted = ",".join(f'"{name}"' for name in unknown)
         lines.append(f"warn: some health checks cannot be excluded: no matches for {quoted}\n")
@@ -72,6 +90,7 @@ async def _failure(check: Check) -> str | None:
     return None
 
 
+_RELOADS = "start-encryption-provider-config-automatic-reload"
 # work that is done once the watch cache is loaded
 _OF_CACHE = (
     "generic-apiserver-start-informers",
@@ -90,57 +109,100 @@ def _looking(look: Callable[[], str]) -> Check:
     return check
 
 
-def checks_of(gateway: Gateway, hooks: Sequence[str]) -> dict[str, dict[str, Check]]:
-    """The checks of each endpoint. `hooks` names what has to be done once at start and is done by now."""
+async def _passed() -> None:
+    """The check of what is done by the time that requests are answered."""
 
-    async def passed() -> None:
-        return None
 
-    async def etcd() -> None:
-        try:
-            await gateway.client.revision(f"{gateway.settings.etcd_prefix}/".encode(), timeout=ETCD_TIMEOUT)
-        except StorageError as error:
-            raise Unhealthy(f"etcd failed: {error}") from error
+class _Checks:
+    """The single checks of a server process."""
 
-    async def writable() -> None:
-        await etcd()
-        try:
-            status = await gateway.client.status(timeout=ETCD_TIMEOUT)
-        except StorageError as error:
-            raise Unhealthy(f"etcd failed: {error}") from error
-        if any("NOSPACE" in error for error in status.errors):
-            raise Unhealthy(f"etcd failed: mvcc: database space exceeded: {NoSpace.REMEDY}")
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
 
-    async def synced() -> None:
-        if not gateway.feed.ready.is_set():
+    async def synced(self) -> None:
+        if not all(each.feed.ready.is_set() for each in self._gateway.services.databases):
             raise Unhealthy("the watch cache is not loaded yet")
 
-    async def not_stopping() -> None:
-        if gateway.services.draining.is_set():
+    async def not_stopping(self) -> None:
+        if self._gateway.services.draining.is_set():
             raise Unhealthy("process is shutting down")
 
-    async def roles() -> None:
+    async def roles(self) -> None:
         try:
-            await asyncio.wait_for(gateway.services.policy.complete.wait(), ROLES_TIMEOUT)
+            await asyncio.wait_for(self._gateway.services.policy.complete.wait(), ROLES_TIMEOUT)
         except TimeoutError:
             raise Unhealthy("not finished") from None
 
-    async def kms() -> None:
+    async def kms(self) -> None:
+        encryption = self._gateway.services.encryption
         if encryption is not None and (wrong := await encryption.health()):
             raise Unhealthy(wrong)
 
-    encryption = gateway.services.encryption
-    basic: dict[str, Check] = {"ping": passed, "log": passed, "etcd": etcd}
-    if encryption is not None and (
-        encryption.asks_services or gateway.settings.encryption_provider_config_automatic_reload
-    ):
-        basic["kms-providers"] = kms
-    started: dict[str, Check] = {f"poststarthook/{name}": passed for name in hooks}
-    started["poststarthook/rbac/bootstrap-roles"] = roles
-    started |= {f"poststarthook/{name}": synced for name in _OF_CACHE}
-    started |= {name: _looking(look) for name, look in gateway.checks.items()}
+    async def kms_provider(self, index: int) -> None:
+        encryption = self._gateway.services.encryption
+        if encryption is not None and (wrong := await encryption.health_of(index)):
+            raise Unhealthy(wrong)
+
+    def of_encryption(self) -> tuple[dict[str, Check], dict[str, Check]]:
+        """The checks of key management services, and of what follows the configuration.
+
+        Where that may change they are one check, for there may be other services then.
+        """
+        encryption = self._gateway.services.encryption
+        if encryption is None:
+            return {}, {}
+        if self._gateway.settings.encryption_provider_config_automatic_reload:
+            return {"kms-providers": self.kms}, {f"poststarthook/{_RELOADS}": _passed}
+        return {f"kms-provider-{index}": partial(self.kms_provider, index) for index in range(encryption.services)}, {}
+
+
+async def _answers(database: Database) -> None:
+    try:
+        await database.client.revision(database.cache.root, timeout=ETCD_TIMEOUT)
+    except StorageError as error:
+        raise Unhealthy(f"etcd failed: {error}") from error
+
+
+async def _takes_writes(database: Database) -> None:
+    await _answers(database)
+    try:
+        status = await database.client.status(timeout=ETCD_TIMEOUT)
+    except StorageError as error:
+        raise Unhealthy(f"etcd failed: {error}") from error
+    if any("NOSPACE" in error for error in status.errors):
+        raise Unhealthy(f"etcd failed: mvcc: database space exceeded: {NoSpace.REMEDY}")
+
+
+def _of_etcds(databases: Sequence[Database]) -> tuple[dict[str, Check], dict[str, Check]]:
+    """The checks of all etcds, and those with what only /readyz looks at; those of --etcd-servers-overrides have
+    numbers.
+    """
+    alive: dict[str, Check] = {}
+    ready: dict[str, Check] = {}
+    for number, database in enumerate(databases, -1):
+        override, suffix = ("", "") if number < 0 else ("-override", f"-{number}")
+        alive[f"{ETCD}{override}{suffix}"] = ready[f"{ETCD}{override}{suffix}"] = partial(_answers, database)
+        ready[f"{ETCD}{override}-readiness{suffix}"] = partial(_takes_writes, database)
+    return alive, ready
+
+
+def checks_of(
+    gateway: Gateway, hooks: Sequence[str], looks: Mapping[str, Callable[[], str]]
+) -> dict[str, dict[str, Check]]:
+    """The checks of each endpoint. `hooks` names what has to be done once at start and is done by now; each of `looks`
+    says what is wrong with what is done beside the requests, "" if nothing is.
+    """
+    checks = _Checks(gateway)
+    basic: dict[str, Check] = {"ping": _passed, "log": _passed}
+    alive, ready = _of_etcds(gateway.services.databases)
+    kms, started = checks.of_encryption()
+    started |= {f"poststarthook/{name}": _passed for name in hooks}
+    started["poststarthook/rbac/bootstrap-roles"] = checks.roles
+    started |= {f"poststarthook/{name}": checks.synced for name in _OF_CACHE}
+    started |= {name: _looking(look) for name, look in looks.items()}
+    synced: dict[str, Check] = {"informer-sync": checks.synced}
     return {
-        "healthz": {**basic, **started},
-        "livez": {**basic, **started},
-        "readyz": {**basic, "etcd-readiness": writable, "informer-sync": synced, **started, "shutdown": not_stopping},
+        "healthz": {**basic, **alive, **kms, **started},
+        "livez": {**basic, **alive, **started},
+        "readyz": {**basic, **ready, **kms, **synced, **started, "shutdown": checks.not_stopping},
     }

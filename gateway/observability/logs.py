@@ -1,31 +1,66 @@
-"""Structured logs: one line a record, `key=value` pairs or JSON, on standard error."""
+"""Structured logs: one line a record, `key=value` pairs or JSON, on standard error.
+
+Whatever else would write there becomes a record too: warnings, and what nobody has caught.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
+import threading
 import time
+from collections.abc import Sequence
+from types import TracebackType
+
+from gateway.settings.verbosity import EVERYTHING, Pattern, covers
 
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", "color_message"}
 
 
-EVERYTHING = 4  # the verbosity at which nothing is left out
-
-
-def configure(format_: str, verbosity: int = 2) -> None:
-    """Sends all records to standard error, in the format "text" or "json"; how many they are is said by --v."""
+def configure(format_: str, verbosity: int = 2, vmodule: Sequence[Pattern] = ()) -> None:
+    """Sends all records to standard error, in the format "text" or "json"; how many they are is said by --v, and of
+    single modules by --vmodule.
+    """
     level = logging.DEBUG if verbosity >= EVERYTHING else logging.INFO
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if format_ == "json" else TextFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
+    for name, level_of_module in _levels(vmodule):
+        logging.getLogger(name).setLevel(level_of_module)
     for chatty in ("asyncio", "grpc"):
         logging.getLogger(chatty).setLevel(max(level, logging.INFO))
     logging.getLogger("uvicorn").setLevel(logging.WARNING)  # the server says itself when it is ready
     # … and why it does not start
     logging.getLogger("uvicorn.error").addFilter(lambda record: not str(record.msg).endswith("failed. Exiting."))
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its C core writes lines of its own
+    logging.captureWarnings(True)
+    sys.excepthook = _uncaught
+    threading.excepthook = lambda caught: _uncaught(caught.exc_type, caught.exc_value, caught.exc_traceback)
+    sys.unraisablehook = lambda caught: _uncaught(caught.exc_type, caught.exc_value, caught.exc_traceback)
+
+
+def _uncaught(kind: type[BaseException], error: BaseException | None, traceback: TracebackType | None, /) -> None:
+    """What nobody has caught becomes a record, but for Ctrl-C."""
+    if error is None or issubclass(kind, KeyboardInterrupt | SystemExit):
+        return
+    logging.getLogger("gateway").critical("uncaught: %s", error, exc_info=(kind, error, traceback))
+
+
+def _levels(vmodule: Sequence[Pattern]) -> list[tuple[str, int]]:
+    """The levels of the modules that --vmodule names."""
+    if not vmodule:
+        return []
+    from gateway.settings.verbosity import modules
+
+    return [
+        (module, logging.DEBUG if verbosity >= EVERYTHING else logging.INFO if verbosity else logging.WARNING)
+        for module in modules()
+        if (verbosity := covers(vmodule, module)) is not None
+    ]
 
 
 class TextFormatter(logging.Formatter):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from gateway.observability import audit, flowcontrol, process, storage, workqueues
+from gateway.observability import audit, flowcontrol, identity, process, storage, workqueues
 from gateway.requests.parts import Gateway
 
 
 def follow(gateway: Gateway) -> None:
-    """Has the families tell what this gateway does, from now on."""
+    """Makes the families report what this gateway does, from now on."""
     process.follow()
+    identity.follow(gateway.settings)
     storage.follow(gateway)
     flowcontrol.follow(gateway.services.limiter)
-    workqueues.follow(lambda: gateway.controllers.queues() if gateway.controllers else ())
+    workqueues.follow(gateway.controllers.queues)
     if gateway.services.audit is not None:
         audit.follow(gateway.services.audit.counts)

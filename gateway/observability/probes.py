@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
 from gateway.http.exchange import TEXT_TYPE, Response, parse_query
@@ -14,18 +14,15 @@ from gateway.requests.plain_answers import NO_SNIFF, PAGE_NOT_FOUND
 
 logger = logging.getLogger(__name__)
 
-METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]
-"""Those that routes of operation answer, whatever they mean."""
-
 Query = Mapping[str, Sequence[str]]
 
 
 class Probes:
     """Answers /healthz, /livez, /readyz and what is below them."""
 
-    def __init__(self, gateway: Gateway, hooks: Sequence[str]) -> None:
-        """`hooks` names the start-up work that is done."""
-        self._endpoints = health.checks_of(gateway, hooks)
+    def __init__(self, gateway: Gateway, hooks: Sequence[str], checks: Mapping[str, Callable[[], str]]) -> None:
+        """`hooks` names the start-up work that is done, `checks` says of other work by name what is wrong with it."""
+        self._endpoints = health.checks_of(gateway, hooks, checks)
 
     def paths(self) -> list[str]:
         """All paths."""
@@ -35,15 +32,13 @@ class Probes:
         return found
 
     async def answered(self, scope: MutableMapping[str, Any], send: Send) -> bool:
-        """Answers a request; False for one of something else."""
+        """Answers a request, whatever its method; False for one of something else."""
         root, _, below = scope["path"].partition("/")
         endpoint, single, name = below.partition("/")
         checks = self._endpoints.get(endpoint)
         if root or checks is None:
             return False
-        if scope["method"] not in METHODS:
-            response = PAGE_NOT_FOUND
-        elif single:
+        if single:
             response = await _one(checks, name)
         else:
             response = await _all(endpoint, checks, parse_query(scope["query_string"]))

@@ -1,4 +1,4 @@
-"""What the process and its interpreter use, under the names of Prometheus' clients, and what is running in it."""
+"""Metrics of the process and its interpreter, under the names of Prometheus' clients, and of its build."""
 
 from __future__ import annotations
 
@@ -18,13 +18,18 @@ VIRTUAL = gauge("process_virtual_memory_bytes", "Virtual memory of the process."
 STARTED = gauge("process_start_time_seconds", "When the process started, since the epoch.", level="", across="max")
 OPEN = gauge("process_open_fds", "Open file descriptors.", level="")
 MOST_OPEN = gauge("process_max_fds", "File descriptors that may be open.", level="", across="max")
+MOST_VIRTUAL = gauge(
+    "process_virtual_memory_max_bytes", "Virtual memory that the process may have.", level="", across="max"
+)
+RECEIVED = counter("process_network_receive_bytes_total", "Bytes that came by the network.", level="")
+SENT = counter("process_network_transmit_bytes_total", "Bytes that went by the network.", level="")
 CLOCK = gauge("process_time_seconds", "The process' clock.", level="", across="max")
 COLLECTIONS = counter("python_gc_collections_total", "Garbage collections.", "generation", level="")
 COLLECTED = counter("python_gc_objects_collected_total", "Objects that were garbage.", "generation", level="")
 PYTHON = gauge("python_info", "The interpreter.", "implementation", "version", level="", across="max")
 BUILD = gauge(
     "kubernetes_build_info",
-    "What is running.",
+    "Version and build of the server.",
     "major",
     "minor",
     "git_version",
@@ -42,13 +47,16 @@ _BUILD = ("major", "minor", "gitVersion", "gitCommit", "gitTreeState", "buildDat
 
 
 def follow() -> None:
-    """Has the families tell of this process."""
+    """Makes the families report on this process."""
     CPU.reads(lambda: {(): time.process_time()})
     RESIDENT.reads(lambda: {(): _statm(1)})
     VIRTUAL.reads(lambda: {(): _statm(0)})
     STARTED.reads(lambda: {(): _STARTED})
     OPEN.reads(lambda: {(): _descriptors()})
     MOST_OPEN.reads(lambda: {(): resource.getrlimit(resource.RLIMIT_NOFILE)[0]})
+    MOST_VIRTUAL.reads(lambda: {(): max(resource.getrlimit(resource.RLIMIT_AS)[0], -1)})
+    RECEIVED.reads(lambda: {(): _octets("InOctets")})
+    SENT.reads(lambda: {(): _octets("OutOctets")})
     CLOCK.reads(lambda: {(): time.time()})
     COLLECTIONS.reads(lambda: {(str(index),): each["collections"] for index, each in enumerate(gc.get_stats())})
     COLLECTED.reads(lambda: {(str(index),): each["collected"] for index, each in enumerate(gc.get_stats())})
@@ -64,6 +72,19 @@ def _statm(field: int) -> int:
     except OSError:
         return 0
     return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _octets(field: str) -> int:
+    """A number of the kernel's for all of the process's network; 0 where it keeps none."""
+    try:
+        names, values = (
+            line.split()
+            for line in Path("/proc/self/net/netstat").read_text(encoding="ascii").splitlines()
+            if line.startswith("IpExt:")
+        )
+        return int(values[names.index(field)])
+    except (OSError, ValueError):
+        return 0
 
 
 def _descriptors() -> int:

@@ -1,6 +1,6 @@
-"""The numbers of all processes of a server with --workers: each tells the others its own over a unix socket.
+"""Metrics of all processes of a server with --workers: each sends its values to the others over a unix socket.
 
-So a request that counts something pays nothing for that; who asks for the metrics waits for the answers of the others.
+So counting costs a request nothing more; a scrape waits for the answers of the other processes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Siblings:
     """The processes that have sockets in one directory; None is a process that has no others beside it."""
 
     def __init__(self, directory: Path | None) -> None:
-        self._directory = directory
+        self.directory = directory
         self._own = None if directory is None else directory / str(os.getpid())
 
     async def run(self) -> None:
@@ -50,9 +50,9 @@ class Siblings:
     async def all(self) -> list[Snapshot]:
         """The numbers of all processes together; those of one that does not answer in time are missing."""
         own = await beside(snapshots)
-        if self._directory is None:
+        if self.directory is None:
             return own
-        others = [path for path in self._directory.iterdir() if path != self._own]
+        others = [path for path in self.directory.iterdir() if path != self._own]
         told = await asyncio.gather(*map(_ask, others))
         return await beside(lambda: together([own, *map(_read, told)]))
 
@@ -68,7 +68,7 @@ async def _ask(path: Path) -> bytes:
     except ConnectionRefusedError:  # it was killed
         _forget(path)
     except (OSError, TimeoutError) as error:
-        logger.warning("another worker does not tell its metrics", extra={"pid": path.name, "error": str(error)})
+        logger.warning("another worker did not send its metrics", extra={"pid": path.name, "error": str(error)})
     return b""
 
 

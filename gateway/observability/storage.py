@@ -1,7 +1,8 @@
-"""What the watch cache and etcd hold, under kube-apiserver's names; read off the running parts when somebody asks."""
+"""Metrics of the watch cache and of etcd, under kube-apiserver's names, computed at each scrape."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 
 from gateway.requests.parts import Gateway
@@ -9,11 +10,9 @@ from storage.cache import ResourceCache
 from storage.instruments import STABLE, counter, gauge
 from storage.instruments.families import Labels
 
-OBJECTS = gauge(
-    "apiserver_storage_objects", "Objects that are stored, of a resource.", "resource", level=STABLE, across="max"
-)
+OBJECTS = gauge("apiserver_storage_objects", "Stored objects of a resource.", "resource", level=STABLE, across="max")
 RESOURCE_OBJECTS = gauge(
-    "apiserver_resource_objects", "Objects that are stored, of a resource.", "group", "resource", across="max"
+    "apiserver_resource_objects", "Stored objects of a resource.", "group", "resource", across="max"
 )
 SIZES = gauge(
     "apiserver_resource_size_estimate_bytes", "Bytes of the objects of a resource.", "group", "resource", across="max"
@@ -25,11 +24,13 @@ VERSION = gauge(
     "resource",
     across="max",
 )
-HISTORY = gauge("watch_cache_capacity", "Changes that watches may go on from.", "group", "resource", across="max")
+HISTORY = gauge(
+    "watch_cache_capacity", "Capacity of a resource's history of changes.", "group", "resource", across="max"
+)
 UNOWNED = gauge("apiserver_unowned_bytes", "Bytes kept in memory for resources that are not registered.", across="max")
 CHECKS = counter(
     "apiserver_storage_consistency_checks_total",
-    "Comparisons of the watch cache with etcd, by what they found.",
+    "Comparisons of the watch cache with etcd, by result.",
     "group",
     "resource",
     "status",
@@ -37,19 +38,19 @@ CHECKS = counter(
 
 
 def follow(gateway: Gateway) -> None:
-    """Has the families tell what this gateway's caches hold."""
+    """Makes the families report what this gateway's caches hold."""
 
     def read(value_of: Callable[[ResourceCache], float]) -> Callable[[], Mapping[Labels, float]]:
         return lambda: {
-            (served.group, served.resource): value_of(cache) for served, cache in gateway.endpoints.caches()
+            (served.group, served.resource): value_of(cache) for served, cache in gateway.endpoints.caches.every()
         }
 
     OBJECTS.reads(lambda: {(_named(*labels),): number for labels, number in read(len)().items()})
     RESOURCE_OBJECTS.reads(read(len))
     SIZES.reads(read(_bytes))
-    VERSION.reads(read(lambda _: gateway.store.reads.reached))
+    VERSION.reads(lambda: _versions(gateway))
     HISTORY.reads(read(lambda cache: cache.history.end - cache.history.first))
-    UNOWNED.reads(lambda: {(): gateway.store.cache.unowned.size})
+    UNOWNED.reads(lambda: {(): sum(each.cache.unowned.size for each in gateway.services.databases)})
     CHECKS.reads(lambda: _checks(gateway))
 
 
@@ -64,11 +65,19 @@ def _named(group: str, resource: str) -> str:
     return f"{resource}.{group}" if group else resource
 
 
+def _versions(gateway: Gateway) -> Mapping[Labels, float]:
+    apart, main = gateway.services.apart, gateway.services.database
+    return {
+        (served.group, served.resource): apart.get(served.storage_prefix, main).cache.reached
+        for served, _ in gateway.endpoints.caches.every()
+    }
+
+
 def _checks(gateway: Gateway) -> Mapping[Labels, float]:
-    counts = gateway.services.checker.counts
+    counts = sum((each.checker.counts for each in gateway.services.databases), Counter[tuple[bytes, str]]())
     return {
         (served.group, served.resource, status): count
-        for served, cache in gateway.endpoints.caches()
+        for served, cache in gateway.endpoints.caches.every()
         for status in ("success", "failure", "error")
         if (count := counts[cache.spec.prefix, status])
     }

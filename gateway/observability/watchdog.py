@@ -1,8 +1,7 @@
-"""Notices when the event loop is held: by what computes on it, or by a thread that keeps Python to itself.
+"""Detects a blocked event loop: by a computation on it, or by a thread that holds the GIL.
 
-The loop says every tenth of a second that it has its turn; a thread looks whether it does, and notes where all threads
-are when it does not. A wait counts for as long as this process computed meanwhile: a machine that is busy with others,
-or a process that was stopped, holds nobody up by what it does.
+The loop sets a mark every tenth of a second. A thread checks the mark, and notes the stacks of all threads when it is
+late. Only time counts in which this process computed: a busy machine or a stopped process is no fault of the server.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import threading
 import time
 from types import FrameType
 
-from storage.instruments import counter
+from storage.instruments import counter, histogram
 
 log = logging.getLogger(__name__)
 
@@ -27,9 +26,14 @@ _IDLE = ("threading.py", "queue.py", "concurrent/futures/thread.py", "selectors.
 
 _HELD = counter(
     "apiserver_event_loop_held_total",
-    "Times that the event loop had no turn for more than a quarter of a second of this process's computing.",
+    "Times that the event loop was blocked for more than 250 ms by this process.",
 ).labels()
-_SECONDS = counter("apiserver_event_loop_held_seconds_total", "Seconds of those times.").labels()
+_LAG = histogram(
+    "apiserver_event_loop_lag_seconds",
+    "How much later than asked for the event loop has its turn, looked at ten times a second.",
+    buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5),
+).labels()
+_SECONDS = counter("apiserver_event_loop_held_seconds_total", "Seconds for which the event loop was blocked.").labels()
 
 
 async def keep_watch(started: asyncio.Event) -> None:
@@ -68,11 +72,12 @@ class Watchdog:
         """The loop has its turn."""
         now, computed = time.monotonic(), time.process_time()
         held = min(now - self._at - BEAT, computed - self._computed)
+        _LAG.observe(max(now - self._at - BEAT, 0.0))
         if held > LIMIT:
             _HELD.inc()
             _SECONDS.inc(held)
             where = self._noted or self._places()
-            log.warning("the event loop was held", extra={"seconds": round(held, 3), "where": where})
+            log.warning("the event loop was blocked", extra={"seconds": round(held, 3), "where": where})
         self._at, self._computed, self._noted = now, computed, ""
 
     def _watch(self) -> None:

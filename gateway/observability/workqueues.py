@@ -29,7 +29,7 @@ LONGEST = gauge(
 
 
 def follow(queues: Queues) -> None:
-    """Has the families tell of queues; of none where no controllers run."""
+    """Makes the families report these queues; none where no controllers run."""
 
     def read(value_of: Callable[[WorkQueue[object]], float]) -> Callable[[], Mapping[Labels, float]]:
         return lambda: {(queue.name,): value_of(queue) for queue in queues()}

@@ -1,4 +1,5 @@
 """OpenAPI v3 documents of what is served, one for each group version (Kubernetes API, "OpenAPI specification").
 
-kubectl asks them which parameters a request takes before it writes anything, and how to merge and explain fields.
+kubectl uses them to validate and merge objects, and to explain fields. Enter by `documents` (version 3) and
+`version2_latest`.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from importlib.resources import files
 
 from gateway.jsontypes import JsonObject, dumps
@@ -12,7 +12,7 @@ from gateway.openapi.custom import custom_schemas
 from gateway.openapi.gnostic import gnostic
 from gateway.openapi.meta_kinds import OF_DEFINITIONS, of_version
 from gateway.openapi.paths import RESOURCE_LIST, paths_of
-from gateway.openapi.schemas import PATCH, schemas_of
+from gateway.openapi.schemas import PATCH, schemas_of, types_of
 from gateway.schema import descriptions
 from gateway.schema.catalog import META, document
 from gateway.version import version_info
@@ -35,6 +35,11 @@ class Documents:
         }
         source = files("gateway.schema").joinpath("catalog.json").read_bytes() + dumps(version_info())
         self._digest = hashlib.sha512(source + descriptions.source().encode())
+
+    @property
+    def places(self) -> Collection[str]:
+        """Those of the documents: "api/v1", "apis/apps/v1"."""
+        return self._places
 
     def index(self, others: Mapping[str, str]) -> bytes:
         """Where each document is; the address changes with its content, so that clients may keep it forever.
@@ -74,15 +79,7 @@ class Documents:
         if not all(resource.defined for resource in resources):
             registered = of_version(group, version)
             roots += [META + "WatchEvent", RESOURCE_LIST] if kept else [RESOURCE_LIST]  # no definition's leads to them
-        for resource in resources:
-            if resource.kind.endswith("Options"):
-                continue
-            if resource.custom:
-                roots += [META + "ObjectMeta", META + "ListMeta"]
-                continue
-            roots.append(resource.type_name)
-            if "list" in resource.verbs:
-                roots.append(f"{resource.type_name}List")
+        roots += types_of(resources)
         components = {"schemas": schemas_of(roots, registered) | custom_schemas(resources)}
         info = {"title": "Kubernetes", "version": document()["version"]}
         if registered is OF_DEFINITIONS:

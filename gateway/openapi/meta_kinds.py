@@ -49,14 +49,14 @@ def _versions(text: str) -> list[tuple[str, str]]:
 
 
 OF_DEFINITIONS: Versions = tuple(_versions(_CLIENTS))
-"""Those that documents of definitions' versions name: what clients know."""
+"""Those that documents of CRDs' versions name: what clients know."""
 
 OF_ALL: Versions = tuple(sorted(_versions(_CLIENTS + _SERVERS)))
 """Those that the one document of version 2 names."""
 
 
 def of_version(group: str, version: str) -> Versions:
-    """Those that the document of a built-in group version names: its own, and the core's."""
+    """The group versions that the document of a built-in group version names: its own, and the core's."""
     return (*CORE, (group, version)) if group else CORE
 
 

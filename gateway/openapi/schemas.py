@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from gateway.jsontypes import JsonObject
+from gateway.kinds.resource import Resource
 from gateway.openapi.meta_kinds import CORE, Versions, kinds_of
 from gateway.schema.catalog import META, document
 from gateway.schema.descriptions import description_of
@@ -45,6 +46,24 @@ _OWN: dict[str, JsonObject] = {
     _EXTENSIONS + "JSONSchemaPropsOrBool": {},
     _EXTENSIONS + "JSONSchemaPropsOrStringArray": {},
 }
+
+
+def types_of(resources: Iterable[Resource]) -> list[str]:
+    """The names of the types that the documents of some resources begin with: their objects and lists.
+
+    Those of definitions' kinds are made of their schemas, and lead to nothing of the catalog but metadata.
+    """
+    found: list[str] = []
+    for resource in resources:
+        if resource.kind.endswith("Options"):
+            continue
+        if resource.custom:
+            found += [META + "ObjectMeta", META + "ListMeta"]
+            continue
+        found.append(resource.type_name)
+        if "list" in resource.verbs:
+            found.append(f"{resource.type_name}List")
+    return found
 
 
 def schemas_of(roots: Iterable[str], registered: Versions) -> JsonObject:

@@ -13,16 +13,13 @@ from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
 from gateway.openapi.custom import custom_schemas
 from gateway.openapi.gnostic import gnostic
+from gateway.openapi.merging import DEFINITIONS, KINDS, Merged
 from gateway.openapi.meta_kinds import OF_ALL
 from gateway.openapi.others import Others
 from gateway.openapi.paths import RESOURCE_LIST, paths_of
-from gateway.openapi.schemas import PATCH, REFERENCE, schemas_of
+from gateway.openapi.schemas import PATCH, REFERENCE, schemas_of, types_of
 from gateway.openapi.version2_paths import version_2_paths
 from gateway.schema.catalog import META, document
-
-_DEFINITIONS = "#/definitions/"
-_KINDS = "x-kubernetes-group-version-kind"
-
 
 Resources = tuple[Resource, ...]
 _Fragments = list[tuple[str, bytes]]  # members of a map: names, and what stands for them in the document
@@ -68,15 +65,20 @@ class Version2:
         paths = dict(each for part in parts for each in part.paths)
         definitions = dict(each for part in reversed(parts) for each in part.definitions)
         if others is not None:
-            encode = _as_protobuf if protobuf else _as_json
-            more = others.version_2()
-            paths |= {name: encode("Paths", name, value) for name, value in more[0].items()}
-            own = definitions
-            definitions = {
-                name: encode("Definitions", name, value) for name, value in more[1].items() if name not in own
-            }
-            definitions |= own
+            merged = self._merged(served, protobuf, others)
+            paths = merged.paths | paths
+            definitions |= merged.definitions
         return _joined(paths, definitions, protobuf)
+
+    def _merged(self, served: Mapping[tuple[str, str], Resources], protobuf: bool, others: Others) -> Merged:
+        """What others add, compared with the document in JSON."""
+        own = [self._part(place, resources, False) for place, resources in served.items()]
+        merged = Merged(
+            dict(each for part in reversed(own) for each in part.definitions), _as_protobuf if protobuf else _as_json
+        )
+        for part in others.version_2():
+            merged.add(part)
+        return merged
 
     def _part(self, place: tuple[str, str], resources: Resources, protobuf: bool) -> _Part:
         known = self._parts.get((*place, protobuf))
@@ -138,23 +140,15 @@ def _content(resources: Resources) -> JsonObject:
 
 def _roots(resources: Iterable[Resource]) -> list[str]:
     roots = [META + name for name in ("Status", "DeleteOptions", "WatchEvent")] + [PATCH, RESOURCE_LIST]
-    for resource in resources:
-        if not resource.kind.endswith("Options"):
-            if resource.custom:
-                roots += [META + "ObjectMeta", META + "ListMeta"]
-                continue
-            roots.append(resource.type_name)
-            if "list" in resource.verbs:
-                roots.append(f"{resource.type_name}List")
-    return roots
+    return [*roots, *types_of(resources)]
 
 
 def _add_kinds(known: JsonObject, schema: JsonObject) -> None:
     """A type of several groups stands in the document once, with the kinds of all."""
-    kinds = known.get(_KINDS, [])
-    more = [kind for kind in schema.get(_KINDS, ()) if kind not in kinds]
+    kinds = known.get(KINDS, [])
+    more = [kind for kind in schema.get(KINDS, ()) if kind not in kinds]
     if more:
-        known[_KINDS] = [*kinds, *more]
+        known[KINDS] = [*kinds, *more]
 
 
 def _converted(schema: JsonObject) -> JsonObject:
@@ -163,7 +157,7 @@ def _converted(schema: JsonObject) -> JsonObject:
         extensions = {key: value for key, value in schema.items() if key == "description" or key.startswith("x-")}
         return {**_converted(schema["allOf"][0]), **extensions}
     if "$ref" in schema:
-        return {"$ref": _DEFINITIONS + schema["$ref"].removeprefix(REFERENCE)}
+        return {"$ref": DEFINITIONS + schema["$ref"].removeprefix(REFERENCE)}
     found = {key: value for key, value in schema.items() if key not in ("oneOf", "default")}
     if "oneOf" in schema:
         found["type"] = "string"

@@ -14,7 +14,7 @@ _ANY = ["*/*"]
 
 
 def version_2_paths(paths: Mapping[str, JsonObject]) -> JsonObject:
-    """The same paths in the words of version 2."""
+    """Converts paths of OpenAPI version 3 to version 2."""
     found: JsonObject = {}
     for path, item in paths.items():
         made: JsonObject = {method: _operation(item[method]) for method in _METHODS if method in item}

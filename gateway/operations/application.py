@@ -7,7 +7,7 @@ whoever asks for objects and health alone needs none of it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gateway.http.sending import Send
@@ -17,23 +17,34 @@ from gateway.requests.parts import Gateway
 
 if TYPE_CHECKING:
     from gateway.operations.framework import FastAPI
+    from gateway.trials.recorder_pages import RecorderPages
     from gateway.trials.testing_api import TestingApi
 
 TESTING = "/testing/"
+RECORDER = "/debug/recorder"
 
 
 class Operational:
     """Answers health, version, metrics, OpenAPI and the rest that is not under /api and /apis; an ASGI application."""
 
     def __init__(
-        self, gateway: Gateway, siblings: Siblings, api_paths: Callable[[], list[str]], hooks: Sequence[str]
+        self, gateway: Gateway, siblings: Siblings, hooks: Sequence[str], checks: Mapping[str, Callable[[], str]]
     ) -> None:
-        """`api_paths` lists the paths of discovery, `hooks` the start-up work that is done."""
-        self._siblings = siblings
-        self._gateway, self._api_paths, self._probes = gateway, api_paths, Probes(gateway, hooks)
+        """`hooks` names the start-up work that is done once requests are answered, `checks` says of other work by name
+        what is wrong with it, "" if nothing is.
+        """
+        self._gateway, self._siblings, self._probes = gateway, siblings, Probes(gateway, hooks, checks)
         self._app: FastAPI | None = None
         self._tests: TestingApi | None = None
         self._making: asyncio.Task[FastAPI] | None = None
+        self._pages: RecorderPages | None = None
+        settings = gateway.settings
+        gateway.interposed.follows = settings.testing_api or settings.recorder
+
+    def begin(self) -> None:
+        """Begins to record, if the settings ask for it."""
+        if self._gateway.settings.recorder:
+            self._recorder().recorder.start()
 
     async def __call__(self, scope: Any, receive: Any, send: Send) -> None:
         if self._gateway.settings.testing_api and scope["path"].startswith(TESTING):
@@ -41,27 +52,40 @@ class Operational:
             if tests.serves(scope):
                 await tests(scope, receive, send)
                 return
+        if scope["path"].startswith(RECORDER) and self._gateway.interposed.follows:
+            pages = self._recorder()
+            if pages.serves(scope):
+                await pages(scope, receive, send)
+                return
         if await self._probes.answered(scope, send):
             return
         app = self._app
         if app is None:
             if self._making is None or self._making.done():
                 self._making = asyncio.create_task(self._made(), name="routes of operation")
-            app = self._app = await asyncio.shield(self._making)  # whoever else asks meanwhile waits for the same
+            app = self._app = await asyncio.shield(self._making)  # requests that come meanwhile wait for the same task
         await app(scope, receive, send)
 
     def _for_tests(self) -> TestingApi:
         from gateway.trials.testing_api import TestingApi
 
         if self._tests is None:
-            self._tests = TestingApi(self._gateway)
+            self._tests = TestingApi(self._gateway, self._recorder().recorder)
         return self._tests
 
+    def _recorder(self) -> RecorderPages:
+        from gateway.trials.recorder import Recorder
+        from gateway.trials.recorder_pages import RecorderPages
+
+        if self._pages is None:
+            self._pages = RecorderPages(Recorder(self._gateway))
+        return self._pages
+
     def _paths(self) -> list[str]:
-        return [*self._api_paths(), *self._probes.paths()]
+        return [*self._gateway.discovery.paths(), *self._probes.paths()]
 
     async def _made(self) -> FastAPI:
-        await asyncio.to_thread(_import_all)  # which holds up nobody
+        await asyncio.to_thread(_import_all)  # a thread, which does not block the loop
         from gateway.operations.framework import FastAPI
         from gateway.operations.openapi import openapi
         from gateway.operations.routes import answer_strays, operations
@@ -72,7 +96,7 @@ class Operational:
         )
         answer_strays(app)
         app.include_router(operations(gateway, self._siblings, self._paths))
-        app.include_router(openapi(gateway.registry, gateway.endpoints.on_change, gateway.described))
+        app.include_router(openapi(gateway.registry, gateway.endpoints.on_change, gateway.aggregation.described))
         return app
 
 

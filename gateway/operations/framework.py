@@ -1,7 +1,7 @@
-"""FastAPI, imported without what nobody needs here: its models of OpenAPI documents, built.
+"""Imports FastAPI without building its models of OpenAPI documents, which are not used here.
 
-They are a third of what it costs to import it. Pydantic can put off building a model until it is first used
-(`defer_build`), which is asked for here on behalf of whatever is imported.
+They are a third of the time of the import. Pydantic can defer building a model until its first use (`defer_build`);
+this module sets that for all models that are imported with FastAPI.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 @contextmanager
 def _models_put_off() -> Iterator[None]:
-    """Puts off the building of pydantic models: what the block defines is built on its first use, not when imported."""
+    """Defers building the pydantic models that the block defines until their first use."""
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # each model asks all installed packages for some
     from pydantic import BaseModel
 
@@ -35,4 +35,7 @@ def _models_put_off() -> Iterator[None]:
 with _models_put_off():
     from fastapi import APIRouter, FastAPI, Request, Response
 
-__all__ = ["APIRouter", "FastAPI", "Request", "Response"]
+__all__ = ["ANY_METHOD", "APIRouter", "FastAPI", "Request", "Response"]
+
+ANY_METHOD: list[str] = []
+"""For a route that answers each method, also those that nobody has heard of."""

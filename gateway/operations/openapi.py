@@ -8,20 +8,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from email.utils import formatdate
+from functools import partial
 from time import time
 
 from gateway.http.compression import accepts_gzip, gzip
 from gateway.http.negotiation import parse_accept
 from gateway.http.thread_pool import beside
+from gateway.jsontypes import loads
 from gateway.kinds.registry import Registry
 from gateway.openapi.documents import ROOT, Documents
-from gateway.openapi.gnostic import PROTOBUF, PROTOBUF_BEFORE
+from gateway.openapi.gnostic import PROTOBUF, PROTOBUF_BEFORE, gnostic
 from gateway.openapi.others import Others
 from gateway.openapi.version2_latest import LatestVersion2
-from gateway.operations.framework import APIRouter, Request, Response
+from gateway.operations.conditions import dated, unmet
+from gateway.operations.framework import ANY_METHOD, APIRouter, Request, Response
 from gateway.operations.ranges import part_of
 
-METHODS = ["GET", "HEAD"]
 _YEAR = 365 * 24 * 3600
 _JSON = "application/json"
 _INDEX = "text/plain; charset=utf-8"  # what kube-apiserver says of its index, which is JSON
@@ -36,58 +38,90 @@ def openapi(
 
     `others` knows the documents of other servers.
     """
-    router = APIRouter()
-    documents: list[Documents] = []
-    latest_2 = LatestVersion2(registry, others)
-    if others is not None:
-        others.on_change(latest_2.forget)
-    on_change(documents.clear)
-    on_change(latest_2.forget)
+    answers, router = _Answers(registry, others), APIRouter()
+    on_change(answers.forget)
+    router.add_route("/openapi/v2", answers.version_2, methods=ANY_METHOD)
+    router.add_route(ROOT, answers.index, methods=ANY_METHOD)
+    router.add_route(f"{ROOT}/{{place:path}}", answers.document, methods=ANY_METHOD)
+    return router
 
-    def made() -> Documents:
-        if not documents:
-            documents.append(Documents(registry))
-        return documents[0]
 
-    async def index(request: Request) -> Response:
-        return part_of(request, made().index({} if others is None else others.places()), _INDEX, {})
+class _Answers:
+    """Answers requests for the documents of both versions."""
 
-    async def document(request: Request) -> Response:
-        place = request.path_params["place"]
+    def __init__(self, registry: Registry, others: Others | None) -> None:
+        self._registry, self._others = registry, others
+        self._documents: list[Documents] = []  # one, once it is asked for
+        self._latest_2, self._changed = LatestVersion2(registry, others), time()
         if others is not None:
+            others.on_change(self._forget_version_2)
+
+    def forget(self) -> None:
+        """What is served has changed."""
+        self._documents.clear()
+        self._forget_version_2()
+
+    def _forget_version_2(self) -> None:
+        self._changed = time()
+        self._latest_2.forget()
+
+    def _made(self) -> Documents:
+        if not self._documents:
+            self._documents.append(Documents(self._registry))
+        return self._documents[0]
+
+    async def index(self, request: Request) -> Response:
+        made = self._made()
+        others = {} if self._others is None else self._others.places(made.places)
+        now = time()  # kube-apiserver makes it anew for each request
+        return unmet(request, {}, _INDEX, now) or part_of(request, made.index(others), _INDEX, dated({}, now))
+
+    async def document(self, request: Request) -> Response:
+        place = request.path_params["place"]
+        if self._others is not None:
             passed = {name: request.headers[name] for name in _PASSED if name in request.headers}
-            if (other := await others.document(place, request.url.query, passed)) is not None:
+            served = place in self._made().places
+            if (converted := self._others.converted(place, served)) is not None:
+                content = partial(_encoded, converted.content)
+                return await self._version_3(request, place, content, converted.hash, converted.made)
+            if (other := await self._others.document(place, request.url.query, passed, served)) is not None:
                 return Response(other.body, other.status, dict(other.headers))
+        made = self._made()
+        return await self._version_3(request, place, partial(made.document, place), made.hash_of(place), self._changed)
+
+    async def _version_3(
+        self, request: Request, place: str, content: Callable[[bool], bytes | None], wanted: str, changed: float
+    ) -> Response:
+        """A document that is made here: its bytes by whether they are to be protobuf, its hash, and since when."""
         media_type = chosen(request.headers.get("accept", ""), _served(3))
-        found = await asyncio.to_thread(made().document, place, media_type not in (None, _JSON))
+        found = await asyncio.to_thread(content, media_type not in (None, _JSON))
         if found is None:
             return Response(None, 404)
         if media_type is None:
             return Response(None, 406, _VARY)
-        wanted = made().hash_of(place)
         asked = request.query_params.get("hash")
-        if asked and asked != wanted:
-            return Response(None, 301, {"location": f"{ROOT}/{place}?hash={wanted}"})
         headers = {"etag": f'"{wanted}"', "vary": "Accept"}
+        if asked and asked != wanted:
+            return Response(None, 301, {**headers, "location": f"{ROOT}/{place}?hash={wanted}"}, media_type)
         if asked:
             headers |= {"cache-control": "public, immutable", "expires": formatdate(time() + _YEAR, usegmt=True)}
-        if request.headers.get("if-none-match") == headers["etag"]:
-            return Response(None, 304, headers)
-        return part_of(request, found, media_type, headers)
+        left = unmet(request, headers, media_type, changed)
+        return left or part_of(request, found, media_type, dated(headers, changed))
 
-    async def version_2(request: Request) -> Response:
-        answer = await _version_2(request)
+    async def version_2(self, request: Request) -> Response:
+        answer = await self._version_2(request)
         answer.headers.append("vary", "Accept-Encoding")
         return answer
 
-    async def _version_2(request: Request) -> Response:
+    async def _version_2(self, request: Request) -> Response:
         media_type = chosen(request.headers.get("accept", ""), _served(2))
         if media_type is None:
             return Response(None, 406, _VARY)
-        found, tag = await latest_2.document(protobuf=media_type != _JSON)
+        found, tag = await self._latest_2.document(protobuf=media_type != _JSON)
         headers = {"etag": f'"{tag}"', **_VARY}
-        if request.headers.get("if-none-match") == headers["etag"]:
-            return Response(None, 304, headers)
+        if (left := unmet(request, headers, media_type, self._changed)) is not None:
+            return left
+        headers = dated(headers, self._changed)
         if "range" not in request.headers and accepts_gzip(
             request.headers.get("accept-encoding", "").encode("latin-1")
         ):
@@ -96,10 +130,13 @@ def openapi(
             return Response(packed, headers=headers, media_type=media_type)
         return part_of(request, found, media_type, headers)
 
-    router.add_route("/openapi/v2", version_2, methods=METHODS)
-    router.add_route(ROOT, index, methods=METHODS)
-    router.add_route(f"{ROOT}/{{place:path}}", document, methods=METHODS)
-    return router
+
+def _encoded(content: bytes, protobuf: bool) -> bytes | None:
+    """Another server's document; None for one that protobuf has no words for."""
+    try:
+        return gnostic(3).document(loads(content)) if protobuf else content
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
 
 
 def _served(version: int) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A look into the running process, with --profiling: where its time goes, and what its memory holds.
+"""Profiles of the running process, with --profiling: of its time, and of its memory.
 
 A profile is made by a thread that notes at intervals where all others are; speedscope.app shows it as a flame graph.
 """

@@ -1,6 +1,6 @@
-"""Documents of which a client may want a part (RFC 9110, 14), as Go's http.ServeContent answers.
+"""Range requests for documents (RFC 9110, 14), answered as by Go's http.ServeContent.
 
-Several parts at once are not made: the whole document is answered then, which the RFC leaves to a server.
+A request for several ranges gets the whole document, as the RFC allows.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ def part_of(request: Request, content: bytes, media_type: str, headers: Mapping[
     condition = request.headers.get("if-range")
     if not wanted or request.method != "GET" or (condition is not None and condition != headers.get("etag")):
         return Response(content, headers=offered, media_type=media_type)
-    one = _ONE.fullmatch(wanted)
+    one, refused = _ONE.fullmatch(wanted), {**_TEXT, **({"vary": headers["vary"]} if "vary" in headers else {})}
     if one is None or one[1] == one[2] == "":
         if _SEVERAL.fullmatch(wanted) and "," in wanted:
             return Response(content, headers=offered, media_type=media_type)
-        return Response(b"invalid range\n", 416, _TEXT)
+        return Response(b"invalid range\n", 416, refused)
     size = len(content)
     start, end = (int(one[1]), int(one[2] or size)) if one[1] else (max(0, size - int(one[2])), size)
-    if start > end:
-        return Response(b"invalid range\n", 416, _TEXT)
+    if one[2] and start > end:
+        return Response(b"invalid range\n", 416, refused)
     if start >= size:
-        outside = {**_TEXT, "content-range": f"bytes */{size}"}
+        outside = {**refused, "content-range": f"bytes */{size}"}
         return Response(b"invalid range: failed to overlap\n", 416, outside)
     end = min(end, size - 1)
     offered["content-range"] = f"bytes {start}-{end}/{size}"

@@ -9,15 +9,13 @@ import orjson
 from starlette.exceptions import HTTPException
 
 from gateway.discovery import openid
-from gateway.encodings.registry import encode_plain
 from gateway.endpoints.routing import method_not_allowed
 from gateway.http.exchange import TEXT_TYPE
-from gateway.http.negotiation import STANDARD, literally_acceptable, unacceptable
 from gateway.http.thread_pool import beside
 from gateway.observability import flowcontrol, health
-from gateway.observability.probes import METHODS
 from gateway.observability.siblings import Siblings
-from gateway.operations.framework import APIRouter, FastAPI, Request, Response
+from gateway.operations.framework import ANY_METHOD, APIRouter, FastAPI, Request, Response
+from gateway.operations.plain_services import add_service, refused
 from gateway.operations.profiles import heap, profile
 from gateway.operations.status_pages import flagz, statusz
 from gateway.requests.parts import Gateway
@@ -31,30 +29,50 @@ _PROFILE = 10.0  # seconds
 _JSON = "application/json"
 _TEXT = TEXT_TYPE.decode()
 _NO_SNIFF = {NO_SNIFF[0].decode(): NO_SNIFF[1].decode()}
+_LISTED = (
+    *("/apis/", "/metrics", SLIS, "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version", "/statusz", "/flagz"),
+    *(openid.CONFIGURATION_PATH, openid.KEYS_PATH),
+)
+_VERSION = orjson.dumps(version_info(), option=orjson.OPT_INDENT_2)
 
 
 def operations(gateway: Gateway, siblings: Siblings, paths: Callable[[], list[str]]) -> APIRouter:
     """The router; `paths` lists those that others answer."""
-    router = APIRouter()
-    version = orjson.dumps(version_info(), option=orjson.OPT_INDENT_2)
+    answers, router = _Answers(gateway, siblings, paths), APIRouter()
+    inside = ((f"{PROFILES}/profile", answers.show_profile), (f"{PROFILES}/heap", answers.show_heap))
+    for path, answer in (
+        *(inside if gateway.settings.profiling else ()),
+        ("/statusz", answers.show_status),
+        ("/flagz", answers.show_flags),
+        ("/", answers.show_paths),
+        ("/index.html", answers.show_paths),
+        ("/metrics", answers.show_metrics),
+        (SLIS, answers.show_metrics),
+        ("/debug/consistency", answers.check_consistency),
+        (f"{flowcontrol.DEBUG}/{{what}}", answers.show_flow_control),
+    ):
+        router.add_route(path, answer, methods=ANY_METHOD)  # a route of FastAPI's would parse, which nothing here needs
+    public = {"cache-control": openid.CACHE_CONTROL}
+    add_service(router, "/version", lambda request: _VERSION, _JSON)
+    add_service(router, openid.CONFIGURATION_PATH, answers.issuer, _JSON, public)
+    add_service(router, openid.KEYS_PATH, lambda request: openid.key_set(gateway.settings), openid.KEYS_TYPE, public)
+    return router
 
-    async def show_version(request: Request) -> Response:
-        if request.method != "GET":
-            return _method_not_allowed()
-        accept = request.headers.get("accept", "")
-        if not literally_acceptable(accept, (_JSON,)):
-            return _not_acceptable(accept)
-        return Response(version, media_type=_JSON)
 
-    async def show_issuer(request: Request) -> Response:
-        address = f"{gateway.settings.advertise_address or request.url.hostname}:{gateway.settings.secure_port}"
-        return _public(request, openid.configuration(gateway.settings, address), _JSON)
+class _Answers:
+    """Answers the requests of the routes."""
 
-    async def show_keys(request: Request) -> Response:
-        return _public(request, openid.key_set(gateway.settings), openid.KEYS_TYPE)
+    def __init__(self, gateway: Gateway, siblings: Siblings, paths: Callable[[], list[str]]) -> None:
+        self._gateway, self._siblings, self._paths = gateway, siblings, paths
 
-    async def show_metrics(request: Request) -> Response:
-        found = await siblings.all()
+    def issuer(self, request: Request) -> bytes:
+        """The issuer's document; where no address is advertised, by the one that the client has."""
+        settings = self._gateway.settings
+        address = f"{settings.advertise_address or request.url.hostname}:{settings.secure_port}"
+        return openid.configuration(settings, address)
+
+    async def show_metrics(self, request: Request) -> Response:
+        found = await self._siblings.all()
         if request.url.path == SLIS:
             found = [family for family in found if family.name in health.SLIS]
         wanted = request.headers.get("accept", "")
@@ -62,62 +80,37 @@ def operations(gateway: Gateway, siblings: Siblings, paths: Callable[[], list[st
         text = await beside(lambda: exposition(found, open_metrics))
         return Response(text, headers={"content-type": (OPEN_METRICS if open_metrics else TEXT).decode()})
 
-    async def check_consistency(request: Request) -> Response:
+    async def check_consistency(self, request: Request) -> Response:
         if request.method != "GET":
-            return _method_not_allowed()
-        findings = await gateway.services.checker.check()
+            return refused(request, method_not_allowed())
+        findings = [found for each in self._gateway.services.databases for found in await each.checker.check()]
         return Response(orjson.dumps(findings, option=orjson.OPT_INDENT_2), media_type=_JSON)
 
-    async def show_flow_control(request: Request) -> Response:
-        text = flowcontrol.dump(gateway.services.limiter, request.path_params["what"])
+    async def show_flow_control(self, request: Request) -> Response:
+        text = flowcontrol.dump(self._gateway.services.limiter, request.path_params["what"])
         return page_not_found() if text is None else Response(text, media_type=_TEXT, headers=_NO_SNIFF)
 
-    async def show_status(_request: Request) -> Response:
+    async def show_status(self, _request: Request) -> Response:
         return _text(statusz(("/healthz", "/livez", "/readyz", "/metrics", "/version", "/flagz")))
 
-    async def show_flags(_request: Request) -> Response:
-        return _text(flagz(gateway.settings))
+    async def show_flags(self, _request: Request) -> Response:
+        return _text(flagz(self._gateway.settings))
 
-    async def show_profile(request: Request) -> Response:
+    async def show_profile(self, request: Request) -> Response:
         given = request.query_params.get("seconds", "")
         found = await asyncio.to_thread(profile, float(given) if given.isdigit() else _PROFILE)
         return Response(found, media_type=_JSON)
 
-    async def show_heap(_request: Request) -> Response:
+    async def show_heap(self, _request: Request) -> Response:
         return _text(await asyncio.to_thread(heap))
 
-    async def show_paths(_request: Request) -> Response:
-        found = sorted({*paths(), "/apis/", "/metrics", SLIS, "/openapi/v2", "/openapi/v3", "/version"})
+    async def show_paths(self, _request: Request) -> Response:
+        found = sorted({*self._paths(), *_LISTED})
         return Response(orjson.dumps({"paths": found}, option=orjson.OPT_INDENT_2), media_type="application/json")
-
-    inside = ((f"{PROFILES}/profile", show_profile), (f"{PROFILES}/heap", show_heap))
-    for path, answer in (
-        *(inside if gateway.settings.profiling else ()),
-        ("/statusz", show_status),
-        ("/flagz", show_flags),
-        ("/", show_paths),
-        ("/index.html", show_paths),
-        ("/version", show_version),
-        ("/version/", show_version),
-        ("/metrics", show_metrics),
-        (SLIS, show_metrics),
-        (openid.CONFIGURATION_PATH, show_issuer),
-        (openid.KEYS_PATH, show_keys),
-        ("/debug/consistency", check_consistency),
-        (f"{flowcontrol.DEBUG}/{{what}}", show_flow_control),
-    ):
-        router.add_route(path, answer, methods=METHODS)  # nothing is to be parsed, which a route of FastAPI's would do
-    return router
 
 
 def _text(text: str | bytes) -> Response:
     return Response(text, media_type=_TEXT, headers=_NO_SNIFF)
-
-
-def _public(request: Request, content: bytes, media_type: str) -> Response:
-    if request.method != "GET":
-        return _method_not_allowed()
-    return Response(content, media_type=media_type, headers={"cache-control": openid.CACHE_CONTROL})
 
 
 def page_not_found() -> Response:
@@ -125,18 +118,6 @@ def page_not_found() -> Response:
     body = PAGE_NOT_FOUND.body
     assert isinstance(body, bytes)
     return Response(body, 404, media_type=_TEXT, headers=_NO_SNIFF)
-
-
-def _method_not_allowed() -> Response:
-    error = method_not_allowed()
-    return Response(error.body(), error.code, media_type="application/json")
-
-
-def _not_acceptable(accept: str) -> Response:
-    """There is JSON only; the refusal comes in what the client asked for, as any."""
-    error = unacceptable((_JSON,))
-    representation = STANDARD.for_status(accept.encode("latin-1"))
-    return Response(encode_plain(representation, error.body()), error.code, media_type=representation.media.name)
 
 
 def answer_strays(app: FastAPI) -> None:

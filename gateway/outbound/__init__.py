@@ -1,4 +1,4 @@
-"""Requests that this server makes of others: webhooks, extension servers, kubelets, pods, issuers of tokens.
+"""The HTTP client for calls of other servers: webhooks, extension servers, kubelets, pods, issuers of tokens.
 
 `client.Client` makes them: `call` gives a whole answer, `stream` one that is read as it comes, or a connection that was
 upgraded. `target.Target` says of whom, `request.OutboundRequest` what, `trust.context_of` whom TLS trusts;

@@ -1,4 +1,4 @@
-"""Calls of other servers on the event loop: however slow one is, nobody else waits for it.
+"""Calls other servers on the event loop, so that a slow one delays no other request.
 
 Connections are kept for the next call of the same target, and TLS sessions for the next connection.
 """
@@ -6,19 +6,24 @@ Connections are kept for the next call of the same target, and TLS sessions for 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import socket
+import ssl
+from collections.abc import AsyncIterator, Awaitable
 from dataclasses import dataclass, field
+from time import monotonic
 
-from gateway.outbound.connection import Connection
+from gateway.outbound.connection import Connection, Head
 from gateway.outbound.errors import CallError, deadline_exceeded, dialling
+from gateway.outbound.measures import called
 from gateway.outbound.names import check_name
 from gateway.outbound.request import Header, OutboundRequest
 from gateway.outbound.target import Target
 
 LARGEST = 64 << 20  # bytes of a whole answer
-_MOST_IDLE = 32  # connections of one target that wait for another call
+_MOST_IDLE = 128  # connections of one target that wait for another call: fewer than are in use is handshakes for ever
 _IDLE = 90.0  # seconds until such a one is closed, as Go's transports have it
 _DIAL, _HANDSHAKE = 30.0, 10.0  # seconds
+_PARTING = 5.0  # seconds that an end has for what was written and its goodbye
 
 
 @dataclass(slots=True)
@@ -37,18 +42,19 @@ class Answer:
 class Streamed:
     """An answer that is read as it comes: iterate over the parts of its body, and `aclose` it in any case.
 
-    With status 101 it is a connection that was upgraded: `write` and `drain` send bytes there.
+    With status 101 it is a connection that was upgraded: `write` and `drain` send bytes there. `first` has the first
+    value of each header.
     """
 
-    def __init__(self, status: int, headers: list[Header], connection: Connection, client: Client, to: Target) -> None:
-        self.status, self.headers = status, headers
+    def __init__(self, head: Head, connection: Connection, client: Client, to: Target) -> None:
+        self.status, self.headers, self.first = head.status, head.headers, head.first
         self._connection, self._client, self._target = connection, client, to
         self._sending: asyncio.Task[None] | None = None
         self._closed = False
 
     def header(self, name: str) -> str:
         """The first value of a header, "" where there is none; `name` is in lower case."""
-        return _header(self.headers, name)
+        return self.first.get(name.encode("latin-1"), b"").decode("latin-1")
 
     def __aiter__(self) -> Streamed:
         return self
@@ -73,6 +79,16 @@ class Streamed:
         finally:
             await self.aclose()
         return b"".join(parts)
+
+    def at_once(self, largest: int) -> bytes | None:
+        """The whole body, if it came with the head and has at most so many bytes; else None."""
+        if self._closed or (self._sending is not None and not self._sending.done()):
+            return None
+        found = self._connection.whole(largest)
+        if found is not None:
+            self._closed = True
+            self._client.release(self._target, self._connection)
+        return found
 
     def write(self, data: bytes) -> None:
         self._connection.write(data)
@@ -105,26 +121,32 @@ class Client:
 
     def __init__(self, most_idle: int = _MOST_IDLE) -> None:
         self._most_idle = most_idle
-        self._idle: dict[Target, list[Connection]] = {}
-        self._timers: dict[Connection, asyncio.TimerHandle] = {}
+        self._idle: dict[Target, list[Connection]] = {}  # of each, the one that was used last is the last one
+        self._expiry: asyncio.TimerHandle | None = None  # while any wait: when the first of them has waited enough
 
     async def call(self, target: Target, request: OutboundRequest, timeout: float, largest: int = LARGEST) -> Answer:
         """The whole answer, whatever its status, within so many seconds. Raises CallError.
 
         An answer of more than `largest` bytes is an error. When the caller is cancelled, so is the call.
         """
+        begun = False
         try:
             async with asyncio.timeout(timeout):
                 streamed = await self._send(target, request)
+                begun = True
                 body = await streamed.whole(largest)
+        except CallError as error:
+            error.cut = begun and (error.late or error.reset)
+            raise
         except TimeoutError:
-            raise deadline_exceeded() from None
+            raise deadline_exceeded(cut=begun) from None
         return Answer(streamed.status, streamed.headers, body)
 
-    async def stream(self, target: Target, request: OutboundRequest, timeout: float | None = None) -> Streamed:
+    def stream(self, target: Target, request: OutboundRequest, timeout: float | None = None) -> Awaitable[Streamed]:
         """An answer whose head came within so many seconds. Raises CallError. Whoever has it closes it."""
-        if timeout is None:
-            return await self._send(target, request)
+        return self._send(target, request) if timeout is None else self._send_in_time(target, request, timeout)
+
+    async def _send_in_time(self, target: Target, request: OutboundRequest, timeout: float) -> Streamed:
         try:
             async with asyncio.timeout(timeout):
                 return await self._send(target, request)
@@ -135,20 +157,28 @@ class Client:
         """Ends the connections that wait for another call."""
         for connection in [each for kept in self._idle.values() for each in kept]:
             connection.close()
-        for timer in self._timers.values():
-            timer.cancel()
         self._idle.clear()
-        self._timers.clear()
+        if self._expiry is not None:
+            self._expiry.cancel()
+            self._expiry = None
 
     async def _send(self, target: Target, request: OutboundRequest) -> Streamed:
-        head = request.head(target)
-        while (kept := self._kept(target)) is not None:
-            try:
-                return await self._ask(kept, target, request, head)
-            except CallError as error:
-                if not error.reset or kept.begun or not request.may_repeat:
-                    raise  # else the server has closed what it kept for long enough
-        return await self._ask(await self._connect(target), target, request, head)
+        began, status = monotonic(), 0
+        try:
+            head = request.head(target)
+            while not request.alone and (kept := self._kept(target)) is not None:
+                try:
+                    streamed = await self._ask(kept, target, request, head)
+                    break
+                except CallError as error:
+                    if not error.reset or kept.begun or not request.may_repeat:
+                        raise  # else the server has closed what it kept for long enough
+            else:
+                streamed = await self._ask(await self._connect(target), target, request, head)
+            status = streamed.status
+            return streamed
+        finally:
+            called(request.method, target.host, target.port, status, monotonic() - began)
 
     async def _ask(self, connection: Connection, target: Target, request: OutboundRequest, head: bytes) -> Streamed:
         sending: asyncio.Task[None] | None = None
@@ -164,7 +194,7 @@ class Client:
                 sending.cancel()
             connection.close()
             raise
-        streamed = Streamed(found.status, found.headers, connection, self, target)
+        streamed = Streamed(found, connection, self, target)
         streamed._sending = sending
         return streamed
 
@@ -172,16 +202,11 @@ class Client:
         loop, context = asyncio.get_running_loop(), target.context
         try:
             async with asyncio.timeout(_DIAL):
-                _, connection = await loop.create_connection(
-                    Connection,
-                    target.host,
-                    target.port,
-                    ssl=context,
-                    server_hostname=None if context is None else target.name,
-                    ssl_handshake_timeout=None if context is None else _HANDSHAKE,
-                )
+                plain, connection = await loop.create_connection(Connection, target.host or "localhost", target.port)
+                if context is not None:
+                    await _secure(plain, connection, context, target.name)
         except (OSError, ValueError) as error:
-            raise dialling(error, target.host, target.port) from None
+            raise dialling(error, await _address_of(target.host), target.port) from None
         if context is not None and context.verifies:
             try:
                 assert connection.tls is not None
@@ -197,34 +222,71 @@ class Client:
         waiting = self._idle.get(target)
         while waiting:
             connection = waiting.pop()
-            self._timers.pop(connection).cancel()
-            if not waiting:
-                del self._idle[target]
             if not connection.lost and connection.keepable:
                 return connection
         return None
 
     def release(self, target: Target, connection: Connection, keep: bool = True) -> None:
         """Takes back a connection whose answer nobody reads any more."""
-        waiting = self._idle.get(target, ())
-        if not keep or not connection.keepable or len(waiting) >= self._most_idle:
+        waiting = self._idle.get(target)
+        if not keep or not connection.keepable or (waiting is not None and len(waiting) >= self._most_idle):
             connection.close()
             return
         connection.used += 1
         if connection.used == 1 and target.context is not None and (tls := connection.tls) is not None:
             target.context.keep_session(target.name, tls)
-        self._idle.setdefault(target, []).append(connection)
-        loop = asyncio.get_running_loop()
-        self._timers[connection] = loop.call_later(_IDLE, self._expire, target, connection)
+        connection.since = monotonic()
+        if waiting is None:
+            self._idle[target] = [connection]
+        else:
+            waiting.append(connection)
+        if self._expiry is None:
+            self._expiry = asyncio.get_running_loop().call_later(_IDLE, self._expire)
 
-    def _expire(self, target: Target, connection: Connection) -> None:
-        self._timers.pop(connection, None)
-        waiting = self._idle.get(target, [])
-        if connection in waiting:
-            waiting.remove(connection)
-            if not waiting:
-                del self._idle[target]
-        connection.close()
+    def _expire(self) -> None:
+        """Ends the connections that have waited for long enough."""
+        now, left = monotonic(), dict[Target, list[Connection]]()
+        for target, waiting in self._idle.items():
+            kept = [each for each in waiting if now - each.since < _IDLE]
+            for connection in waiting[: len(waiting) - len(kept)]:
+                connection.close()
+            if kept:
+                left[target] = kept
+        self._idle, self._expiry = left, None
+        if left:
+            first = min(waiting[0].since for waiting in left.values())
+            self._expiry = asyncio.get_running_loop().call_later(first + _IDLE - now, self._expire)
+
+
+async def _address_of(host: str) -> str:
+    """The address that a name stands for, as messages have it; the name itself where it stands for none."""
+    if not host or host[-1].isdigit() or ":" in host:
+        return host
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return host
+    return str(found[0][4][0]) if found else host
+
+
+async def _secure(plain: asyncio.Transport, connection: Connection, context: ssl.SSLContext, name: str) -> None:
+    """Has a connection speak TLS. Raises OSError, ValueError."""
+    loop = asyncio.get_running_loop()
+    try:
+        secured = await loop.start_tls(
+            plain,
+            connection,
+            context,
+            server_hostname=name,
+            ssl_handshake_timeout=_HANDSHAKE,
+            ssl_shutdown_timeout=_PARTING,
+        )
+    except BaseException:
+        plain.abort()
+        raise
+    if secured is None:  # it was lost meanwhile
+        raise ConnectionResetError
+    connection.secured(secured)
 
 
 async def _pour(connection: Connection, body: AsyncIterator[bytes], chunked: bool) -> None:
@@ -244,4 +306,7 @@ async def _pour(connection: Connection, body: AsyncIterator[bytes], chunked: boo
 
 def _header(headers: list[Header], name: str) -> str:
     wanted = name.encode("latin-1")
-    return next((value.decode("latin-1") for each, value in headers if each == wanted), "")
+    for each, value in headers:
+        if each == wanted:
+            return value.decode("latin-1")
+    return ""

@@ -1,4 +1,4 @@
-"""One connection to another server: what is written there, and what it answers, as far as somebody reads it."""
+"""One connection to another server: writes a request and reads its answer, as fast as the caller takes it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ _MUCH = 256 << 10  # bytes that wait to be read: nothing more is taken from the 
 class Head:
     """An answer's status and headers, names in lower case."""
 
-    __slots__ = ("headers", "status")
+    __slots__ = ("first", "headers", "status")
 
     def __init__(self) -> None:
         self.status = 0
         self.headers: list[Header] = []
+        self.first: dict[bytes, bytes] = {}  # of each header the first value, once all have come
 
 
 class Connection(asyncio.Protocol):
@@ -36,6 +37,7 @@ class Connection(asyncio.Protocol):
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport
+        self._socket: asyncio.Transport  # below TLS
         self._loop = asyncio.get_running_loop()
         self._waiter: asyncio.Future[None] | None = None
         self._writable: asyncio.Future[None] | None = None
@@ -49,6 +51,7 @@ class Connection(asyncio.Protocol):
         self.lost = False
         self.raw = False  # it was upgraded
         self.used = 0  # answers that were read to their end
+        self.since = 0.0  # from when on it waits for another request, by the monotonic clock
         self._reset("GET")
 
     def _reset(self, method: str) -> None:
@@ -84,7 +87,11 @@ class Connection(asyncio.Protocol):
         while self._head is None:
             if self._error is not None:
                 raise self._error
-            await self._wait()
+            self._waiter = self._loop.create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
         return self._head
 
     async def read(self) -> bytes:
@@ -100,7 +107,17 @@ class Connection(asyncio.Protocol):
         self._waiting = 0
         if self._paused:
             self._paused = False
-            self._transport.resume_reading()
+            if not self.lost:
+                self._socket.resume_reading()
+        return data
+
+    def whole(self, largest: int) -> bytes | None:
+        """All of an answer's body that has come already, and is not larger than so many bytes; once."""
+        if not self._complete or self._bodiless or self._waiting > largest or self._error is not None:
+            return None
+        data = b"".join(self._chunks)
+        self._chunks.clear()
+        self._waiting = 0
         return data
 
     @property
@@ -141,13 +158,21 @@ class Connection(asyncio.Protocol):
     # what the transport tells
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
+        self._transport = self._socket = cast(asyncio.Transport, transport)
+
+    def secured(self, transport: asyncio.Transport) -> None:
+        """Sets the transport of TLS, by which the connection speaks from now on.
+
+        Reading is still paused below TLS: whatever of TLS' own buffers has not been read when the other end says
+        goodbye would be lost.
+        """
+        self._transport = transport
 
     def data_received(self, data: bytes) -> None:
         if self.raw:
             self._take(data)
         elif self._parser is None or self._complete:
-            self._keeps = False  # nobody has asked for anything
+            self._keeps = False  # there was no request
             self.close()
         else:
             self._parse(data)
@@ -207,7 +232,7 @@ class Connection(asyncio.Protocol):
         self._waiting += len(data)
         if self._waiting > _MUCH and not self._paused and not self.lost:
             self._paused = True
-            self._transport.pause_reading()
+            self._socket.pause_reading()
 
     def _fail(self, error: CallError) -> None:
         if self._error is None:
@@ -239,6 +264,7 @@ class Connection(asyncio.Protocol):
             self._has_length = False
             return
         self._building.status = status
+        self._building.first = dict(reversed(self._building.headers))
         if status == 204 or status == 304 or status == 101:
             self._has_length = True
         self._head = self._building

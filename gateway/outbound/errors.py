@@ -6,7 +6,7 @@ import errno
 import socket
 import ssl
 
-_UNKNOWN_AUTHORITY = frozenset({2, 18, 19, 20, 21})  # OpenSSL's codes for a chain that ends at nobody who is trusted
+_UNKNOWN_AUTHORITY = frozenset({2, 18, 19, 20, 21})  # OpenSSL's codes for a chain without a trusted CA
 _NOT_NOW = frozenset({9, 10})  # not yet, or no longer
 _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST"})
 _ALERT = "ALERT_"
@@ -18,17 +18,19 @@ class CallError(Exception):
     """A server could not be asked, or did not answer in HTTP; the message says why.
 
     `reset` if the connection broke after it was made, so that another attempt may go better; `late` if the deadline
-    passed; `dialling` if there never was a connection.
+    passed; `dialling` if there never was a connection; `cut` if the head of an answer had come, and its body did not.
     """
 
-    def __init__(self, message: str, *, reset: bool = False, late: bool = False, dialling: bool = False) -> None:
+    def __init__(
+        self, message: str, *, reset: bool = False, late: bool = False, dialling: bool = False, cut: bool = False
+    ) -> None:
         super().__init__(message)
-        self.reset, self.late, self.dialling = reset, late, dialling
+        self.reset, self.late, self.dialling, self.cut = reset, late, dialling, cut
 
 
-def deadline_exceeded() -> CallError:
-    """The time that the caller gave is over."""
-    return CallError(DEADLINE, late=True)
+def deadline_exceeded(*, cut: bool = False) -> CallError:
+    """The time that the caller gave is over; `cut` as in CallError."""
+    return CallError(DEADLINE, late=True, cut=cut)
 
 
 def dialling(error: OSError | ValueError, host: str, port: int) -> CallError:

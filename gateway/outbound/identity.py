@@ -1,4 +1,4 @@
-"""As whom this server comes to others, and whom it trusts there: a client certificate and CAs from files."""
+"""The client certificate for calls of other servers, and the CAs that it trusts there, from files."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ class ClientIdentity:
         self._certificate, self._key, self._authority = certificate, key, authority
         self._pair: tuple[bytes, bytes] | None = None
         self._trusted: str | None = None
+        self.changes = 0  # how often it was given what it shows
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -24,12 +25,14 @@ class ClientIdentity:
         """Takes a certificate and its key, PEM, where no file names any."""
         if self._certificate is None:
             self._pair = certificate, key
+            self.changes += 1
 
     def reload(self) -> None:
         """Reads the files. Raises OSError, UnicodeDecodeError."""
         if self._certificate is not None and self._key is not None:
             self._pair = self._certificate.read_bytes(), self._key.read_bytes()
         self._trusted = self._authority.read_text() if self._authority is not None else ""
+        self.changes += 1
 
     def context(self, authorities: str = "", *, insecure: bool = False) -> Context:
         """A context that shows the certificate, and trusts some CAs, PEM; the host's where there are none.

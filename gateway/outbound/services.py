@@ -1,4 +1,4 @@
-"""Where a service is: by its cluster IP, by one of its endpoints, or by the external name that it stands for."""
+"""The address of a service: its cluster IP, one of its endpoints, or its external name."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Of whom something is asked."""
+"""The server of a call: its address, name and TLS settings."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from gateway.outbound.trust import Context
@@ -19,6 +19,18 @@ class Target:
     context: Context | None = None
     server_name: str = ""
     authority: str = ""
+    # what each call asks for
+    _hash: int = field(init=False, repr=False, compare=False, default=0)
+    host_header: str = field(init=False, repr=False, compare=False, default="")  # the value of the Host header
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.host, self.port, self.server_name)))
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        usual = self.port == (80 if self.context is None else 443)
+        object.__setattr__(self, "host_header", self.authority or (host if usual else f"{host}:{self.port}"))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def scheme(self) -> str:
@@ -26,16 +38,8 @@ class Target:
 
     @property
     def name(self) -> str:
-        """Whom the certificate has to be for."""
+        """The name that the server's certificate has to cover."""
         return self.server_name or self.host
-
-    @property
-    def host_header(self) -> str:
-        """The value of the Host header."""
-        if self.authority:
-            return self.authority
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == (80 if self.context is None else 443) else f"{host}:{self.port}"
 
 
 def target_of_url(url: str, context: Context | None) -> tuple[Target, str]:

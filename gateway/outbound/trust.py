@@ -1,4 +1,4 @@
-"""Whom a call trusts, and as whom it comes: contexts of TLS, which go on with sessions that they had."""
+"""TLS contexts of calls: trusted CAs, client certificate, and sessions that are resumed."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def trusting(authorities: str, *, insecure: bool = False) -> Context:
 
 
 def identify(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    """Has a context show a certificate, PEM. Raises ValueError (ssl.SSLError) for what is none, or an encrypted key."""
+    """Makes a context present a client certificate (PEM). Raises ValueError for what is none, or an encrypted key."""
     with tempfile.NamedTemporaryFile() as file:  # of this user alone; ssl reads files only
         file.write(certificate + b"\n" + key)
         file.flush()

@@ -40,7 +40,8 @@ def no_merge_key(element: Any, merge_key: str) -> MergeError:
 
 def field_of(type_: Type | None, key: str) -> Field:
     """The field of a struct that a JSON key means, by exact name or else by any case; raises MergeError."""
-    if type_ is None or type_.kind is not Kind.STRUCT:
+    raw = type_ is not None and type_.kind is Kind.ANY and bool(type_.name)  # a struct of Go's without JSON fields
+    if type_ is None or not (raw or type_.kind is Kind.STRUCT):
         kind = "interface" if type_ is None or type_.kind is Kind.ANY else _GO_KINDS.get(type_.kind, "string")
         raise MergeError(f"merging an object in json but data type is not struct, instead is: {kind}")
     field = type_.fields.get(key)

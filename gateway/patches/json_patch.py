@@ -53,7 +53,7 @@ def apply(document: JsonObject, patch: Any, type_: Type) -> Any:
 
 
 def applied(document: JsonObject, operations: Sequence[JsonObject | None]) -> Any:
-    """The same; raises PatchFailed, which says why in the words of the Go library that kube-apiserver uses."""
+    """The patched document. Raises PatchFailed, in the words of the Go library that kube-apiserver uses."""
     patched = _Patched(document)
     for operation in operations:
         kind = (operation or {}).get("op")
@@ -206,27 +206,38 @@ def _taken(container: Any, part: str) -> Any:
     return key
 
 
+class _Refusing:
+    """Words what goes wrong in a part of an operation: a place that is missing, an index that is none."""
+
+    __slots__ = ("_bad_index", "_member", "_missing", "_operation")
+
+    def __init__(self, operation: JsonObject, member: str, missing: str, bad_index: str) -> None:
+        """`member` of the operation names the place; `missing` says what the document is said to be missing."""
+        self._operation, self._member, self._missing, self._bad_index = operation, member, missing, bad_index
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, _Absent):
+            verb = self._operation["op"]
+            text = f"{verb} operation does not apply: doc is {self._missing}: {_MISSING}"
+            raise PatchFailed(_decoded(self._operation, self._member, verb) or text) from None
+        if isinstance(error, _BadIndex):
+            raise PatchFailed(f"{self._bad_index}: {error}") from None
+
+
 def _add(patched: _Patched, operation: JsonObject) -> None:
     path = operation.get("path")
-    try:
+    with _Refusing(operation, "path", f'missing path: "{path}"', f"error in add for path: '{path}'"):
         _put(patched, patched.find(path), operation.get("value"))
-    except _Absent:
-        text = f'add operation does not apply: doc is missing path: "{path}": {_MISSING}'
-        raise PatchFailed(_decoded(operation, "path", "add") or text) from None
-    except _BadIndex as error:
-        raise PatchFailed(f"error in add for path: '{path}': {error}") from None
 
 
 def _remove(patched: _Patched, operation: JsonObject) -> None:
     path = operation.get("path")
-    try:
+    with _Refusing(operation, "path", f'missing path: "{path}"', f"error in remove for path: '{path}'"):
         container, part, way = patched.find(path)
         patched.run(jsonpatch.RemoveOperation, way, _taken(container, part))
-    except _Absent:
-        text = f'remove operation does not apply: doc is missing path: "{path}": {_MISSING}'
-        raise PatchFailed(_decoded(operation, "path", "remove") or text) from None
-    except _BadIndex as error:
-        raise PatchFailed(f"error in remove for path: '{path}': {error}") from None
 
 
 def _replace(patched: _Patched, operation: JsonObject) -> None:
@@ -250,44 +261,24 @@ def _replace(patched: _Patched, operation: JsonObject) -> None:
 
 def _move(patched: _Patched, operation: JsonObject) -> None:
     source, path = operation.get("from"), operation.get("path")
-    try:
+    with _Refusing(operation, "from", f"missing from path: {source}", ""):
         container, part, way = patched.find(source)
-    except _Absent:
-        text = f"move operation does not apply: doc is missing from path: {source}: {_MISSING}"
-        raise PatchFailed(_decoded(operation, "from", "move") or text) from None
-    try:
+    with _Refusing(operation, "from", "", f"error in move for path: '{part}'"):
         key = _taken(container, part)
         value = container[key]
         patched.run(jsonpatch.RemoveOperation, way, key)
-    except _BadIndex as error:
-        raise PatchFailed(f"error in move for path: '{part}': {error}") from None
-    try:
+    with _Refusing(operation, "path", f"missing destination path: {path}", f"error in move for path: '{path}'"):
         _put(patched, patched.find(path), value)
-    except _Absent:
-        text = f"move operation does not apply: doc is missing destination path: {path}: {_MISSING}"
-        raise PatchFailed(_decoded(operation, "path", "move") or text) from None
-    except _BadIndex as error:
-        raise PatchFailed(f"error in move for path: '{path}': {error}") from None
 
 
 def _copy(patched: _Patched, operation: JsonObject) -> None:
     source, path = operation.get("from"), operation.get("path")
-    try:
+    with _Refusing(operation, "from", f"missing from path: {source}", f"error in copy for from: '{source}'"):
         container, part, _ = patched.find(source)
         key = _existing(container, part)
-    except _Absent:
-        text = f"copy operation does not apply: doc is missing from path: {source}: {_MISSING}"
-        raise PatchFailed(_decoded(operation, "from", "copy") or text) from None
-    except _BadIndex as error:
-        raise PatchFailed(f"error in copy for from: '{source}': {error}") from None
     value = None if key is None else patched.copied(container[key])
-    try:
+    with _Refusing(operation, "path", f"missing destination path: {path}", "error while adding value during copy"):
         _put(patched, patched.find(path), value)
-    except _Absent:
-        text = f"copy operation does not apply: doc is missing destination path: {path}: {_MISSING}"
-        raise PatchFailed(_decoded(operation, "path", "copy") or text) from None
-    except _BadIndex as error:
-        raise PatchFailed(f"error while adding value during copy: {error}") from None
 
 
 def _test(patched: _Patched, operation: JsonObject) -> None:

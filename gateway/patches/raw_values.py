@@ -1,7 +1,7 @@
-"""Free JSON (RawExtension) in what Go's converter makes of a map: it is written anew, by the order of its keys.
+"""Raw JSON (RawExtension) after Go's conversion from a map: it is encoded again, with sorted keys.
 
-Strategic merge patches and applies do that to all of an object, also to what they leave alone. Other writes keep the
-bytes that were sent.
+Strategic merge patches and applies do that to the whole object, also to unchanged fields. Other writes keep the bytes
+that were sent.
 """
 
 from __future__ import annotations

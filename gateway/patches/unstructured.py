@@ -10,7 +10,7 @@ from typing import Any
 
 from gateway.patches.go_text import go_type
 from gateway.schema.decode import DecodeError, DecodeReport, decode
-from gateway.schema.problems import refusal_of_own
+from gateway.schema.refusals import refusal_of_own
 from gateway.schema.types import Kind, Type
 
 _BITS = {Kind.INT32: 32, Kind.INT64: 64}

@@ -1,4 +1,4 @@
-"""portforward over WebSockets (KEP-4006): the SPDY that client and kubelet speak, carried in messages."""
+"""portforward over WebSockets (KEP-4006): the client's SPDY connection to the kubelet, in WebSocket messages."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import asyncio
 from gateway.forwarding import headers
 from gateway.forwarding.answers import IDLE, FarEnd, passed, upgrade_failed
 from gateway.http.cycle import SWITCHING
-from gateway.http.exchange import TEXT_TYPE, Request, Response
+from gateway.http.exchange import TEXT_TYPE, Header, Request, Response
 from gateway.http.status import StatusError
 from gateway.http.tunnel import End, join
-from gateway.http.websocket import BINARY, CLOSE, acceptance, frame, is_sound, protocols_of, unsound
+from gateway.http.websocket import BINARY, CLOSE, acceptance, frame, is_sound, protocols_of
 from gateway.http.websocket_messages import Messages, ProtocolError
 from gateway.outbound.client import Client, Streamed
 from gateway.outbound.errors import CallError
@@ -19,26 +19,25 @@ from gateway.outbound.target import Target
 from gateway.proxies.spdy import PROTOCOL
 
 _PREFIX, _SUFFIX = b"SPDY/3.1+", b".k8s.io"
+_NO_SNIFF: Header = (b"x-content-type-options", b"nosniff")
 _OF_WEBSOCKETS = (b"upgrade", b"x-stream-protocol-version")
 
 
 def is_wanted(request: Request) -> bool:
     """Whether a request for an upgrade is for SPDY in a WebSocket."""
-    wanted = any(each.startswith(_PREFIX) for each in protocols_of(request.headers))
+    wanted = any(each.startswith(_PREFIX) and each.endswith(_SUFFIX) for each in protocols_of(request.headers))
     return wanted and request.headers.get(b"upgrade", b"").lower() == b"websocket"
 
 
 async def session(request: Request, client: Client, target: Target, path: str) -> Response:
     """The answer: a tunnel, or what the kubelet refuses with. Raises StatusError 500."""
     spoken = [each.removeprefix(_PREFIX) for each in protocols_of(request.headers) if each.endswith(_SUFFIX)]
-    if not spoken:
-        return _refused(400, "unable to upgrade: no tunneling spdy protocols provided")
     sent = headers.sent(request, upgrade=True)
     sent = [each for each in sent if each[0] not in _OF_WEBSOCKETS and not each[0].startswith(b"sec-websocket-")]
     sent += [(b"upgrade", PROTOCOL.encode()), *((b"x-stream-protocol-version", each) for each in spoken)]
     host = request.headers.get(b"host", b"").decode("latin-1")
     try:
-        answer = await client.stream(target, OutboundRequest("POST", path, sent, authority=host))
+        answer = await client.stream(target, OutboundRequest("POST", path, sent, authority=host, alone=True))
     except CallError as error:
         raise upgrade_failed(error) from None
     if answer.status != SWITCHING:
@@ -51,7 +50,10 @@ async def session(request: Request, client: Client, target: Target, path: str) -
         return _refused(500, "unable to upgrade: missing upgrade headers in response")
     if not is_sound(request.headers):
         answer.finish()
-        return unsound()
+        return _refused(400, "Bad Request")
+    if request.method != "GET":
+        answer.finish()
+        return _refused(405, "Method Not Allowed")
     chosen = answer.header("x-stream-protocol-version").strip().encode("latin-1")
     asked = protocols_of(request.headers)
     protocols = [each for each in asked if chosen and each == _PREFIX + chosen]
@@ -108,4 +110,4 @@ class _Unpacked:
 
 
 def _refused(status: int, text: str) -> Response:
-    return Response(status, f"{text}\n".encode(), TEXT_TYPE, encoded=True)
+    return Response(status, f"{text}\n".encode(), TEXT_TYPE, [_NO_SNIFF], encoded=True)

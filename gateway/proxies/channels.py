@@ -14,21 +14,23 @@ from gateway.forwarding.answers import FarEnd
 from gateway.http.cycle import SWITCHING
 from gateway.http.exchange import Request, Response
 from gateway.http.tunnel import End
-from gateway.http.websocket import BINARY, CLOSE, acceptance, frame, is_sound, protocols_of, unsound
+from gateway.http.websocket import BINARY, CLOSE, acceptance, frame, is_sound, protocols_of
 from gateway.http.websocket_messages import Messages, ProtocolError
 from gateway.outbound.client import Client, Streamed
 from gateway.outbound.errors import CallError
 from gateway.outbound.request import Header, OutboundRequest
-from gateway.outbound.target import Target
 from gateway.proxies import spdy
-from gateway.proxies.outcomes import SUCCESS, internal, outcome_of, status_of_refusal
+from gateway.proxies.kubelets import Kubelet
+from gateway.proxies.outcomes import SUCCESS, in_words_of, internal, outcome_of, status_of_refusal
 
 VERSION_5 = b"v5.channel.k8s.io"
 IDLE = 4 * 3600.0  # seconds without anything from the client
 PARTING = 900.0  # seconds that a client has to read what is left, once the command has ended
 _STDIN, _STDOUT, _STDERR, _ERROR, _RESIZE, _DONE = 0, 1, 2, 3, 4, 255
 _TYPES = {_ERROR: "error", _STDIN: "stdin", _STDOUT: "stdout", _STDERR: "stderr", _RESIZE: "resize"}
-_SPOKEN = ("v5.channel.k8s.io", "v4.channel.k8s.io")
+_SPOKEN = tuple(f"{version}channel.k8s.io" for version in ("v5.", "v4.", "v3.", "v2.", ""))
+_IN_WORDS = frozenset(_SPOKEN[2:])  # the versions in which an outcome is no Status
+_AGENT: Header = (b"user-agent", b"Go-http-client/1.1")
 _MOST_SAID = 64 << 10  # bytes of an outcome or a refusal
 _NORMAL = struct.pack(">H", 1000)
 
@@ -38,19 +40,23 @@ def is_wanted(request: Request) -> bool:
     return request.headers.get(b"upgrade", b"").lower() == b"websocket" and VERSION_5 in protocols_of(request.headers)
 
 
-def session(request: Request, client: Client, target: Target, path: str, options: Mapping[str, object]) -> Response:
+def session(request: Request, client: Client, kubelet: Kubelet, path: str, options: Mapping[str, object]) -> Response:
     """The answer: a tunnel that asks the kubelet once the client is there."""
-    if not is_sound(request.headers) or request.method != "GET":
-        return unsound()
+    if request.method != "GET":
+        return Response(405, b"bad method", b"", encoded=True, bare=True)
+    if not is_sound(request.headers):
+        known = request.headers.get(b"sec-websocket-version") == b"13"
+        why = b"mismatch challenge/response" if known else b"missing or bad WebSocket Version"
+        return Response(400, why, b"", encoded=True, bare=True)
     said = acceptance(request.headers[b"sec-websocket-key"], [VERSION_5])
-    return Response(SWITCHING, b"", b"", said, tunnel=Channels(client, target, path, options), encoded=True)
+    return Response(SWITCHING, b"", b"", said, tunnel=Channels(client, kubelet, path, options), encoded=True)
 
 
 class Channels:
     """A tunnel of channels. `options` says which streams there are: stdin, stdout, stderr, tty."""
 
-    def __init__(self, client: Client, target: Target, path: str, options: Mapping[str, object]) -> None:
-        self._client, self._target, self._path = client, target, path
+    def __init__(self, client: Client, kubelet: Kubelet, path: str, options: Mapping[str, object]) -> None:
+        self._client, self._kubelet, self._path = client, kubelet, path
         self._tty = bool(options.get("tty"))
         wanted = [_ERROR, *(each for each in (_STDIN, _STDOUT, _STDERR) if options.get(_TYPES[each]))]
         if self._tty:
@@ -65,12 +71,13 @@ class Channels:
         try:
             self._answer = await self._asked()
         except CallError as error:
-            outcome = internal(f"error sending request: {error}")
+            why = "unexpected EOF" if str(error) == "EOF" else str(error)
+            outcome = internal(f'error sending request: Post "{self._kubelet.url}{self._path}": {why}')
         else:
             if self._answer.status == SWITCHING:
                 found = await self._carried(client, self._answer)
                 if found is None:
-                    return  # nobody is there to be told
+                    return  # the client has gone
                 outcome = found
             else:
                 outcome = status_of_refusal(self._answer.status, await self._said(self._answer))
@@ -91,9 +98,9 @@ class Channels:
             await self._answer.aclose()
 
     async def _asked(self) -> Streamed:
-        headers: list[Header] = [(b"connection", b"Upgrade"), (b"upgrade", spdy.PROTOCOL.encode())]
+        headers: list[Header] = [(b"connection", b"Upgrade"), (b"upgrade", spdy.PROTOCOL.encode()), _AGENT]
         headers += [(b"x-stream-protocol-version", each.encode()) for each in _SPOKEN]
-        return await self._client.stream(self._target, OutboundRequest("POST", self._path, headers))
+        return await self._client.stream(self._kubelet.target, OutboundRequest("POST", self._path, headers, alone=True))
 
     async def _said(self, answer: Streamed) -> bytes:
         try:
@@ -109,7 +116,8 @@ class Channels:
             numbers[channel], said = session.open({"streamtype": _TYPES[channel]})
             far.write(said)
         coming = asyncio.ensure_future(self._coming(client, far, session, numbers))
-        going = asyncio.ensure_future(self._going(client, far, session, numbers))
+        in_words = answer.header("x-stream-protocol-version").strip() in _IN_WORDS
+        going = asyncio.ensure_future(self._going(client, far, session, numbers, in_words))
         try:
             await asyncio.wait((coming, going), timeout=None, return_when=asyncio.FIRST_COMPLETED)
             return going.result() if going.done() else None
@@ -171,19 +179,29 @@ class Channels:
                 far.write(session.data(numbers[channel], content, last=last))
         return True
 
-    async def _going(self, client: End, far: FarEnd, session: spdy.Session, numbers: Mapping[int, int]) -> bytes:
+    async def _going(
+        self, client: End, far: FarEnd, session: spdy.Session, numbers: Mapping[int, int], in_words: bool
+    ) -> bytes:
         """What the kubelet sends, until all its streams have ended; the outcome."""
+        ended = in_words_of if in_words else outcome_of
         channels = {number: channel for channel, number in numbers.items()}
         open_, outcome = {numbers[each] for each in (_ERROR, _STDOUT, _STDERR) if each in numbers}, b""
+        begun = set[int]()  # streams that the kubelet has taken
         while open_:
             data = await far.read()
             if not data:
-                return internal("unexpected EOF") if not outcome else outcome_of(outcome)
+                return internal("unexpected EOF") if not outcome else ended(outcome)
             try:
                 for found in session.feed(data):
                     if found.kind == spdy.PING:
                         far.write(session.pong(found))
                         continue
+                    if found.kind == spdy.SYN_STREAM:
+                        far.write(session.refusal(found))
+                        continue
+                    if found.kind == spdy.RST_STREAM and found.stream in channels and found.stream not in begun:
+                        return internal("Stream reset")
+                    begun.add(found.stream)
                     channel = channels.get(found.stream)
                     if found.kind == spdy.DATA and channel == _ERROR:
                         outcome = (outcome + found.data)[:_MOST_SAID]
@@ -194,7 +212,7 @@ class Channels:
             except spdy.Broken as error:
                 return internal(str(error))
             await client.drain()
-        return outcome_of(outcome) if outcome else SUCCESS
+        return ended(outcome) if outcome else SUCCESS
 
 
 def _message(channel: int, data: bytes) -> bytes:

@@ -38,9 +38,9 @@ async def kubelet_of(endpoint: Endpoint, node: str, *, insecure: bool = False) -
             for kind, address in addresses
             if kind == wanted
         ),
-        "",
+        None,
     )
-    if not host:
+    if host is None:
         known = " ".join(f"{{{kind} {address}}}" for kind, address in addresses)
         raise StatusError(500, "", f"no preferred addresses found; known addresses: [{known}]")
     port = ((state.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}).get("Port") or settings.kubelet_port

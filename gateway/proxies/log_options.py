@@ -13,6 +13,7 @@ from gateway.subresources.connecting import flag
 from gateway.validation import field
 from gateway.validation.field import FieldError, go_quote
 
+_NO_TIME = "0001-01-01T00:00:00Z"  # Go's, of what is there and says nothing
 _NOT_NEGATIVE, _POSITIVE = "must be greater than or equal to 0", "must be greater than 0"
 _BOTH = "at most one of `sinceTime` or `sinceSeconds` may be specified"
 
@@ -66,8 +67,10 @@ def _number(values: Sequence[str] | None) -> int | None:
 
 
 def _time(values: Sequence[str] | None) -> str | None:
-    if not values or not values[0] or values[0] == "null":
+    if not values:
         return None
+    if values[0] in ("", "null"):
+        return _NO_TIME
     try:
         return canonical_time(values[0])
     except TimeError as error:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gateway.endpoints.endpoint import Endpoint
 from gateway.forwarding.answers import Passing
 from gateway.http.exchange import Request, Response
+from gateway.http.negotiation import literally_acceptable, not_acceptable, parse_accept, unacceptable
 from gateway.http.status import StatusError, bad_request, internal_error
-from gateway.http.websocket import switched
 from gateway.outbound.client import Streamed
 from gateway.outbound.errors import CallError
 from gateway.outbound.request import Header, OutboundRequest
 from gateway.proxies.kubelets import kubelet_of
+from gateway.proxies.log_messages import as_messages
 from gateway.proxies.log_options import log_options
 from gateway.proxies.objects import container_of, pod_of
 from gateway.webhooks.refusals import REASONS, words_of
@@ -22,9 +25,11 @@ _MOST_SAID = 50_000  # bytes of a refusal that are read
 
 
 async def log(endpoint: Endpoint, request: Request) -> Response:
-    """The log of a container; 204 for a pod on no node. Raises StatusError 400, 404, 422, 500 and what kubelets refuse
-    with.
+    """The log of a container; 204 for a pod on no node.
+
+    Raises StatusError 400, 404, 406, 422, 500 and what kubelets refuse with.
     """
+    _check_accepted(request.headers.get(b"accept", b"").decode("latin-1"), endpoint.services.media.types)
     options = log_options(request.info.name, request.query)
     pod = await pod_of(endpoint, request)
     container = container_of(pod, options.container)
@@ -41,12 +46,22 @@ async def log(endpoint: Endpoint, request: Request) -> Response:
         raise StatusError(500, "", f'Get "{kubelet.url}{path}": {error}') from None
     if answer.status in _REDIRECTS and (place := answer.header("location")):
         await answer.aclose()
-        place = kubelet.url + place if place.startswith("/") else place
         raise StatusError(500, "", f'Get "{place}": redirects forbidden')
     if not 200 <= answer.status <= 206:
         raise await _refused(answer, request.info.name)
     response = Response(200, Passing(answer), _TEXT, encoded=True)
-    return switched(request, response) if b"upgrade" in request.headers else response
+    return as_messages(request, response) if b"upgrade" in request.headers else response
+
+
+def _check_accepted(accept: str, types: Sequence[str]) -> None:
+    """Raises StatusError 406 for a client that takes no Status: what it takes of logs is not asked."""
+    if not literally_acceptable(accept, ("text/plain", *types)):
+        raise unacceptable(("text/plain", *types))
+    for clause in parse_accept(accept or "*/*"):
+        named = f"{clause.type}/{clause.subtype}"
+        if "as" not in clause.params and (named in (*types, "*/*", "application/*")):
+            return
+    raise not_acceptable(types)
 
 
 async def _refused(answer: Streamed, name: str) -> StatusError:

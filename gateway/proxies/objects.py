@@ -1,24 +1,23 @@
-"""The objects that lead to another server, and their names in paths."""
+"""Pods, services and nodes as targets of proxies, and their names in paths."""
 
 from __future__ import annotations
 
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.http.exchange import Request
-from gateway.jsontypes import JsonObject, loads
+from gateway.jsontypes import JsonObject
 from gateway.validation.field import go_quote
 
 _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 
 
 async def object_of(endpoint: Endpoint, plural: str, namespace: str, name: str) -> JsonObject:
-    """An object of the core group, as of now. Raises StatusError 404, which names the resource of the request."""
+    """An object of the core group, as of now, not to be changed. Raises StatusError 404, of the request's resource."""
     served = endpoint.siblings.of("", "v1", plural)
     entry = await endpoint.store.reads.get(served.cache, served.key(namespace, name))
     if entry is None:
         raise status.not_found("", endpoint.resource.resource, name)
-    found: JsonObject = loads(served.shape.json(served.versions.of(entry)))
-    return found
+    return served.versions.of(entry).parsed()
 
 
 async def pod_of(endpoint: Endpoint, request: Request) -> JsonObject:

@@ -1,4 +1,4 @@
-"""How a session in a container ended, as a Status that its client is told."""
+"""The outcome of a session in a container, as a Status for its client."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.schema.integers import int64
 from gateway.validation.field import go_quote
 
+_HTML = str.maketrans({"&": "\\u0026", "<": "\\u003c", ">": "\\u003e"})  # what Go's JSON does not leave as it is
 SUCCESS = dumps({"metadata": {}, "status": "Success"})
 _NON_ZERO, _EXIT_CODE = "NonZeroExitCode", "ExitCode"
 
 
 def internal(message: str) -> bytes:
     """500 for what went wrong between here and the container."""
-    return dumps(
+    said = dumps(
         {
             "metadata": {},
             "status": "Failure",
@@ -22,6 +23,7 @@ def internal(message: str) -> bytes:
             "code": 500,
         }
     )
+    return said.decode().translate(_HTML).encode()
 
 
 def status_of_refusal(status: int, said: bytes) -> bytes:
@@ -29,12 +31,10 @@ def status_of_refusal(status: int, said: bytes) -> bytes:
     if 300 <= status < 400:
         return internal("redirect not allowed")
     found = _object(said)
-    if found.get("kind") == "Status":
-        return dumps({key: found[key] for key in _ORDER if key in found})
-    return internal(f"unable to upgrade connection: {said.decode('utf-8', 'replace').strip()}")
-
-
-_ORDER = ("kind", "apiVersion", "metadata", "status", "message", "reason", "details", "code")
+    text = said.decode("utf-8", "replace").strip()
+    if found.get("kind") == "Status" and isinstance(found.get("message"), str):
+        text = found["message"]
+    return internal(f"unable to upgrade connection: {text}")
 
 
 def outcome_of(said: bytes) -> bytes:
@@ -65,6 +65,11 @@ def outcome_of(said: bytes) -> bytes:
             "details": {"causes": [{"reason": _EXIT_CODE, "message": str(number)}]},
         }
     )
+
+
+def in_words_of(said: bytes) -> bytes:
+    """What a container's runtime said of a failure before version 4: a Status."""
+    return internal(f"error executing remote command: {said.decode('utf-8', 'replace')}")
 
 
 def _object(said: bytes) -> JsonObject:

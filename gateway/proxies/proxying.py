@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-import posixpath
 import random
 from dataclasses import dataclass
 from urllib.parse import quote
 
 from gateway.endpoints.endpoint import Endpoint
 from gateway.forwarding import headers
-from gateway.forwarding.answers import passed, upgrade_failed, upgraded
+from gateway.forwarding.answers import upgrade_failed, upgraded
+from gateway.forwarding.links import PLAIN, Links, cleaned
+from gateway.forwarding.pages import unavailable, unreachable, with_links
 from gateway.forwarding.upload import body_of
 from gateway.http.exchange import Request, Response
 from gateway.http.status import StatusError
-from gateway.http.thread_pool import beside
 from gateway.jsontypes import JsonObject
-from gateway.outbound.client import Streamed
 from gateway.outbound.errors import CallError
 from gateway.outbound.request import OutboundRequest
 from gateway.outbound.target import Target
 from gateway.outbound.trust import Context, context_of
 from gateway.proxies.addresses import allowed_address, is_global_unicast, not_allowed
 from gateway.proxies.kubelets import kubelet_of
-from gateway.proxies.links import Links, TooLarge
 from gateway.proxies.objects import object_of, scheme_name_port
 from gateway.schema.integers import int64
 from gateway.subresources.connecting import admit_connection
 from gateway.validation.field import go_quote
 
-_PLAIN = "$&+,/:;=@-_.~"  # what Go leaves as it is in a path
-_MOST_REWRITTEN = 4 << 20  # bytes of a page
 _HIGHEST_PORT = 65535
 
 
@@ -43,7 +39,7 @@ class Location:
     name: str = ""
 
     def target(self) -> Target:
-        """Whom to call. Raises StatusError 503 for a port that is none."""
+        """The target of the call. Raises StatusError 503 for an invalid port."""
         number = int64(self.port) if self.port else (80 if self.context is None else 443)
         if number is None:
             raise unreachable(f"dial tcp: lookup tcp/{self.port}: unknown port")
@@ -76,12 +72,12 @@ async def service(endpoint: Endpoint, request: Request) -> Response:
         found = await object_of(endpoint, "services", namespace, name)
         named = next((each for each in found["spec"].get("ports") or () if each.get("port") == number), None)
         if named is None:
-            raise _unavailable(f"no service port {number} found for service {go_quote(name)}")
+            raise unavailable(f"no service port {number} found for service {go_quote(name)}")
         port = named.get("name", "")
     endpoints = await object_of(endpoint, "endpoints", namespace, name)
     subsets = endpoints.get("subsets") or ()
     if not subsets:
-        raise _unavailable(f"no endpoints available for service {go_quote(name)}")
+        raise unavailable(f"no endpoints available for service {go_quote(name)}")
     for subset in subsets:
         place = next((each["port"] for each in subset.get("ports") or () if each.get("name", "") == port), None)
         addresses = list(subset.get("addresses") or ()) if place is not None else []
@@ -90,7 +86,7 @@ async def service(endpoint: Endpoint, request: Request) -> Response:
             if await _belongs_to_pod(endpoint, namespace, address):
                 location = Location(address["ip"], str(place), _of(scheme))
                 return await _proxied(endpoint, request, options, location)
-    raise _unavailable(f"no endpoints available for service {go_quote(asked)}")
+    raise unavailable(f"no endpoints available for service {go_quote(asked)}")
 
 
 async def node(endpoint: Endpoint, request: Request) -> Response:
@@ -107,24 +103,24 @@ async def node(endpoint: Endpoint, request: Request) -> Response:
 
 
 async def _proxied(endpoint: Endpoint, request: Request, options: JsonObject, location: Location) -> Response:
-    path, client = _cleaned(options.get("path", "")), endpoint.services.outbound
+    path, client = cleaned(options.get("path", "")), endpoint.services.outbound
     if headers.asks_for_upgrade(request):
         return await _upgraded(endpoint, request, location, path)
     if not path and request.method in ("GET", "HEAD"):
         query = f"?{request.query_string.decode('latin-1')}" if request.query_string else ""
-        place = f"{quote(request.path, safe=_PLAIN)}/{query}"
+        place = f"{quote(request.path, safe=PLAIN)}/{query}"
         return Response(301, b"", b"", [(b"location", place.encode("latin-1"))], encoded=True)
     target = location.target()
     prefix = _prefix(request.path, path)
-    escaped = quote(path, safe=_PLAIN)
-    forwarded = _cleaned(f"{prefix}/{escaped.lstrip('/')}")
+    escaped = quote(path, safe=PLAIN)
+    forwarded = cleaned(f"{prefix}/{escaped.lstrip('/')}")
     query = f"?{request.query_string.decode('latin-1')}" if request.query_string else ""
     body, length = await body_of(request)
     asked = request.headers.get(b"host", b"").decode("latin-1")
     outbound = OutboundRequest(
         request.method,
         f"{escaped or '/'}{query}",
-        [*headers.sent(request), (b"x-forwarded-uri", forwarded.encode())],
+        headers.sent(request, (b"x-forwarded-uri", forwarded.encode())),
         body,
         length,
         authority=asked,
@@ -133,49 +129,19 @@ async def _proxied(endpoint: Endpoint, request: Request, options: JsonObject, lo
         answer = await client.stream(target, outbound)
     except CallError as error:
         raise unreachable(str(error)) from None
-    return await _with_links(answer, Links(prefix, target.host_header, asked))
+    return await with_links(answer, Links(prefix, target.host_header, asked))
 
 
 async def _upgraded(endpoint: Endpoint, request: Request, location: Location, path: str) -> Response:
     sent = [*headers.sent(request, upgrade=True)]
-    escaped = quote(path, safe=_PLAIN) or "/"
+    escaped = quote(path, safe=PLAIN) or "/"
     host = request.headers.get(b"host", b"").decode("latin-1")
-    outbound = OutboundRequest(request.method, escaped, sent, authority=host)
+    body, length = await body_of(request)
+    outbound = OutboundRequest(request.method, escaped, sent, body, length, authority=host, alone=True)
     try:
         return await upgraded(await endpoint.services.outbound.stream(location.target(), outbound))
     except CallError as error:
         raise upgrade_failed(error) from None
-
-
-async def _with_links(answer: Streamed, links: Links) -> Response:
-    """The answer, with links to the proxied server that lead through the proxy."""
-    if place := answer.header("location"):
-        return passed(answer, [(b"location", links.rewritten(place).encode("latin-1", "replace"))])
-    if answer.header("content-type").partition(";")[0].strip() != "text/html":
-        return passed(answer)
-    coding = answer.header("content-encoding")
-    length = answer.header("content-length")
-    if coding not in ("", "gzip", "deflate") or (length and int(length) > _MOST_REWRITTEN):
-        return passed(answer)
-    try:
-        body = await answer.whole(_MOST_REWRITTEN)
-        page = await beside(lambda: links.page(body, coding, _MOST_REWRITTEN))
-    except CallError as error:
-        raise unreachable(str(error)) from None
-    except TooLarge:
-        page = body
-    response = passed(answer)
-    response.body = page
-    response.headers = [each for each in response.headers if each[0] != b"content-length"]
-    return response
-
-
-def _cleaned(path: str) -> str:
-    """A path without empty and dotted segments, with its last slash."""
-    if not path:
-        return ""
-    found = posixpath.normpath("/" + path.lstrip("/"))
-    return f"{found}/" if path.endswith("/") and not found.endswith("/") else found
 
 
 def _prefix(whole: str, path: str) -> str:
@@ -200,12 +166,3 @@ async def _belongs_to_pod(endpoint: Endpoint, namespace: str, address: JsonObjec
         return False
     known = [each.get("ip") for each in (found.get("status") or {}).get("podIPs") or ()]
     return address.get("ip") in known and is_global_unicast(str(address.get("ip")))
-
-
-def _unavailable(message: str) -> StatusError:
-    return StatusError(503, "ServiceUnavailable", message)
-
-
-def unreachable(cause: str) -> StatusError:
-    """503 for a server that gives no answer."""
-    return _unavailable(f"error trying to reach service: {cause}")

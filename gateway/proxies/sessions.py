@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
-from gateway.access.authorization import require, with_verb
+from gateway.access.authorization import Decision, with_verb
 from gateway.endpoints.endpoint import Endpoint
 from gateway.forwarding import headers
 from gateway.forwarding.answers import upgrade_failed, upgraded
 from gateway.http.exchange import Request, Response
-from gateway.http.status import bad_request
+from gateway.http.status import bad_request, forbidden
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.outbound.errors import CallError
@@ -64,7 +64,11 @@ async def _in_container(endpoint: Endpoint, request: Request, what: str) -> Resp
 async def _admitted(endpoint: Endpoint, request: Request) -> JsonObject:
     """The options, once the user may create a session by whichever method, and it is admitted."""
     if request.info.verb != "create":
-        await require(endpoint.services.authorizer, with_verb(Attributes(request.user, request.info), "create"))
+        asked = with_verb(Attributes(request.user, request.info), "create")
+        authorizer = endpoint.services.authorizer
+        verdict = authorizer.known(asked) or await authorizer.authorize(asked)
+        if verdict.decision is not Decision.ALLOW:
+            raise forbidden("", request.info.resource, request.info.name, verdict.reason)
     return await admit_connection(endpoint, request)
 
 
@@ -82,14 +86,12 @@ async def _session(
         raise bad_request("Upgrade request required")
     client = endpoint.services.outbound
     if options is not None and channels.is_wanted(request):
-        return channels.session(request, client, kubelet.target, path, options)
+        return channels.session(request, client, kubelet, path, options)
     if options is None and carried.is_wanted(request):
         return await carried.session(request, client, kubelet.target, path)
     sent = headers.sent(request, upgrade=True)
-    if b"user-agent" not in request.headers:
-        sent.append((b"user-agent", b"Go-http-client/1.1"))
     host = request.headers.get(b"host", b"").decode("latin-1")
-    outbound = OutboundRequest(request.method, path, sent, authority=host)
+    outbound = OutboundRequest(request.method, path, sent, authority=host, alone=True)
     try:
         return await upgraded(await client.stream(kubelet.target, outbound))
     except CallError as error:

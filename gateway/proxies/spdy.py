@@ -16,6 +16,7 @@ _LARGEST = 32 << 10  # bytes of data in one frame that is made
 _CONTROL, _FIN = 0x8003, 1
 SYN_STREAM, SYN_REPLY, RST_STREAM, PING, GOAWAY = 1, 2, 3, 6, 7
 DATA = 0
+_PROTOCOL_ERROR = 1
 
 _WORDS = (
     "options head post put delete trace accept accept-charset accept-encoding accept-language accept-ranges age allow "
@@ -84,6 +85,10 @@ class Session:
     def pong(self, frame: Frame) -> bytes:
         """The answer to a PING."""
         return _control(PING, frame.data)
+
+    def refusal(self, frame: Frame) -> bytes:
+        """The answer to a SYN_STREAM: nobody opens streams to a client."""
+        return _control(RST_STREAM, struct.pack(">II", frame.stream, _PROTOCOL_ERROR))
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         """The frames that are complete with what has come. Raises Broken."""

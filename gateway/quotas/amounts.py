@@ -21,7 +21,7 @@ def amounts_of(texts: Mapping[str, Any] | None) -> dict[str, Quantity]:
 
 
 def written(amounts: Amounts) -> dict[str, str]:
-    """The same as JSON has it: by name, in order."""
+    """Amounts as JSON has them: quantities by name, in order."""
     return {name: str(amounts[name]) for name in sorted(amounts)}
 
 
@@ -58,12 +58,12 @@ def increase(new: Amounts, old: Amounts) -> dict[str, Quantity]:
 
 
 def without_zeros(amounts: Amounts) -> dict[str, Quantity]:
-    """Those that are not zero."""
-    return {name: amount for name, amount in amounts.items() if amount}
+    """The amounts that are not zero."""
+    return {name: amount for name, amount in amounts.items() if amount.unscaled}
 
 
 def only(amounts: Amounts, names: Collection[str]) -> dict[str, Quantity]:
-    """Those of some names."""
+    """The amounts of some names."""
     return {name: amount for name, amount in amounts.items() if name in names}
 
 

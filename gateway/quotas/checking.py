@@ -49,7 +49,7 @@ def check(
     if not (quotas or limited):
         return {}
     covering = [quota for quota in quotas if _covers(quota, write, evaluator, classes)]
-    usage = evaluator.usage(write.obj, classes)
+    usage = write.usage(evaluator, classes)
     negative = [name for name, amount in usage.items() if amount.unscaled < 0]
     if negative:
         raise Forbidden(f"quota usage is negative for resource(s): {shown_names(negative)}")
@@ -66,10 +66,14 @@ def check(
 
 def _covers(quota: Quota, write: Written, evaluator: Evaluator, classes: Classes) -> bool:
     """Whether a quota limits the object. Raises Forbidden for an object that does not say enough."""
-    names = evaluator.matching(quota.hard, classes)
-    if not names or not evaluator.is_selected(quota.selectors, write.obj):
+    names = quota.matched.get((evaluator.group, evaluator.resource))
+    if names is None:
+        names = evaluator.matching(quota.hard, classes)
+        if not evaluator.follows_others:
+            quota.matched[evaluator.group, evaluator.resource] = names
+    if not names or (quota.selectors and not evaluator.is_selected(quota.selectors, write.obj)):
         return False
-    if missing := evaluator.has_to_say(names, write.obj):
+    if missing := write.missing(evaluator, names):
         raise Forbidden(f"failed quota: {quota.name}: {missing}")
     if not quota.knows_usage(names):
         raise Forbidden(f"status unknown for quota: {quota.name}, resources: {shown_names(names)}")

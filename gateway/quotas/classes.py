@@ -1,4 +1,4 @@
-"""What evaluators of devices ask about other objects: device classes, and pods for which claims are made."""
+"""Other objects that the evaluator of devices needs: device classes, and the pods of claims."""
 
 from __future__ import annotations
 

@@ -1,13 +1,14 @@
-"""What is known of one resource as far as quotas are concerned."""
+"""The interface of an evaluator: what the objects of one resource use of quotas."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from gateway.admission.record import Operation
 from gateway.jsontypes import JsonObject
+from gateway.kinds.recurring import ANY_SPECIFICATION, Specification
 from gateway.quotas.amounts import Amounts
 from gateway.quotas.scopes import ScopeSelector
 
@@ -36,6 +37,27 @@ class Written:
     subresource: str
     obj: JsonObject
     old: JsonObject | None
+    known: dict[str, Amounts] = field(default_factory=dict, compare=False)  # usage that can't change, see Evaluator
+    specification: Specification = ANY_SPECIFICATION  # of a new object
+
+    def usage(self, evaluator: Evaluator, classes: Classes) -> Amounts:
+        """What the new object uses."""
+        if "new" in self.known:
+            return self.known["new"]
+        if evaluator.follows_others:
+            return evaluator.usage(self.obj, classes)
+        if evaluator.by_specification:
+            found = self.specification.once("usage", lambda: evaluator.usage(self.obj, classes))
+        else:
+            found = evaluator.usage(self.obj, classes)
+        self.known["new"] = found
+        return found
+
+    def missing(self, evaluator: Evaluator, names: Sequence[str]) -> str:
+        """What the new object does not say of these names and has to."""
+        if not evaluator.by_specification:
+            return evaluator.has_to_say(names, self.obj)
+        return self.specification.once(("said", *names), lambda: evaluator.has_to_say(names, self.obj))
 
 
 def no_constraints(names: Iterable[str], obj: JsonObject) -> str:
@@ -54,7 +76,9 @@ class Evaluator:
 
     `names` are those of `hard` that it counts, whatever else `more_names` finds; `usage` is what an object uses of
     anything; `handles` tells which writes may use more; `has_to_say` names what is missing, "" for nothing; `in_scope`
-    whether a requirement of a scope selects an object. `lowers` tells whether a change to an object may free something.
+    whether a requirement of a scope selects an object. `follows_others`: whether `usage` is of other objects too, so
+    that it is asked anew whenever a write is checked. `by_specification`: whether `usage` and `has_to_say` of a new
+    object follow from its specification alone.
     """
 
     group: str
@@ -66,9 +90,11 @@ class Evaluator:
     has_to_say: Callable[[Iterable[str], JsonObject], str] = no_constraints
     in_scope: Callable[[ScopeSelector, JsonObject], bool] = no_scopes
     has_scopes: bool = False
+    follows_others: bool = False
+    by_specification: bool = False
 
     def matching(self, names: Iterable[str], classes: Classes) -> list[str]:
-        """Those of the names that it counts."""
+        """Which of these names the evaluator counts."""
         own, more = self.names, self.more_names
         return [name for name in names if name in own or more(name, classes)]
 

@@ -1,4 +1,4 @@
-"""What may be used only where a quota covers it: `limitedResources` of ResourceQuota's admission configuration."""
+"""`limitedResources` of ResourceQuota's admission configuration: resources that need a quota to be used at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who has written the usage in a quota's status: the API server, whose writes are charged ("Server-Side Apply")."""
+"""Managed fields of a quota's status: the API server owns the usage ("Server-Side Apply")."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MANAGER = "kube-apiserver"
 
 def own(new: JsonObject, old: bytes, names: Collection[str], now: str) -> None:
     """Notes in `new`'s managedFields that these amounts are charged by the API server. `old` is what is stored."""
-    if _is_owner(new["metadata"].get("managedFields") or (), names):
+    if is_owner(new["metadata"].get("managedFields") or (), names):
         return
     try:
         update_managed(
@@ -26,11 +26,11 @@ def own(new: JsonObject, old: bytes, names: Collection[str], now: str) -> None:
             now=now,
             reset=(("spec",),),
         )
-    except ValueError:  # somebody's fields can't be read
+    except ValueError:  # a manager's fields can't be parsed
         new["metadata"].pop("managedFields", None)
 
 
-def _is_owner(managers: Collection[JsonObject], names: Collection[str]) -> bool:
+def is_owner(managers: Collection[JsonObject], names: Collection[str]) -> bool:
     """Whether all of the amounts have this owner and no other, so that another write changes no owner."""
     if not managers:
         return True

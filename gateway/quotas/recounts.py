@@ -1,4 +1,4 @@
-"""Before a write is refused for want of room: has something been freed that nobody has counted yet?"""
+"""Before a write is refused for an exceeded quota, waits shortly for deletions that were not counted yet."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import asyncio
 import time
 from collections.abc import Iterator
 
-from storage.cache import ResourceCache, WatchCache
+from gateway.quotas.marks import is_of_another, mark_of
+from storage.cache import ResourceCache
 from storage.entry import Change, ChangeType
+from storage.watch_cache import WatchCache
 
 PATIENCE = 1.0  # seconds; a controller counts what was freed in a few milliseconds
+QUIET = 0.5  # seconds without a change after which nothing is under way any more that another server has charged
 LOOKED_AT = 512  # changes
 
 
@@ -19,6 +22,7 @@ class Recounts:
     def __init__(self, cache: WatchCache, quotas: bytes) -> None:
         """`quotas` is the prefix of their keys."""
         self._cache, self._prefix = cache, quotas
+        self._quiet: dict[bytes, int] = {}  # by namespace: the revision up to which groups of others have ended
         self._waited: dict[bytes, int] = {}  # by collection: the revision for whose recount there was no more patience
 
     async def wait(self, resource: bytes, namespace: str, revision: int) -> bool:
@@ -32,7 +36,7 @@ class Recounts:
         if objects is None or quotas is None:
             return False
         freed = next((change.revision for change in _recent(objects, revision) if _frees(change, collection)), 0)
-        if not freed or self._waited.get(collection, 0) >= freed:
+        if not freed or self._waited.get(collection) == freed:
             return False
         if await self._changed(quotas, self._prefix + namespace.encode() + b"/", freed):
             return True
@@ -41,8 +45,31 @@ class Recounts:
         self._waited[collection] = freed
         return False
 
-    async def _changed(self, quotas: ResourceCache, prefix: bytes, freed: int) -> bool:
-        deadline = time.monotonic() + PATIENCE
+    async def others(self, namespace: str) -> bool:
+        """Whether a quota of a namespace changes soon that another server has charged for writes under way.
+
+        What these do not use will be given back.
+        """
+        quotas, prefix = self._cache.of_key(self._prefix + b"x"), self._prefix + namespace.encode() + b"/"
+        if quotas is None:
+            return False
+        newest, quiet = 0, self._quiet.get(prefix, 0)
+        for change in _recent(quotas, quiet if quiet <= self._cache.reached else 0):  # etcd may have been set back
+            if change.key.startswith(prefix) and not change.corrupt:
+                newest = newest or change.revision
+                if is_of_another(mark_of(change.entry)):
+                    break
+        else:
+            return False
+        if await self._changed(quotas, prefix, newest, QUIET):
+            return True
+        if len(self._quiet) > LOOKED_AT:
+            self._quiet.clear()
+        self._quiet[prefix] = newest
+        return False
+
+    async def _changed(self, quotas: ResourceCache, prefix: bytes, freed: int, patience: float = PATIENCE) -> bool:
+        deadline = time.monotonic() + patience
         while (left := deadline - time.monotonic()) > 0:
             if any(entry.revision > freed for entry in quotas.slice(*quotas.bounds(prefix))):
                 return True

@@ -1,4 +1,4 @@
-"""Which objects a quota is about: its scopes and its scopeSelector ("Resource Quotas", "Quota scopes")."""
+"""Which objects a quota selects: its scopes and its scopeSelector ("Resource Quotas", "Quota scopes")."""
 
 from __future__ import annotations
 

@@ -1,16 +1,17 @@
-"""What there is of what quotas limit: counted once, and from then on as objects change.
+"""Sums of what objects use, for quotas: computed once, and updated with each change.
 
-Told of each change in the turn in which the cache applies it; what that makes of the sums is worked out later, in small
-pieces, but always before a sum is looked at. So a sum is exactly that of the revision which the cache has reached.
+It is told of each change in the turn of the loop in which the cache applies it. The sums are updated later, in time
+slices, but always before one is read: so a sum is exactly that of the revision which the cache has reached.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from weakref import ReferenceType, ref
 
+from gateway.jsontypes import loads
 from gateway.quotas.amounts import ZERO, Amounts, bounded
 from gateway.quotas.evaluator import Classes, Evaluator
 from gateway.quotas.evaluators import pods
@@ -18,6 +19,7 @@ from gateway.quotas.scopes import ScopeSelector
 from gateway.schema.quantity import Quantity
 from storage.cache import ResourceCache
 from storage.entry import Change, Entry
+from storage.guarded import guarded
 
 SLICE = 0.002  # seconds of work between turns of others
 AT_ONCE = 16  # objects that are looked at without giving way
@@ -37,13 +39,20 @@ class Tally:
         self._used: dict[bytes, Usage] = {}
         self._usages: dict[tuple[tuple[str, str], ...], Usage] = {}  # objects of one template share theirs
         self._dirty: dict[bytes, None] = {}
+        self._anew: Iterator[bytes] | None = None  # what is left to look at where all is counted anew
         self._due: dict[bytes, float] = {}  # pods that are being deleted, and when they count no more
         self.start_over()
 
     def start_over(self) -> None:
         """Counts everything anew."""
         first, last = self._cache.bounds(self._collection)
-        self._dirty = {entry.key: None for entry in self._cache.slice(first, last)} | dict.fromkeys(self._used)
+        self._anew = self._everything(tuple(self._used), self._cache.all_keys()[first:last])
+
+    def _everything(self, counted: Sequence[bytes], there: Sequence[bytes]) -> Iterator[bytes]:
+        """The keys of what is gone and of what there is; between them empty ones, so that nobody waits long for one."""
+        for key in counted:
+            yield key if self._cache.get(key) is None else b""
+        yield from there
 
     def touch(self, key: bytes) -> bool:
         """Notes that an object has changed; whether it is one of these."""
@@ -55,7 +64,7 @@ class Tally:
     @property
     def settled(self) -> bool:
         """Whether the sum is that of the present state."""
-        return not self._dirty
+        return not self._dirty and self._anew is None
 
     @property
     def next_due(self) -> float | None:
@@ -67,14 +76,22 @@ class Tally:
         for key in [key for key, due in self._due.items() if due < now]:
             self._dirty[key] = None
         pause, count = time.monotonic() + SLICE, 0
-        while self._dirty:
-            key = next(iter(self._dirty))
-            del self._dirty[key]
-            self._take_in(key, classes)
+        while not self.settled:
+            if key := self._next():
+                self._take_in(key, classes)
             count += 1
             if count > AT_ONCE and time.monotonic() > pause:
                 await asyncio.sleep(0)
                 pause = time.monotonic() + SLICE
+
+    def _next(self) -> bytes:
+        """The key of an object that is to be looked at; empty where it is not known yet which is next."""
+        if self._dirty:
+            return self._dirty.popitem()[0]
+        for key in self._anew or ():
+            return key
+        self._anew = None
+        return b""
 
     def total(self, names: Sequence[str]) -> Amounts:
         """The sum of some names."""
@@ -85,7 +102,10 @@ class Tally:
         self._due.pop(key, None)
         entry = self._cache.get(key)
         readable = None if entry is None else entry.readable
-        after = () if readable is None else self._usage(readable, classes)
+        after: Usage = ()
+        if readable is not None:
+            with guarded("resource-quotas", readable):
+                after = self._usage(readable, classes)
         if after:
             self._used[key] = after
         if after is before:
@@ -97,7 +117,8 @@ class Tally:
             total[name] = total.get(name, ZERO) + amount
 
     def _usage(self, entry: Entry, classes: Classes) -> Usage:
-        obj = entry.parsed()
+        # where all are counted, remembering each would drop what others remember, and keep Python's collector busy
+        obj = entry.parsed() if self._anew is None else loads(entry.head + entry.tail)
         if self._evaluator is pods.EVALUATOR and (due := pods.overdue_at(obj)) is not None and pods.is_counted(obj):
             self._due[entry.key] = due
         if not self._evaluator.is_selected(self._selectors, obj):
@@ -162,7 +183,7 @@ class Tallies:
 
 
 def _listen(cache: ResourceCache, told: ReferenceType[Tallies]) -> Callable[[], None]:
-    """Has tallies told of a cache's changes for as long as somebody else needs them."""
+    """Tells tallies of a cache's changes, as long as something else refers to the tallies."""
 
     def tell(change: Change | None) -> None:
         tallies = told()

@@ -1,1 +1,1 @@
-"""The read side of endpoints: list options, pages, views, watch streams, older history."""
+"""Reads: list options, pages, views, watch streams, older history. Enter by `objects`, `lists` and `watch_stream`."""

@@ -1,4 +1,4 @@
-"""By which one exact value of its selection a watcher is found when something changes."""
+"""Chooses the one exact value of a watcher's selection by which it is found when an object changes."""
 
 from __future__ import annotations
 

@@ -144,6 +144,8 @@ def _list_errors(options: ListOptions) -> list[FieldError]:
 def _watch_errors(options: ListOptions) -> list[FieldError]:
     errors = []
     match, initial = options.resource_version_match, options.send_initial_events is not None
+    if not match and not initial and options.resource_version in ("", "0"):  # such a watch begins with initial events
+        match, initial = NOT_OLDER_THAN, True
     if initial and match != NOT_OLDER_THAN:
         errors.append(forbidden(_MATCH, f"sendInitialEvents requires setting resourceVersionMatch to {NOT_OLDER_THAN}"))
     if match:

@@ -1,6 +1,6 @@
-"""A page of a collection as a list object: its items are encoded in steps, and kept for others where that pays.
+"""A page of a collection as a list object: its items are encoded in time slices, and kept if that is worth it.
 
-What is too big to be kept is encoded while it is sent, as fast as the client reads.
+A page that is too large to be kept is encoded while it is sent, as fast as the client reads.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ async def answer_page(
             return _whole(encoder, meta, await _present_groups(found, encoder, entries), found)
     if len(entries) > MANY:
         await next_turn()
-    size = sum([len(entry.tail) for entry in entries])
+    size = sum([len(entry.piece) for entry in entries])
     if size > MEDIUM and encoder.streamable and (query is None or not renderings.fits(size)):
         body = _streamed(renderings.place(), renderings, encoder, meta, entries)
         return Response(200, body, encoder.content_type, encoded=True, finite=True)

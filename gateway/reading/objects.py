@@ -1,10 +1,11 @@
-"""One object, as new as a request asks for ("Semantics for get and list")."""
+"""Reads one object, at least as new as the request's resourceVersion ("Semantics for get and list")."""
 
 from __future__ import annotations
 
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request
-from gateway.http.status import not_found
+from gateway.http.parameters import boolean
+from gateway.http.status import bad_request, not_found
 from gateway.reading.list_options import parse_resource_version
 from gateway.reading.too_large import too_large
 from storage.entry import Entry
@@ -12,13 +13,13 @@ from storage.reads import TooLargeRevision
 
 
 async def read_entry(endpoint: Endpoint, request: Request) -> Entry:
-    """The object that a request names. Raises StatusError 404, 504 and, for a version that is no number, 500.
+    """The object that a request names. Raises StatusError 400, 404, 504 and, for a version that is no number, 500.
 
     That is 400 for kinds that kube-apiserver keeps no cache of.
     """
     info, reads = request.info, endpoint.store.reads
     key = endpoint.key(info.namespace, info.name)
-    version = request.parameter("resourceVersion") if request.query_string else ""
+    version = version_asked(request) if request.query_string else ""
     if not version:
         entry = await reads.get(endpoint.cache, key)
     else:
@@ -34,3 +35,10 @@ async def read_entry(endpoint: Endpoint, request: Request) -> Entry:
     if entry is None:
         raise not_found(endpoint.resource.group, endpoint.resource.resource, info.name)
     return await endpoint.versions.one(entry)
+
+
+def version_asked(request: Request) -> str:
+    """The request's resourceVersion; raises StatusError 400 for the parameter `export`, which was taken away."""
+    if (export := request.query.get("export")) and boolean(export[0]):
+        raise bad_request("the export parameter, deprecated since v1.14, is no longer supported")
+    return request.parameter("resourceVersion")

@@ -1,4 +1,4 @@
-"""What a watcher missed that the cache no longer has: out of etcd's own history, until the two meet.
+"""Changes for a watcher that the cache no longer has: from etcd's history, until the cache has the rest.
 
 410 Gone is answered only when etcd itself has compacted what comes next.
 """
@@ -38,7 +38,7 @@ class EtcdHistory:
         """
         endpoint, view = self._endpoint, self._view
         async with AsyncExitStack() as stack:
-            following = endpoint.services.pasts.following(endpoint.cache, self.revision, view.interest)
+            following = endpoint.database.pasts.following(endpoint.cache, self.revision, view.interest)
             reader = await self._unless_over(stack.enter_async_context(following))
             while reader is not None:
                 more = await self._unless_over(reader.next())

@@ -1,4 +1,4 @@
-"""The answer to a resourceVersion that is not there yet ("Unavailable resource versions")."""
+"""The answer to a resourceVersion in the future ("Unavailable resource versions")."""
 
 from __future__ import annotations
 

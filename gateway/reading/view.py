@@ -1,4 +1,4 @@
-"""What the watchers of one selection see: changes turned into event bytes, made once and shared by all of them."""
+"""The events of one selection as bytes, made once and shared by all watchers of it."""
 
 from __future__ import annotations
 

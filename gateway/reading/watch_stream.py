@@ -1,8 +1,8 @@
-"""One watch under way: what was there, what came since, bookmarks, and its end.
+"""One watch: its initial events, changes, bookmarks, and end.
 
-A watcher is a position in the resource's history and nothing else: no buffer of its own, so a slow one costs nothing
-until what it has not read is dropped; then its stream ends and the client resumes. What is older than the history
-comes from `older_history`. Once a stream is up to date its task sleeps: changes are written as they are told.
+A watcher is only a position in the resource's history, without a buffer: a slow one costs nothing until changes are
+dropped that it has not read; then its stream ends and the client resumes. Changes older than the history come from
+`older_history`. The task of an up-to-date stream sleeps: changes are written directly when they are told.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from gateway.encodings.encoder import Encoder
@@ -32,7 +32,6 @@ from storage.errors import Compacted, CorruptObject, StorageError
 from storage.history import Overrun
 from storage.reads import Page, TooLargeRevision
 
-MIN_TIMEOUT = 1800  # seconds; a watch without timeoutSeconds lasts between this and twice as long
 BOOKMARK_INTERVAL = 60.0
 BOOKMARK_BEFORE_END = 2.0
 RETRY = 0.5  # seconds until an object is looked at again that a webhook does not convert
@@ -40,7 +39,14 @@ STATE_PATIENCE = 3.0  # seconds until it is said that the most recent state can'
 _TOO_OLD = "The resourceVersion for the provided watch is too old."
 
 
-@dataclass(slots=True)
+Steering = Callable[[bytes], AsyncIterator[bytes]]
+"""What tests have a watch do: is given each chunk, b"" when it has something to do of itself; gives what is sent.
+
+Raises Overrun to end the stream, StatusError to end it with an event that says so, Reset to break it off.
+"""
+
+
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class WatchStream:
     """One watch under way."""
 
@@ -55,8 +61,12 @@ class WatchStream:
     deadline: float = 0.0
     next_bookmark: float = 0.0
     sink: Sink | None = None  # where chunks may be written at once
+    steering: Steering | None = None
+    told: Callable[[int], None] | None = None  # is told how many events were sent
+    over: bool = False
     _opened: bool = False  # whether a chunk has been given
     _ends_early: bool = False  # whether it is known that the process will stop
+    _nudged: bool = False  # whether the steering has something to do of itself
     _wake: asyncio.Future[int] | None = None  # while it waits for changes
 
     async def prepare(self, revision: int) -> None:
@@ -72,6 +82,11 @@ class WatchStream:
         if not current:
             self.page = await reads.page_direct(self.endpoint.cache, view.prefix, view.prefix, 0, self.options.match)
 
+    def steer(self, steering: Steering | None) -> None:
+        """Lets a function of a test decide from now on what is sent."""
+        self.steering, self._nudged = steering, True
+        self._expire()
+
     async def run(self, revision: int) -> AsyncGenerator[bytes, None]:
         """The stream's chunks, each of whole events, until the timeout, the shutdown or an error."""
         self._start_clock()
@@ -80,7 +95,11 @@ class WatchStream:
             return
         try:
             async for chunk in self._chunks(revision):
-                yield self._opening(chunk)
+                if self.steering is not None:
+                    async for steered in self.steering(chunk):
+                        yield self._opening(steered)
+                elif chunk:
+                    yield self._opening(chunk)
         except Overrun:
             return
         except Compacted:
@@ -91,6 +110,8 @@ class WatchStream:
             yield self._error(error)
         except StorageError as error:
             yield self._error(service_unavailable(str(error)))
+        finally:
+            self.over = True
 
     def _opening(self, chunk: bytes) -> bytes:
         if self._opened:
@@ -122,7 +143,8 @@ class WatchStream:
 
     def _start_clock(self) -> None:
         asked = self.options.timeout_seconds
-        timeout = float(asked) if asked and asked > 0 else MIN_TIMEOUT * (1 + random.random())
+        least = self.endpoint.services.settings.min_request_timeout
+        timeout = float(asked) if asked and asked > 0 else least * (1 + random.random())
         now = time.monotonic()
         self.deadline = now + timeout
         self.next_bookmark = min(now + BOOKMARK_INTERVAL, max(now, self.deadline - BOOKMARK_BEFORE_END))
@@ -139,7 +161,7 @@ class WatchStream:
             if part:
                 await self._converted(part, page.revision)
                 chunk = self.view.initial(part)
-                self.endpoint.watch_measures.sent(len(part), len(chunk))
+                self._sent(len(part), len(chunk))
                 yield chunk
         if self.options.allow_bookmarks:
             yield self.encoder.bookmark(page.revision, initial_events_end=True)
@@ -148,7 +170,7 @@ class WatchStream:
         endpoint, view = self.endpoint, self.view
         history = endpoint.cache.history
         behind = True
-        # what happened before the end is told: the objects of a definition that goes are deleted
+        # what happened before the end is told: the objects of a CRD that goes are deleted
         while not self._over() or (endpoint.ended and self.position < history.end):
             if behind:
                 self.position = await endpoint.cache.concerning.next(view.interest, self.position)
@@ -161,7 +183,7 @@ class WatchStream:
                 except NotConverted:  # more has come meanwhile
                     continue
                 if chunk:
-                    endpoint.watch_measures.sent(view.count, len(chunk))
+                    self._sent(view.count, len(chunk))
                     yield chunk
                 if self.position < history.end:
                     await asyncio.sleep(0)
@@ -170,6 +192,10 @@ class WatchStream:
             now = time.monotonic()
             if now >= self.deadline:
                 return
+            if self._nudged:
+                self._nudged = False
+                yield b""
+                continue
             if now >= self.next_bookmark:
                 self._schedule_bookmark(now)
                 yield self.encoder.bookmark(self.endpoint.store.cache.reached)
@@ -177,7 +203,7 @@ class WatchStream:
             await self._changed(min(self.deadline, self.next_bookmark) - now)
 
     def _spread(self) -> None:
-        """Has the stream end some time before the process does, and not when all others end."""
+        """Schedules the stream's end before the process stops, at another time than other streams' ends."""
         services = self.endpoint.services
         if services.draining.is_set() and not self._ends_early:
             self._ends_early = True
@@ -245,7 +271,7 @@ class WatchStream:
     def _poured(self) -> bool:
         """Writes at once what has changed; False when there is more to do, or what can't be done so."""
         endpoint, sink = self.endpoint, self.sink
-        if sink is None or endpoint.versions.converts or self._over():
+        if sink is None or self.steering is not None or endpoint.versions.converts or self._over():
             return False
         if endpoint.services.draining.is_set() and not self._ends_early:
             return False
@@ -259,9 +285,14 @@ class WatchStream:
             if chunk and not sink.pour(chunk if self._opened else self.encoder.opening(chunk)):
                 return False
             if chunk:
-                endpoint.watch_measures.sent(events, len(chunk))
+                self._sent(events, len(chunk))
             self._opened, self.position = self._opened or bool(chunk), reached
         return self.position >= end
+
+    def _sent(self, events: int, size: int) -> None:
+        self.endpoint.watch_measures.sent(events, size)
+        if self.told is not None:
+            self.told(events)
 
     def _schedule_bookmark(self, now: float) -> None:
         last = self.deadline - BOOKMARK_BEFORE_END
@@ -292,9 +323,9 @@ class WatchStream:
         Raises Compacted for a revision that etcd does not have: it was lost with an etcd that was set back since, and
         what gets that number next is something else.
         """
-        if await self.endpoint.services.feed.probe() < revision:
+        if await self.endpoint.database.feed.probe() < revision:
             raise Compacted(0, revision)
-        await self.endpoint.services.feed.request_progress()
+        await self.endpoint.database.feed.request_progress()
         reach = self.endpoint.store.cache.reach(revision)
         stop = asyncio.ensure_future(self.endpoint.services.stopping.wait())
         try:
@@ -310,7 +341,7 @@ class WatchBody:
     """The body of the answer: a stream's chunks, which writes changes by itself where it is given a sink."""
 
     def __init__(self, stream: WatchStream, revision: int) -> None:
-        self._stream, self._chunks = stream, stream.run(revision)
+        self.stream, self._chunks = stream, stream.run(revision)
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self._chunks
@@ -323,5 +354,5 @@ class WatchBody:
         await self._chunks.aclose()
 
     def pour_into(self, sink: Sink) -> None:
-        """Has changes written at once."""
-        self._stream.sink = sink
+        """Writes changes directly to the connection from now on."""
+        self.stream.sink = sink

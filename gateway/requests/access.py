@@ -1,4 +1,4 @@
-"""The stages between a request whose user is known and what it asks for: its record, its turn, its rights."""
+"""The stages shutdown, audit and authorization."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from gateway.access.authorization import Authorizer, Decision, require_verdict
 from gateway.endpoints.services import Services
-from gateway.flowcontrol.limiting import Limiter
 from gateway.http.exchange import TEXT_TYPE, Response
 from gateway.requests.context import Outcome, RequestContext, Run
 from gateway.requests.plain_answers import NO_SNIFF
@@ -21,12 +20,12 @@ _SHUTTING_DOWN = b"The apiserver is shutting down, please try again later.\n"
 
 DURATION = histogram(
     "authorization_duration_seconds",
-    "Time to find out whether a request is allowed.",
+    "Duration of authorization, by result.",
     "result",
     buckets=exponential(0.001, 2, 15),
 )
-ATTEMPTS = counter("authorization_attempts_total", "Requests of which it was to be found out.", "result")
-DECISIONS = counter("apiserver_authorization_decisions_total", "What came of it.", "decision")
+ATTEMPTS = counter("authorization_attempts_total", "Attempts to authorize a request, by result.", "result")
+DECISIONS = counter("apiserver_authorization_decisions_total", "Decisions of authorizers.", "decision")
 _TOOK = {
     Decision.ALLOW: DURATION.labels("allowed"),
     Decision.DENY: DURATION.labels("denied"),
@@ -62,13 +61,6 @@ def shutdown(services: Services) -> Run:
         return Response(429, _SHUTTING_DOWN, TEXT_TYPE, [(b"retry-after", b"5"), NO_SNIFF, (b"connection", b"close")])
 
     return look
-
-
-def fairness(limiter: Limiter) -> Run:
-    """Waits for the request's turn, and sets what it holds from then on. Raises Refused."""
-
-    enter = limiter.enter
-    return lambda context: enter(context.request, context.timeout, context)
 
 
 def authorization(authorizer: Authorizer) -> Run:

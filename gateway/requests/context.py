@@ -1,10 +1,10 @@
-"""One request on its way: what its stages find out about it, and what it holds until it is over."""
+"""The context of one request: what its stages find out, and what it holds until it ends."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from gateway.http.exchange import Request, Response
 from gateway.http.sending import Send
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gateway.kinds.attributes import Attributes
     from gateway.requests.measures import Measures
     from gateway.requests.routes import Route
+    from gateway.tracing.tracer import RequestTrace
     from storage.instruments import Gauge
 
 Scope = MutableMapping[str, Any]
@@ -40,11 +41,15 @@ class RequestContext(Times):
     watch: Held | None = None
     response: Response
     long: Gauge | None = None  # what counts it while it is under way, of watches and the like
+    trace: RequestTrace | None = None  # where traces are configured, once it is known who asks
+    faults: Sequence[Fault] = ()  # that it has met, of those that tests ordered
+    recording: Recording | None = None  # where what happens is recorded, for tests
+    asked: Any  # what that keeps of it
     measures: Measures | None = None  # what it is counted by, from the stage on that it is served by
 
     def __init__(self, request: Request, scope: Scope, receive: Receive, send: Send) -> None:
         self.request, self.scope, self.receive, self.send = request, scope, receive, send
-        super().__init__(monotonic())
+        self.began, self.waits = monotonic(), []  # as Times begins, without another call
 
     def give_back(self) -> None:
         """Returns what it holds of the server. To be called once, when it is over."""
@@ -62,12 +67,34 @@ Outcome = Response | Awaitable[Response | None] | Awaitable[None] | None
 Run = Callable[[RequestContext], Outcome]
 
 
+class Fault(Protocol):
+    """What a test ordered to go wrong, as far as it concerns a request that is under way."""
+
+    def instead(self, context: RequestContext) -> Outcome:
+        """What is answered in place of what the verb would; None where that is carried out."""
+
+    def afterwards(self, context: RequestContext) -> Outcome:
+        """What is answered once the verb is carried out; None where that is its own answer."""
+
+
+class Recording(Protocol):
+    """Records requests, for tests."""
+
+    def answered(self, context: RequestContext, response: Response) -> None:
+        """The request is about to be answered."""
+
+    def over(self, context: RequestContext) -> None:
+        """The request is over, answered or not."""
+
+
 class Stage(NamedTuple):
     """One step of a request's way, and the name under which it is timed."""
 
     name: str
     run: Run
     by_path: bool = False  # whether it has nothing to do where the request's route is remembered
+    of_others: bool = False  # whether it has nothing to do for a request for a resource
+    of_writes: bool = False  # whether it has nothing to do for a GET
 
 
 ANSWERED = Response(0)

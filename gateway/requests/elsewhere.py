@@ -1,34 +1,44 @@
-"""The stages that leave a request to somebody else: another server, discovery, the routes of operation."""
+"""The stages that pass a request on: to another server, to discovery, to the routes of operation."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from gateway.aggregation.delegation import Delegation
 from gateway.discovery.serving import Discovery
 from gateway.encodings.rendering_process import Apart
 from gateway.encodings.representation import represented
 from gateway.http.exchange import Response
 from gateway.http.sending import Send, with_standard_headers
 from gateway.requests.context import ANSWERED, Outcome, Receive, RequestContext, Run, Scope
-from gateway.requests.parts import Gateway
 
 Operations = Callable[[Scope, Receive, Send], Awaitable[None]]
 """An ASGI application, which answers what is no request for a resource."""
 
 
-def delegation(gateway: Gateway) -> Run:
-    """Leaves to `gateway.delegate` what another server serves: its answer, whatever its form, is the request's."""
+def delegation(delegate: Delegation, remember: Callable[[RequestContext], None]) -> Run:
+    """Leaves to `delegate` what another server serves: its answer, whatever its form, is the request's.
+
+    `remember` is told of such a request.
+    """
+    services = delegate.services
 
     def look(context: RequestContext) -> Outcome:
-        delegate = gateway.delegate
-        found = None if delegate is None else delegate(context.request)
-        return None if found is None else begun(context, found)
+        request = context.request
+        if not services.remote or request.path.startswith("//"):
+            return None
+        found = delegate(request)
+        if found is None:
+            return None
+        remember(context)
+        # what may last as long as its client likes is the other server's to limit
+        return begun(context, found) if request.info.verb == "watch" or b"connection" in request.headers else found
 
     async def begun(context: RequestContext, found: Awaitable[Response]) -> Response:
         response = await found
         lasts = context.request.info.verb == "watch" or response.tunnel is not None
         if lasts and context.seats is not None:
-            context.seats.give_back()  # for as long as its client likes: it is the other server's to limit
+            context.seats.give_back()
         return response
 
     return look
@@ -53,7 +63,7 @@ def discovery(documents: Discovery, apart: Apart) -> Run:
 
 
 def operations(application: Operations) -> Run:
-    """Has whatever else is no request for a resource answered by `application`."""
+    """Answers all other requests that are not for a resource, by `application`."""
 
     def look(context: RequestContext) -> Outcome:
         return None if context.request.info.is_resource else answer(context)

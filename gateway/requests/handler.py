@@ -1,29 +1,31 @@
-"""The ASGI handler: takes each request through the stages of `gateway.requests.stages`, and sends what comes of it.
+"""The ASGI handler: runs each request through the stages of `gateway.requests.stages`, and sends the answer.
 
-Whatever goes wrong becomes a Status; a traceback never leaves the process.
+Every exception becomes a Status; a traceback never leaves the process.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterable
 from time import monotonic
 
 from gateway.access.authorization import Undecided
-from gateway.discovery.serving import Discovery
 from gateway.encodings.failures import failure
 from gateway.flowcontrol.level import Refused
 from gateway.flowcontrol.limiting import too_many
 from gateway.http.compression import compressed
-from gateway.http.cycle import WHOLE
+from gateway.http.cycle import RESET, WHOLE
 from gateway.http.exchange import ClientDisconnected, Request, Response
 from gateway.http.sending import Send, audit_id, send_response
 from gateway.requests import measures
-from gateway.requests.context import ANSWERED, Receive, RequestContext, Scope
+from gateway.requests.context import ANSWERED, Receive, RequestContext, Scope, Stage
 from gateway.requests.elsewhere import Operations
 from gateway.requests.parts import Gateway
 from gateway.requests.plain_answers import internal_error
 from gateway.requests.request_log import SLOW, tell, tell_slow
 from gateway.requests.routes import Routes
 from gateway.requests.stages import stages_of
+from gateway.settings.verbosity import verbosity_of
 from storage.instruments.timing import current
 
 TOLD = 3  # the verbosity from which on each request is logged
@@ -32,13 +34,21 @@ TOLD = 3  # the verbosity from which on each request is logged
 class Handler:
     """Answers a gateway's requests; those that are not the API's go to `operations` once they are allowed."""
 
-    def __init__(self, gateway: Gateway, discovery: Discovery, operations: Operations) -> None:
-        way = stages_of(gateway, Routes(gateway), discovery, operations)
-        self._first, *self._rest = way
-        self._known = [stage for stage in self._rest if not stage.by_path]
+    def __init__(self, gateway: Gateway, operations: Operations) -> None:
+        way, interposed = stages_of(gateway, Routes(gateway), operations), gateway.interposed
+        interposed.on_change(lambda: self._lay(interposed.among(way)))
+        self._lay(interposed.among(way))
         self._audit = gateway.services.audit
-        self._tells = gateway.settings.v >= TOLD
+        self._tells = verbosity_of(gateway.settings, tell.__module__) >= TOLD
         self._apart = gateway.services.renderings.apart
+
+    def _lay(self, way: Iterable[Stage]) -> None:
+        """Sets the stages of requests to come; requests under way keep theirs."""
+        self._first, *rest = way
+        self._known = [(stage.name, stage.run) for stage in rest if not stage.by_path]
+        self._gets = [(stage.name, stage.run) for stage in rest if not (stage.by_path or stage.of_writes)]
+        self._found = [(stage.name, stage.run) for stage in rest if not stage.of_others]
+        self._all = [(stage.name, stage.run) for stage in rest]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = dict(reversed(scope["headers"]))
@@ -53,17 +63,30 @@ class Handler:
             send = context.send = self._audit.listening(request, context, send)
         try:
             response = await self._answer(context)
+            if context.recording is not None:
+                context.recording.answered(context, response)
             if response is not ANSWERED:
                 await send_response(request, response, send, whole)
             if context.measures is not None and context.measures.answered(context, response) > SLOW:
                 tell_slow(context, response)
+            if context.trace is not None:
+                context.trace.answered(response.status)
             if self._tells:
                 tell(context, response)
         except ClientDisconnected:
             if context.measures is not None:
                 measures.aborted(context.measures)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or not task.cancelling():
+                raise  # nobody has cancelled the request: something in it has failed
+            await send({"type": RESET})  # the server stops, and has logged what it gives up
         finally:
             context.give_back()
+            if context.trace is not None:
+                context.trace.end()
+            if context.recording is not None:
+                context.recording.over(context)
             if context.record is not None:
                 await context.record.end()
 
@@ -74,19 +97,24 @@ class Handler:
             outcome = self._first.run(context)
             if outcome is None:
                 # the outcome of a stage says whether the request goes on; how long it waited there is noted
-                for name, run, _ in self._rest if context.route is None else self._known:
+                if context.route is not None:
+                    stages = self._gets if request.method == "GET" else self._known
+                else:
+                    stages = self._found if request.info.is_resource else self._all
+                for name, run in stages:
                     outcome = run(context)
                     if outcome is None:
                         continue
-                    if not isinstance(outcome, Response):
-                        began = monotonic()
-                        try:
-                            outcome = await outcome
-                        finally:
-                            context.waits.append((name, began, monotonic()))
+                    if isinstance(outcome, Response):
+                        break
+                    began = monotonic()
+                    try:
+                        outcome = await outcome
+                    finally:
+                        context.waits.append((name, began, monotonic()))
                     if outcome is not None:
                         break
-            assert isinstance(outcome, Response)  # the last stage gives one
+            assert type(outcome) is Response  # the last stage gives one
             if outcome is not ANSWERED and b"accept-encoding" in request.headers:
                 return await compressed(request, outcome)
             return outcome

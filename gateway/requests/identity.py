@@ -1,10 +1,10 @@
-"""The stages that find out who asks, and as whom the request is carried out."""
+"""The stages authentication and impersonation."""
 
 from __future__ import annotations
 
 from time import monotonic, time
 
-from gateway.access.authentication import Authenticator
+from gateway.access.authentication import EXTRA_SPACE, Authenticator, has_extra_space
 from gateway.access.authorization import Authorizer
 from gateway.access.client_certificates import expiry_of
 from gateway.access.impersonation import Impersonation, impersonates
@@ -15,17 +15,22 @@ from storage.instruments import counter, exponential, histogram
 
 DURATION = histogram(
     "authentication_duration_seconds",
-    "Time to find out who asks.",
+    "Duration of authentication, by result.",
     "result",
     buckets=exponential(0.001, 2, 15),
 )
 EXPIRY = histogram(
     "apiserver_client_certificate_expiration_seconds",
-    "Time that is left of the certificates with which clients ask.",
+    "Remaining lifetime of the client certificates of requests.",
     buckets=(0, 1800, 3600, 7200, 21600, 43200, *(86400 * days for days in (1, 2, 4, 7, 30, 90, 180, 360))),
 ).labels()
-ATTEMPTS = counter("authentication_attempts", "Requests of which it was to be found out who asks.", "result")
-USERS = counter("authenticated_user_requests", "Requests by what kind of user asks.", "username")
+ATTEMPTS = counter("authentication_attempts", "Attempts to authenticate a request, by result.", "result")
+USERS = counter("authenticated_user_requests", "Authenticated requests, by kind of user.", "username")
+CACHED = counter(
+    "authentication_token_cache_request_total", "Credentials, by whether whose they are was known already.", "status"
+)
+FETCHES = counter("authentication_token_cache_fetch_total", "Tokens of which that had to be found out.", "status")
+_HITS, _MISSES = CACHED.labels("hit"), CACHED.labels("miss")
 _SUCCEEDED, _FAILED = DURATION.labels("success"), DURATION.labels("failure")
 ATTEMPTS.reads(lambda: {labels: sum(child.counts) for labels, child in DURATION.children()})
 _NAMED = frozenset({"admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default"})
@@ -45,13 +50,20 @@ def authentication(authenticator: Authenticator) -> Run:
         if context.user is None:
             return ask(context, certificate)
         _SUCCEEDED.counts[0] += 1  # it took next to no time
+        _HITS.value += 1
         return None
 
     async def ask(context: RequestContext, certificate: bytes) -> None:
         request, scope, began = context.request, context.scope, monotonic()
         user = await authenticator.authenticate(request.headers, scope["headers"], certificate, request.path)
         context.user = user
-        (_FAILED if user is None else _SUCCEEDED).observe(monotonic() - began)
+        if not certificate and has_extra_space(request.headers.get(b"authorization", b"")):
+            request.warnings.append(EXTRA_SPACE)
+        seconds = monotonic() - began
+        (_FAILED if user is None else _SUCCEEDED).observe(seconds)
+        if b"authorization" in request.headers:
+            _MISSES.inc()
+            FETCHES.labels("error" if user is None else "ok").inc()
         if certificate and user is not None:
             EXPIRY.observe(max(0.0, expiry_of(certificate) - time()))
         if user is not None:

@@ -5,6 +5,7 @@ The children of a route are resolved when it is made; to count an answer costs a
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import AsyncIterator, Mapping, Sequence
 from time import monotonic
 
@@ -16,14 +17,15 @@ from storage.instruments import STABLE, Counter, Gauge, counter, exponential, ga
 COMPONENT = "apiserver"
 _OF_ROUTE = ("verb", "group", "version", "resource", "subresource", "scope", "component")
 _DRY = ("verb", "dry_run", *_OF_ROUTE[1:])
-_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60)
+_QUICK, _SHORT = 0.005, 0.05  # seconds: the first buckets, in which most are, and which need not be looked for
+_SECONDS = (_SHORT, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60)
 
 REQUESTS = counter("apiserver_request_total", "Requests that were answered.", *_DRY, "code", level=STABLE)
 DURATION = histogram(
     "apiserver_request_duration_seconds",
     "Time from a request's arrival to the end of its answer.",
     *_DRY,
-    buckets=(0.005, 0.025, *_SECONDS),
+    buckets=(_QUICK, 0.025, *_SECONDS),
     level=STABLE,
 )
 SLI = histogram(
@@ -40,10 +42,10 @@ SIZES = histogram(
     level=STABLE,
 )
 LONG_RUNNING = gauge(
-    "apiserver_longrunning_requests", "Watches and the like that are under way.", *_OF_ROUTE, level=STABLE
+    "apiserver_longrunning_requests", "Open long-running requests, such as watches.", *_OF_ROUTE, level=STABLE
 )
 IN_FLIGHT = gauge(
-    "apiserver_current_inflight_requests", "Requests that are carried out, of a kind.", "request_kind", level=STABLE
+    "apiserver_current_inflight_requests", "Requests that are executing, by kind.", "request_kind", level=STABLE
 )
 DEPRECATED = gauge(
     "apiserver_requested_deprecated_apis",
@@ -65,7 +67,12 @@ ABORTS = counter(
     *_OF_ROUTE[:-1],
 )
 SELF_REQUESTS = counter(
-    "apiserver_selfrequest_total", "Requests of API servers.", "verb", "group", "resource", "subresource"
+    "apiserver_selfrequest_total",
+    "Requests that API servers made to themselves.",
+    "verb",
+    "group",
+    "resource",
+    "subresource",
 )
 BODIES = histogram(
     "apiserver_request_body_size_bytes",
@@ -75,6 +82,12 @@ BODIES = histogram(
     "group",
     buckets=tuple(50_000 + 100_000 * step for step in range(31)),
 )
+FIELDS = histogram(
+    "field_validation_request_duration_seconds",
+    "Time of writes, by what the client wants done about unknown fields.",
+    "field_validation",
+    buckets=_SECONDS,
+)
 FILTERS = histogram(
     "apiserver_request_filter_duration_seconds",
     "What slow requests waited for in each stage of their way.",
@@ -82,13 +95,14 @@ FILTERS = histogram(
     buckets=(0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 5, 10, 15, 30),
 )
 
+_FIELDS = {given: FIELDS.labels(given or "Warn") for given in ("", "Ignore", "Warn", "Strict")}
 _METHODS = {"get": "GET", "create": "POST", "update": "PUT", "patch": "PATCH", "watch": "WATCH", "list": "LIST"}
 _METHODS |= {"delete": "DELETE", "deletecollection": "DELETE"}
 _CONNECTS = frozenset({"log", "exec", "portforward", "attach", "proxy"})
 _APPLIES = b"application/apply-patch+"
 _WRITING = frozenset({"POST", "PUT", "PATCH", "APPLY", "DELETE"})
 _SELF = "system:apiserver"
-_NOT_SERVICE = ("mutating-webhook", "validating-webhook", "priority-and-fairness")
+_NOT_SERVICE = frozenset({"mutating-webhook", "validating-webhook", "priority-and-fairness"})
 
 _reads, _writes = IN_FLIGHT.labels("readOnly"), IN_FLIGHT.labels("mutating")
 
@@ -121,27 +135,37 @@ class Measures:
         if code is None:
             code = self._codes[status] = REQUESTS.labels(*self._labels, str(status))
         code.value += 1
-        seconds = monotonic() - context.began
-        self._seconds.observe(seconds)
-        if self._sli is not None:
-            waited = 0.0 if len(context.waits) < 2 else sum(map(context.seconds, _NOT_SERVICE))
-            self._sli.observe(seconds - waited)
+        seconds = served = monotonic() - context.began
+        for name, began, ended in context.waits:
+            if name in _NOT_SERVICE:
+                served -= ended - began
+        durations, sli = self._seconds, self._sli
+        durations.counts[0 if seconds <= _QUICK else bisect_left(durations.bounds, seconds)] += 1
+        durations.total += seconds
+        if sli is not None:
+            sli.counts[0 if served <= _SHORT else bisect_left(_SECONDS, served)] += 1
+            sli.total += served
+        if context.trace is not None and context.trace.id:
+            durations.exemplify(seconds, context.trace.id)
         if self._sizes is not None:
-            self._sizes.observe(_size(response))
+            body = response.body
+            self._sizes.observe(len(body) if isinstance(body, bytes) else _size(body))
         if self._deprecated is not None:
             DEPRECATED.labels(*self._deprecated).set(1)
         if context.request.user.name == _SELF:
             SELF_REQUESTS.labels(*self._self).inc()
-        if self.bodies is not None and context.request.read_body is not None:
-            self.bodies.observe(len(context.request.read_body))
+        if self.bodies is not None and (sent := context.request.read_body) is not None:
+            self.bodies.observe(len(sent))
+            given = context.request.parameter("fieldValidation") if context.request.query_string else ""
+            if given in _FIELDS:
+                known = _FIELDS[given]
+                known.counts[0 if seconds <= _SHORT else bisect_left(_SECONDS, seconds)] += 1
+                known.total += seconds
         return seconds
 
 
-def _size(response: Response) -> int:
-    body = response.body
-    if isinstance(body, bytes):
-        return len(body)
-    return 0 if isinstance(body, AsyncIterator) else sum(len(chunk) for chunk in body)
+def _size(body: Sequence[bytes] | AsyncIterator[bytes]) -> int:
+    return 0 if isinstance(body, AsyncIterator) else sum(map(len, body))
 
 
 _known: dict[tuple[tuple[str, ...], str], Measures] = {}
@@ -197,7 +221,7 @@ def turned_away(context: RequestContext, status: int) -> None:
     info = request.info
     if info.is_resource:
         labels = (reported_verb(request), info.group, info.version, info.resource, info.subresource, scope_of(info))
-        if context.route is None:  # whose name nobody has looked at yet: it may be anything
+        if context.route is None:  # its name was not checked yet: it may be anything
             labels = (labels[0], "", "", "", "", labels[5])
     else:
         labels = (request.method, "", "", "", "", "")

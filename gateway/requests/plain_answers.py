@@ -1,4 +1,4 @@
-"""Answers in plain text, which are given before it is known what the client accepts, or where nobody serves a path."""
+"""Answers in plain text: those before negotiation, and those for paths that are not served."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log of requests: of slow ones what each waited for, as kube-apiserver's traces tell it; with --v=3 of all."""
+"""The log of requests: slow ones with what they waited for, as kube-apiserver's traces; with --v=3 all of them."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""The stages that read what a request is about: RequestInfo, and what serves it."""
+"""The stages request info and routing, and the memory of routes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from gateway.endpoints.endpoint import Endpoint
-from gateway.endpoints.routing import UnknownPath, served_resource
+from gateway.endpoints.routing import UnknownPath, served_resource, unknown_path
 from gateway.flowcontrol.limiting import is_long_running
-from gateway.http.deadline import request_timeout
+from gateway.http.deadline import MAXIMUM, request_timeout
 from gateway.http.escapes import valid_escapes
 from gateway.http.exchange import TEXT_TYPE, Request, Response
 from gateway.http.negotiation import Negotiator, is_human, pretty_parameter
@@ -39,15 +39,21 @@ class Route:
     measures: Measures
 
 
+Delegated = tuple[RequestInfo, float | None, dict[str, list[str]]]
+"""A request's info, timeout and query."""
+
+
 class Routes:
     """Finds what serves a request, and remembers it for GETs and for POSTs to collections."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._registry, self._endpoints = gateway.registry, gateway.endpoints
         self._media = gateway.services.media
-        self._builtin = builtin_groups(gateway.registry)
+        self._longest = gateway.settings.request_timeout
+        self._builtin = builtin_groups(gateway.registry) & gateway.registry.groups.keys()
         self.gets: dict[tuple[str, bytes], Route] = {}  # by path and query
         self.creates: dict[tuple[str, bytes], Route] = {}
+        self._delegated: dict[tuple[str, bytes], Delegated] = {}  # what GETs ask other servers for
         gateway.endpoints.on_change(self.gets.clear)
         gateway.endpoints.on_change(self.creates.clear)
 
@@ -62,16 +68,29 @@ class Routes:
         route = None if known is None else known.get((request.path, request.query_string))
         request.human = is_human(request.headers.get(b"user-agent", b""))
         if route is None:
-            refused = _read_info(request, context.scope["raw_path"])
-            if refused is not None:
-                return refused
-            context.timeout = _timeout(request)
+            delegated = self._delegated.get((request.path, request.query_string)) if method == "GET" else None
+            if delegated is None:
+                refused = _read_info(request, context.scope["raw_path"])
+                if refused is not None:
+                    return refused
+                context.timeout = self._timeout(request)
+            else:
+                request.info, context.timeout, query = delegated
+                request.adopt_query(query)
         else:
             context.route, context.timeout, request.info = route, route.timeout, route.info
             request.adopt_query(route.query)
         if request.query_string:
             request.human = pretty_parameter(request.query, request.human)
         return None
+
+    def delegated(self, context: RequestContext) -> None:
+        """Remembers what a request asks another server for: whoever serves it, its path and query mean the same."""
+        request = context.request
+        if request.method == "GET" and _is_memorable(request):
+            if len(self._delegated) >= _ROUTES_LIMIT:
+                self._delegated.clear()
+            self._delegated[request.path, request.query_string] = request.info, context.timeout, request.query
 
     def find(self, context: RequestContext) -> Outcome:
         """Sets the route; the answer for a path that is nobody's. Raises StatusError 404 or 405."""
@@ -93,19 +112,39 @@ class Routes:
     def route(self, request: Request, timeout: float | None) -> Route:
         """Finds what serves a resource request, and remembers it. Raises StatusError 404 or 405."""
         info = request.info
+        if (info.group, info.version, info.resource) in self._registry.unserved:
+            raise unknown_path()
         resource = served_resource(self._registry.resources, request.method, info)
         endpoint = self._endpoints.of_resource(resource)
         media = self._media.of_custom if resource.defined else self._media
         if (resource.gvr.group_resource, resource.subresource) in PASSED_ON:
             media = self._media.of_others
         measures = measures_of(request, "" if endpoint.deprecation else None)
-        route = Route(info, endpoint, verb_for(info.verb, resource), media, request.query, timeout, measures)
-        if _is_memorable(request):
+        verb, unloaded = verb_for(info.verb, resource), _is_unloaded(endpoint)
+        if unloaded:
+            from gateway.requests.unloaded import once_loaded
+
+            verb = once_loaded(verb)
+        route = Route(info, endpoint, verb, media, request.query, timeout, measures)
+        if _is_memorable(request) and not unloaded:
             known = self.gets if request.method == "GET" else self.creates
             if len(known) >= _ROUTES_LIMIT:
                 known.clear()
             known[request.path, request.query_string] = route
         return route
+
+    def _timeout(self, request: Request) -> float | None:
+        """The deadline that the client set or --request-timeout, in seconds; None where none applies.
+
+        What has the default's 60 s ends before by itself: no time is taken for that.
+        """
+        info = request.info
+        text = request.parameter("timeout")
+        if not text and self._longest == MAXIMUM:
+            return None
+        if info.verb == "watch" or is_long_running(info):
+            return None
+        return request_timeout(text, self._longest) if text else self._longest
 
     def _serves(self, info: RequestInfo) -> bool:
         """Whether a path is under a group of built-in kinds, or under a served version of a custom one."""
@@ -131,10 +170,7 @@ def _read_info(request: Request, raw_path: bytes) -> Response | None:
     return None
 
 
-def _timeout(request: Request) -> float | None:
-    """The deadline that the client set, in seconds; None where there is none or none applies."""
-    text = request.parameter("timeout")
-    info = request.info
-    if not text or info.verb == "watch" or is_long_running(info):
-        return None
-    return request_timeout(text)
+def _is_unloaded(endpoint: Endpoint) -> bool:
+    """Whether the cache of an endpoint has never been filled: only of etcds for which a start does not wait."""
+    database = endpoint.database
+    return database is not endpoint.services.database and not database.cache.reached

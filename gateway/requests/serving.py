@@ -1,10 +1,10 @@
-"""The stages of an endpoint: what the client accepts, the verb, and the answer as the client wants it."""
+"""The stages negotiation, verb, visibility and representation."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
 from gateway.encodings.rendering_process import Apart
 from gateway.encodings.representation import represented
@@ -15,13 +15,25 @@ from gateway.http.negotiation import JSON, STANDARD
 from gateway.http.status import StatusError
 from gateway.http.websocket import switched
 from gateway.kinds.resource import Resource
+from gateway.reading.watch_stream import WatchBody
 from gateway.requests.context import Outcome, RequestContext, Run
+from gateway.requests.interposed import Interposed
 from gateway.requests.routes import Route
 from gateway.requests.transforms import check_read, transformed
 from storage.errors import StorageError
 from storage.reads import Reads
 
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+
+
+class _NextTurn:
+    """What waits for the loop's next turn, as `asyncio.sleep(0)` does."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield
+
+
+_NEXT_TURN = _NextTurn()
 
 
 def negotiate(context: RequestContext) -> Outcome:
@@ -52,7 +64,7 @@ def _check_patch_type(request: Request, resource: Resource) -> None:
             raise
 
 
-def verb(watches: OpenWatches) -> Run:
+def verb(watches: OpenWatches, interposed: Interposed) -> Run:
     """Sets the response: what the route's verb answers. Raises whatever that does, StatusError 504 after the timeout.
 
     A watch gives its seats back once it has begun.
@@ -81,6 +93,8 @@ def verb(watches: OpenWatches) -> Run:
             under_way.value -= 1
 
     async def carry_out_in_time(context: RequestContext, route: Route) -> None:
+        assert context.timeout is not None
+        context.request.body_seconds = context.timeout
         try:
             async with asyncio.timeout(context.timeout):
                 context.response = await route.verb(route.endpoint, context.request)
@@ -90,6 +104,8 @@ def verb(watches: OpenWatches) -> Run:
     async def begin_watch(context: RequestContext, route: Route) -> None:
         context.watch = watches.open(context.request)
         context.response = await route.verb(route.endpoint, context.request)
+        if interposed.follows and isinstance(context.response.body, WatchBody):
+            interposed.opened(context, context.response.body.stream)
         if context.seats is not None:
             context.seats.give_back()
 
@@ -108,13 +124,12 @@ def visibility(reads: Reads, is_parameter: Callable[[str, str], bool]) -> Run:
         if route.info.verb not in _WRITES:
             return None
         strategy, model = route.endpoint.object_strategy, route.endpoint.resource.model
-        return wait(strategy.governs or is_parameter(model.group, model.kind))
+        return governing() if strategy.governs or is_parameter(model.group, model.kind) else _NEXT_TURN
 
-    async def wait(governs: bool) -> None:
+    async def governing() -> None:
         await asyncio.sleep(0)
-        if governs:
-            with contextlib.suppress(StorageError):  # it is written; who is told otherwise would write it again
-                await reads.fresh()
+        with contextlib.suppress(StorageError):  # it is written: the client must not write it again
+            await reads.fresh()
 
     return look
 

@@ -1,15 +1,15 @@
 """A request's way, as a list: what happens to each request, in kube-apiserver's order.
 
-A stage looks at the RequestContext. It comes to None where the request goes on, else to the answer, or to what has to
-be waited for; it raises what becomes a Status. The handler notes how long was waited in each, under its name, and that
-is all that metrics, traces, the log of slow requests and audit annotations know of a request's time.
+A stage is a function of the RequestContext. It returns None if the request goes on, the answer, or an awaitable of
+either; an exception becomes a Status. The handler notes how long each stage waited, under its name: metrics, traces,
+the log of slow requests and audit annotations take their times from that.
 
-Where the route is remembered, as that of most GETs is, those stages are left out that look for it.
+A request leaves out the stages that have nothing to do for it, as each says: those that find its route where that is
+remembered, as for most GETs; those of writes for a GET; for a resource those of other paths.
 """
 
 from __future__ import annotations
 
-from gateway.discovery.serving import Discovery
 from gateway.requests import access, elsewhere, identity, serving
 from gateway.requests.context import Stage
 from gateway.requests.elsewhere import Operations
@@ -17,30 +17,39 @@ from gateway.requests.parts import Gateway
 from gateway.requests.routes import Routes
 
 
-def stages_of(gateway: Gateway, routes: Routes, discovery: Discovery, operations: Operations) -> list[Stage]:
+def stages_of(gateway: Gateway, routes: Routes, operations: Operations) -> list[Stage]:
     """The stages. `operations` answers what is not the API's."""
     services = gateway.services
     apart, audit = services.renderings.apart, services.audit
     going = [Stage("shutdown", access.shutdown(services))] if services.settings.shutdown_send_retry_after else []
     recorded = [] if audit is None else [Stage("audit", access.auditing(audit))]
-    return [
+    way = [
         # what it is about
         Stage("request-info", routes.read_info),
         *going,
-        # who asks, and whether it may
+        # the user and its rights
         Stage("authentication", identity.authentication(services.authenticator)),
         *recorded,
         Stage("impersonation", identity.impersonation(services.authorizer)),
-        Stage("priority-and-fairness", access.fairness(services.limiter)),
+        Stage("priority-and-fairness", services.limiter.enter),
         Stage("authorization", access.authorization(services.authorizer)),
-        # who answers it
-        Stage("delegation", elsewhere.delegation(gateway)),
-        Stage("discovery", elsewhere.discovery(discovery, apart), by_path=True),
-        Stage("operations", elsewhere.operations(operations), by_path=True),
+        # requests that others answer
+        Stage("delegation", elsewhere.delegation(gateway.aggregation.delegation, routes.delegated), by_path=True),
+        Stage("discovery", elsewhere.discovery(gateway.discovery, apart), by_path=True, of_others=True),
+        Stage("operations", elsewhere.operations(operations), by_path=True, of_others=True),
         Stage("routing", routes.find, by_path=True),
         # the answer
         Stage("negotiation", serving.negotiate),
-        Stage("verb", serving.verb(services.watches)),
-        Stage("visibility", serving.visibility(services.store.reads, services.admission.policies.have_parameter)),
+        Stage("verb", serving.verb(services.watches, gateway.interposed)),
+        Stage(
+            "visibility",
+            serving.visibility(services.store.reads, services.admission.policies.have_parameter),
+            of_writes=True,
+        ),
         Stage("representation", serving.representation(apart)),
     ]
+    if services.tracer is None:
+        return way
+    from gateway.requests.tracing import traced
+
+    return [*traced(way, services.tracer)]

@@ -1,4 +1,4 @@
-"""What a request for a Table or for metadata alone has to fit: the query's includeObject, and lists against objects."""
+"""Checks requests for Tables and for metadata: the parameter includeObject, and lists against single objects."""
 
 from __future__ import annotations
 

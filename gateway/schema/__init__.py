@@ -1,1 +1,4 @@
-"""The types of kinds (`catalog`, `types`), and JSON and protobuf read and written by them."""
+"""The types of kinds, and reading and writing of JSON and protobuf by type.
+
+Enter by `catalog.type_for`, which gives a `types.Type`; `decode` and `encode` go by it.
+"""

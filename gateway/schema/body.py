@@ -1,6 +1,6 @@
-"""JSON bodies: parsed fast when nothing about them is unusual, and exactly as Go's decoder has them otherwise.
+"""JSON bodies: parsed by a fast parser, and by one that behaves exactly as Go's decoder where the two would differ.
 
-Unusual are duplicate keys, bytes that are no UTF-8, lone surrogates, deep nesting and numbers whose spelling matters.
+They differ for duplicate keys, invalid UTF-8, lone surrogates, deep nesting and numbers whose text matters.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def path_text(path: Path) -> str:
 
 
 def plain(value: Any) -> Any:
-    """The same value of ordinary dicts and numbers, however deep."""
+    """A value as ordinary dicts and numbers, however deep."""
     holder = [value]
     todo: list[tuple[Any, Any]] = [(holder, 0)]
     while todo:

@@ -63,7 +63,7 @@ def decode(type_: Type, value: Any, report: DecodeReport) -> JsonObject:
     marks: list[None] = []
     source = value
     if type(value) is Body and value.duplicates:
-        from gateway.schema.problems import merged
+        from gateway.schema.repeated_members import merged
 
         source = parse_exactly(value.raw)
         value = merged(type_, source)
@@ -81,7 +81,9 @@ def decode(type_: Type, value: Any, report: DecodeReport) -> JsonObject:
 
 def _second_look(type_: Type, source: Any, report: DecodeReport) -> JsonObject:
     """Raises what is wrong with a value; a number that is spelt in its own way may be right once its text is known."""
-    from gateway.schema.problems import examine, merged, spelt
+    from gateway.schema.problems import examine
+    from gateway.schema.refusals import spelt
+    from gateway.schema.repeated_members import merged
 
     exact = source
     if type(source) is not PairsObject:

@@ -1,7 +1,7 @@
-"""What a trip through storage makes of empty lists in fields that are always written: null. Compiled once a type.
+"""Turns empty lists into null in fields that are always written, as storage in protobuf does. Compiled once for a type.
 
-kube-apiserver stores its own kinds in protobuf, which does not tell an empty list from none. Before that trip there is
-a difference: an empty list that was sent has a manager.
+kube-apiserver stores its own kinds in protobuf, which has no empty lists. Before storage there is a difference: an
+empty list that was sent has a manager.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""JSON as it was written: with repeated members, and numbers as their texts."""
+"""JSON with repeated members, and with numbers as texts."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -17,6 +18,11 @@ class PairsObject(dict[str, Any]):
     def append(self, key: str, value: Any) -> None:
         self.pairs.append((key, value))
         self[key] = value
+
+
+def pairs(value: dict[str, Any]) -> Iterable[tuple[str, Any]]:
+    """All members of an object in the order written, with those that come again where that is known."""
+    return value.pairs if isinstance(value, PairsObject) else value.items()
 
 
 class Number:

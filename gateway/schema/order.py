@@ -1,8 +1,8 @@
 """The order in which Go writes members: struct fields as declared, map keys sorted. Compiled once a type.
 
-Custom objects are maps to Go. Free JSON is kept as it is in built-in ones, and sorted in custom ones.
+To Go, custom objects are maps. Raw JSON in built-in objects keeps its order, and is sorted in custom ones.
 
-What is in order already is not made anew: results share it with what they were made of.
+Parts that are in order already are not copied: the result shares them with its input.
 """
 
 from __future__ import annotations

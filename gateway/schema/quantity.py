@@ -21,6 +21,7 @@ _FAST_DIGITS = 18
 _INT64_DIGITS = 19
 _EXACT_POWER = 18  # 10**18 is the last power of ten in 64 bits
 _NANO = -9
+_NEAR = 40  # scales that differ by less are brought together at once
 
 
 class Format(Enum):
@@ -78,6 +79,9 @@ class Quantity:
     def __lt__(self, other: Quantity) -> bool:
         return _compare(self, other) < 0
 
+    def __gt__(self, other: Quantity) -> bool:
+        return _compare(self, other) > 0
+
     def __hash__(self) -> int:
         return hash(_reduced(self.unscaled, self.scale))
 
@@ -86,8 +90,19 @@ class Quantity:
 
     def __add__(self, other: Quantity) -> Quantity:
         """The sum, in the format of the first term that is not zero."""
+        if self.scale == other.scale and not (self.large or other.large):
+            both = self.unscaled + other.unscaled
+            format = self.format if self.unscaled else other.format
+            return Quantity(both, self.scale, format, large=not -_MAX_INT64 <= both <= _MAX_INT64)
+        gap = self.scale - other.scale
+        if -_NEAR < gap < _NEAR and not (self.large or other.large) and self.unscaled and other.unscaled:
+            if gap > 0:
+                both, scale = self.unscaled * 10**gap + other.unscaled, other.scale
+            else:
+                both, scale = self.unscaled + other.unscaled * 10**-gap, self.scale
+            return Quantity(both, scale, self.format, large=not -_MAX_INT64 <= both <= _MAX_INT64)
         format = self.format if self else other.format
-        if self and other:
+        if (self.scale != other.scale or self.large or other.large) and self and other:
             greater = max(self, other, key=_magnitude)
             if _magnitude(greater) - min(self.scale, other.scale) > 2 * MAX_DIGITS:
                 return Quantity(greater.unscaled, greater.scale, format, large=greater.large)
@@ -275,6 +290,11 @@ def _at(quantity: Quantity, scale: int) -> int:
 def _compare(one: Quantity, other: Quantity) -> int:
     if one.scale == other.scale or not one.unscaled or not other.unscaled:
         return (one.unscaled > other.unscaled) - (one.unscaled < other.unscaled)
+    gap = one.scale - other.scale
+    if -_NEAR < gap < _NEAR:
+        left = one.unscaled * 10**gap if gap > 0 else one.unscaled
+        right = other.unscaled * 10**-gap if gap < 0 else other.unscaled
+        return (left > right) - (left < right)
     positive = one.unscaled > 0
     if positive != (other.unscaled > 0):
         return 1 if positive else -1

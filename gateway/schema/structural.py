@@ -1,4 +1,4 @@
-"""Reading values by a structural schema: they stay as they came, but for what the schema does not know.
+"""Decodes values by a structural schema: unknown fields are dropped, and everything else stays as it was sent.
 
 As pruning of custom resources in kube-apiserver ("Field pruning" of "Extend the Kubernetes API with
 CustomResourceDefinitions"): values are not checked, as validation does that later, and nulls wait for the defaults.

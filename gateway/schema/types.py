@@ -59,7 +59,7 @@ class Type:
     list_map_keys: tuple[str, ...] = ()  # LIST of list_type "map"
     atomic: bool = False  # STRUCT or MAP that is owned as a whole (x-kubernetes-map-type: atomic)
     elem_pointer: bool = False  # LIST/MAP whose Go element is a pointer
-    # of a definition's structural schema: values are JSON as it came, pruned; validation alone looks at JSON types
+    # of a CRD's structural schema: values are JSON as it came, pruned; validation alone looks at JSON types
     structural: bool = False
     nullable: bool = False  # a null stays one
     preserves: bool = False  # members that nothing is said of stay (x-kubernetes-preserve-unknown-fields)
@@ -70,6 +70,11 @@ class Type:
 
     def __repr__(self) -> str:
         return f"<Type {self.kind.value} {self.name}>"
+
+    def element(self) -> Type:
+        """The type of what a list or a map holds."""
+        assert self.elem is not None, self
+        return self.elem
 
 
 @dataclass(slots=True, eq=False)
@@ -91,7 +96,6 @@ class Field:
     embedded_numbers: tuple[int, ...] = ()  # their protobuf field numbers, 0 for those that protobuf doesn't nest
 
 
-_MISSING = object()
 _R = TypeVar("_R")
 
 
@@ -103,11 +107,13 @@ def compiled(make: Callable[[Type], _R], *, meanwhile: Callable[[Type], _R] | No
 
     @wraps(make)
     def of(type_: Type) -> _R:
-        found: _R = type_.compiled.get(make, _MISSING)
-        if found is _MISSING:
-            if meanwhile is not None:
-                type_.compiled[make] = meanwhile(type_)
-            found = type_.compiled[make] = make(type_)
+        known = type_.compiled
+        if make in known:
+            found: _R = known[make]
+            return found
+        if meanwhile is not None:
+            known[make] = meanwhile(type_)
+        found = known[make] = make(type_)
         return found
 
     return of

@@ -1,4 +1,4 @@
-"""What Go writes of a value that nobody has set."""
+"""The JSON of Go's zero values."""
 
 from __future__ import annotations
 

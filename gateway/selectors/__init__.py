@@ -1,1 +1,1 @@
-"""Label and field selectors: parsed once, then asked about objects."""
+"""Label and field selectors: parsed once, then matched against objects. Enter by `labels` and `fields`."""

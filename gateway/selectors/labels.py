@@ -30,6 +30,7 @@ class Requirement(NamedTuple):
 
 _INT64_DIGITS = 19
 MOST_PARTS = 10_000  # requirements and values of a selector
+MOST_REQUIREMENTS = 2_000  # of a selector; each takes some 10 us
 
 _TOKEN = re.compile(r"[!=]=|[=!(),><]|[^=!(),>< \t\r\n]+")
 _SYMBOLS = frozenset([")", ",", "!", "==", "=", ">", "<", "!=", "("])
@@ -71,6 +72,8 @@ class _Parser:
                 return found
             if kind not in ("id", "!"):
                 raise SelectorError(f"found '{literal}', expected: !, identifier, or 'end of string'")
+            if len(found) >= MOST_REQUIREMENTS:
+                raise SelectorError(f"selector has more than {MOST_REQUIREMENTS} requirements")
             try:
                 found.append(self.requirement())
             except SelectorError as error:

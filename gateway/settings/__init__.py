@@ -1,4 +1,4 @@
-"""What the server was told: flags, their table and values, files of them, and the settings made from all that.
+"""The server's settings: flags, their table and values, configuration files.
 
-Enter by `flags.parse`; everything else takes `config.Settings`, which never changes.
+Enter by `flags.parse`, which makes `config.Settings`; these never change.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -9,11 +10,13 @@ from pathlib import Path
 
 from gateway.settings.config import InvalidSettings, Settings
 from gateway.settings.flags import FLAGS, PREFIX, settings_from
+from gateway.settings.foreign_flags import ALIASES, FIXED, REFUSED, why_not
 
 OWN = ("config", "control-fd", "throw-away")  # those that are no settings
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
 
 _BY_NAME = {flag.name: flag for flag in FLAGS}
+_SHORT = re.compile(r"-v=?(\d*)")
 _BOOLEANS = frozenset({"true", "false", "t", "f", "1", "0", "yes", "no"})
 
 
@@ -39,7 +42,7 @@ def read_flags(words: Sequence[str]) -> Given:
     for name, text in _pairs(words):
         flag = _BY_NAME.get(name)
         if flag is not None and flag.is_list and name in texts:
-            text = f"{texts[name]},{text}"
+            text = f"{texts[name]}{flag.separator}{text}"
         texts[name] = text
     config, control, throw_away = (texts.pop(name, None) for name in OWN)
     if control is not None and not control.isdecimal():
@@ -52,11 +55,21 @@ def _pairs(words: Sequence[str]) -> Iterator[tuple[str, str]]:
     ahead: str | None = None
     while (word := ahead if ahead is not None else next(rest, None)) is not None:
         ahead = None
+        if (short := _SHORT.fullmatch(word)) is not None:  # -v, -v4, -v=4
+            word = f"--v={short[1]}" if short[1] else "--v"
         if not word.startswith("--") or word == "--":
             raise InvalidSettings(f"serve takes flags only, not {word!r}")
         name, separator, text = word[2:].partition("=")
         name = name.replace("_", "-")
+        name = ALIASES.get(name, name)
         flag = _BY_NAME.get(name)
+        if name in FIXED or name in REFUSED:
+            if not separator:
+                ahead = next(rest, None)
+                text, ahead = ("true", ahead) if ahead is None or ahead.startswith("--") else (ahead, None)
+            if refused := why_not(name, text):
+                raise InvalidSettings(refused)
+            continue
         if flag is None and name not in OWN:
             raise InvalidSettings(unknown(name))
         if not separator:

@@ -7,10 +7,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gateway.settings.named_pairs import NamedPair
 from gateway.settings.plugin_names import PLUGIN_NAMES
 from gateway.settings.tls_choices import CIPHER_SUITES, TLS_VERSIONS
 
 if TYPE_CHECKING:
+    from gateway.settings.etcd_overrides import EtcdOverride
     from storage.etcd import EtcdSettings
 
 
@@ -31,6 +33,17 @@ class InvalidSettings(Exception):
     """Settings that contradict each other or miss something; the message says what to do."""
 
 
+_FILES = (
+    "token_auth_file", "tls_cert_file", "tls_private_key_file", "etcd_cafile", "etcd_certfile", "etcd_keyfile",
+    "service_account_signing_key_file", "client_ca_file", "requestheader_client_ca_file", "service_account_key_file",
+    "identity_key_file", "cluster_signing_cert_file", "cluster_signing_key_file", "authentication_config",
+    "authentication_token_webhook_config_file", "oidc_ca_file", "authorization_config",
+    "authorization_webhook_config_file", "admission_control_config_file", "encryption_provider_config",
+    "audit_policy_file", "audit_webhook_config_file", "tracing_config_file",
+)  # fmt: skip
+"""The settings that name files which have to be there, in the order in which they are looked at."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What `apiserver-gateway serve` was told. Names are those of the flags."""
@@ -42,8 +55,16 @@ class Settings:
     tls_cert_file: Path | None = None
     tls_private_key_file: Path | None = None
     tls_san: tuple[str, ...] = ()
+    tls_sni_cert_key: tuple[NamedPair, ...] = ()
+    external_hostname: str = ""
+    permit_port_sharing: bool = False
+    cors_allowed_origins: tuple[str, ...] = ()
+    strict_transport_security_directives: tuple[str, ...] = ()
+    request_timeout: float = 60.0
+    min_request_timeout: int = 1800  # seconds that a watch lasts at least, and at most twice
     identity_key_file: Path | None = None
     etcd_servers: tuple[str, ...] = ()
+    etcd_servers_overrides: tuple[EtcdOverride, ...] = ()
     etcd_prefix: str = "/registry"
     etcd_cafile: Path | None = None
     etcd_certfile: Path | None = None
@@ -53,6 +74,7 @@ class Settings:
     etcd_compaction_interval: float = 300.0
     etcd_compaction_retention: float = 300.0
     consistency_check_interval: float = 300.0
+    etcd_db_metric_poll_interval: float = 30.0
     embedded_etcd: bool = False
     data_dir: Path | None = None
     token_auth_file: Path | None = None
@@ -113,6 +135,8 @@ class Settings:
     enable_admission_plugins: frozenset[str] = frozenset()
     disable_admission_plugins: frozenset[str] = frozenset()
     admission_control_config_file: Path | None = None
+    default_not_ready_toleration_seconds: int = 300
+    default_unreachable_toleration_seconds: int = 300
     encryption_provider_config: Path | None = None
     encryption_provider_config_automatic_reload: bool = False
     event_ttl: float = 3600.0
@@ -123,9 +147,11 @@ class Settings:
     cluster_signing_key_file: Path | None = None
     cluster_signing_duration: float = 365 * 24 * 3600.0
     feature_gates: frozenset[str] = frozenset()
+    runtime_config: tuple[tuple[str, bool], ...] = ()
     kubeconfig_out: Path | None = None
     kubeconfig_server: str = ""
     workers: int = 1
+    shared_cache: bool = False
     enable_priority_and_fairness: bool = True
     max_requests_inflight: int = 400
     max_mutating_requests_inflight: int = 200
@@ -141,7 +167,9 @@ class Settings:
     goaway_chance: float = 0.0
     log_format: str = "text"
     v: int = 2
+    vmodule: tuple[tuple[str, int], ...] = ()
     profiling: bool = False
+    tracing_config_file: Path | None = None
     audit_policy_file: Path | None = None
     audit_log_path: str = ""  # "-" is standard output
     audit_log_format: str = "json"
@@ -174,52 +202,18 @@ class Settings:
     audit_webhook_truncate_max_batch_size: int = 10 << 20
     audit_webhook_truncate_max_event_size: int = 100 << 10
     testing_api: bool = False
+    recorder: bool = False
 
     def check(self) -> None:
         """Raises InvalidSettings for what cannot work."""
-        if not self.embedded_etcd and not self.etcd_servers:
-            raise InvalidSettings(
-                "no etcd to store in: name its endpoints with --etcd-servers=http://127.0.0.1:2379, "
-                "or give --embedded-etcd to run one for development"
-            )
-        if self.embedded_etcd and self.etcd_servers:
-            raise InvalidSettings("--embedded-etcd and --etcd-servers exclude each other: give one of them")
-        if self.data_dir and not self.embedded_etcd:
-            raise InvalidSettings("--data-dir is where --embedded-etcd keeps its data; give both or neither")
-        _pair("--tls-cert-file", self.tls_cert_file, "--tls-private-key-file", self.tls_private_key_file)
-        signing = self.cluster_signing_cert_file, self.cluster_signing_key_file
-        _pair("--cluster-signing-cert-file", signing[0], "--cluster-signing-key-file", signing[1])
-        _pair("--etcd-certfile", self.etcd_certfile, "--etcd-keyfile", self.etcd_keyfile)
-        for flag, path in (
-            ("--token-auth-file", self.token_auth_file),
-            ("--tls-cert-file", self.tls_cert_file),
-            ("--tls-private-key-file", self.tls_private_key_file),
-            ("--etcd-cafile", self.etcd_cafile),
-            ("--etcd-certfile", self.etcd_certfile),
-            ("--etcd-keyfile", self.etcd_keyfile),
-            ("--service-account-signing-key-file", self.service_account_signing_key_file),
-            ("--client-ca-file", self.client_ca_file),
-            ("--requestheader-client-ca-file", self.requestheader_client_ca_file),
-            *(("--service-account-key-file", path) for path in self.service_account_key_file),
-            ("--identity-key-file", self.identity_key_file),
-            ("--cluster-signing-cert-file", self.cluster_signing_cert_file),
-            ("--cluster-signing-key-file", self.cluster_signing_key_file),
-            ("--authentication-config", self.authentication_config),
-            ("--authentication-token-webhook-config-file", self.authentication_token_webhook_config_file),
-            ("--oidc-ca-file", self.oidc_ca_file),
-            ("--authorization-config", self.authorization_config),
-            ("--authorization-webhook-config-file", self.authorization_webhook_config_file),
-            ("--admission-control-config-file", self.admission_control_config_file),
-            ("--encryption-provider-config", self.encryption_provider_config),
-            ("--audit-policy-file", self.audit_policy_file),
-            ("--audit-webhook-config-file", self.audit_webhook_config_file),
-        ):
-            if path is not None and not path.is_file():
-                raise InvalidSettings(f"{flag}: there is no file {path}")
-        if self.identity_key_file and self.embedded_etcd:
-            raise InvalidSettings("--identity-key-file is for replicas on one etcd; --embedded-etcd has no replicas")
+        self._check_etcd()
+        self._check_files()
         if self.testing_api and self.workers > 1:
             raise InvalidSettings("--testing-api is of one process: its clock and snapshots are; leave --workers out")
+        if self.recorder and self.workers > 1:
+            raise InvalidSettings(
+                "--recorder is of one process: it would keep a part of what happens; add --recorder=false"
+            )
         self._check_admission_plugins()
         self._check_authorization()
         self._check_authentication()
@@ -227,6 +221,33 @@ class Settings:
         self._check_audit()
         if not self.etcd_prefix.startswith("/") or self.etcd_prefix.endswith("/"):
             raise InvalidSettings("--etcd-prefix must start with a slash and not end with one, as /registry does")
+
+    def _check_etcd(self) -> None:
+        if not self.embedded_etcd and not self.etcd_servers:
+            raise InvalidSettings(
+                "no etcd to store in: name its endpoints with --etcd-servers=http://127.0.0.1:2379, "
+                "or give --embedded-etcd to run one for development"
+            )
+        if self.embedded_etcd and self.etcd_servers:
+            raise InvalidSettings("--embedded-etcd and --etcd-servers exclude each other: give one of them")
+        if self.etcd_servers_overrides and (self.testing_api or self.recorder):
+            flag = "testing-api" if self.testing_api else "recorder"
+            raise InvalidSettings(f"--{flag} is of one etcd: leave --etcd-servers-overrides out")
+        if self.data_dir and not self.embedded_etcd:
+            raise InvalidSettings("--data-dir is where --embedded-etcd keeps its data; give both or neither")
+
+    def _check_files(self) -> None:
+        _pair("--tls-cert-file", self.tls_cert_file, "--tls-private-key-file", self.tls_private_key_file)
+        signing = self.cluster_signing_cert_file, self.cluster_signing_key_file
+        _pair("--cluster-signing-cert-file", signing[0], "--cluster-signing-key-file", signing[1])
+        _pair("--etcd-certfile", self.etcd_certfile, "--etcd-keyfile", self.etcd_keyfile)
+        for name in _FILES:
+            given = getattr(self, name)
+            for path in given if isinstance(given, tuple) else (given,):
+                if path is not None and not path.is_file():
+                    raise InvalidSettings(f"--{name.replace('_', '-')}: there is no file {path}")
+        if self.identity_key_file and self.embedded_etcd:
+            raise InvalidSettings("--identity-key-file is for replicas on one etcd; --embedded-etcd has no replicas")
 
     @property
     def modes(self) -> tuple[str, ...]:
@@ -271,6 +292,8 @@ class Settings:
             )
         for flag, value in (
             ("--header-timeout", self.header_timeout),
+            ("--request-timeout", self.request_timeout),
+            ("--min-request-timeout", self.min_request_timeout),
             ("--shutdown-timeout", self.shutdown_timeout),
             ("--max-connections-per-address", self.max_connections_per_address),
             ("--cluster-signing-duration", self.cluster_signing_duration),
@@ -300,6 +323,17 @@ class Settings:
             raise InvalidSettings("--min-body-rate must not be negative")
 
     def _check_audit(self) -> None:
+        kept = [
+            flag
+            for flag, given in (
+                ("--audit-log-path", self.audit_log_path),
+                ("--audit-webhook-config-file", self.audit_webhook_config_file),
+            )
+            if given
+        ]
+        if bool(kept) != bool(self.audit_policy_file):
+            lone, other = (kept[0], "--audit-policy-file") if kept else ("--audit-policy-file", "--audit-log-path")
+            raise InvalidSettings(f"{lone} alone records nothing: give {other} too")
         _one_of("--audit-log-format", self.audit_log_format, ("json", "legacy"))
         for kind, used in (("log", self.audit_log_path), ("webhook", self.audit_webhook_config_file)):
             said = {flag: getattr(self, f"audit_{kind}_{flag.replace('-', '_')}") for flag in _AUDIT_FLAGS}
@@ -331,12 +365,12 @@ class Settings:
         if both := sorted(self.enable_admission_plugins & self.disable_admission_plugins):
             raise InvalidSettings(f"{both[0]} is in both --enable-admission-plugins and --disable-admission-plugins")
 
-    def etcd(self) -> EtcdSettings:
-        """How to reach etcd."""
+    def etcd(self, servers: tuple[str, ...] = ()) -> EtcdSettings:
+        """How to reach etcd, or another one with these servers."""
         from storage.etcd import EtcdSettings
 
         return EtcdSettings(
-            endpoints=self.etcd_servers,
+            endpoints=servers or self.etcd_servers,
             ca_file=self.etcd_cafile,
             cert_file=self.etcd_certfile,
             key_file=self.etcd_keyfile,

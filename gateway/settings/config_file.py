@@ -57,15 +57,15 @@ def _text(flag: Flag, value: Any) -> str | None:
             return str(value).lower() if flag.is_switch else None
         case int() | float() | str() if not flag.is_switch or isinstance(value, str):
             return str(value)
-        case list() if flag.is_list and all(_is_item(each) for each in value):
-            return ",".join(map(str, value))
+        case list() if flag.is_list and all(_is_item(each, flag.separator) for each in value):
+            return flag.separator.join(map(str, value))
         case dict() if flag.name == "feature-gates" and all(isinstance(each, bool) for each in value.values()):
             return ",".join(f"{name}={str(on).lower()}" for name, on in value.items())
     return None
 
 
-def _is_item(value: Any) -> bool:
-    return isinstance(value, int | float | str) and not isinstance(value, bool) and "," not in str(value)
+def _is_item(value: Any, separator: str) -> bool:
+    return isinstance(value, int | float | str) and not isinstance(value, bool) and separator not in str(value)
 
 
 def _allowed(flag: Flag) -> str:

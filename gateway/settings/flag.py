@@ -6,9 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from gateway.settings.browser_values import origins, transport_security
+from gateway.settings.etcd_overrides import etcd_overrides
 from gateway.settings.flag_values import algorithms, boolean, endpoints, gates, hosts, name_set, names, pairs, paths
+from gateway.settings.named_pairs import SEPARATOR, named_pairs
+from gateway.settings.runtime_config import overrides
+from gateway.settings.verbosity import patterns
 
 PREFIX = "APISERVER_GATEWAY_"
+_LISTS = (
+    *(names, name_set, paths, pairs, algorithms, gates, endpoints, hosts, overrides, patterns),
+    *(named_pairs, origins, transport_security, etcd_overrides),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +40,12 @@ class Flag:
 
     @property
     def is_list(self) -> bool:
-        """Whether it takes several values, separated by commas or by giving it several times."""
-        return self.parse in (names, name_set, paths, pairs, algorithms, gates, endpoints, hosts)
+        """Whether it takes several values, with `separator` between them or by giving it several times."""
+        return self.parse in _LISTS
+
+    @property
+    def separator(self) -> str:
+        return SEPARATOR if self.parse is named_pairs else ","
 
     @property
     def setting(self) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from gateway.settings.authentication_flags import AUTHENTICATION
+from gateway.settings.browser_values import origins, transport_security
 from gateway.settings.config import AUDIT_MODES, AUDIT_VERSION, AUTHORIZATION_MODES, FEATURE_GATES, REVIEW_VERSIONS
+from gateway.settings.etcd_overrides import etcd_overrides
 from gateway.settings.flag import Flag
 from gateway.settings.flag_values import (
-    SIGNING_ALGORITHMS,
     address,
-    algorithms,
     boolean,
     count,
     decimal,
@@ -17,40 +18,71 @@ from gateway.settings.flag_values import (
     gates,
     host,
     hosts,
-    issuer,
     name_set,
     names,
     network,
     number,
-    pairs,
-    paths,
     port,
     ports,
     seconds,
     server,
     size,
-    token,
 )
+from gateway.settings.named_pairs import named_pairs
 from gateway.settings.operating_flags import OPERATING
 from gateway.settings.plugin_names import PLUGIN_NAMES
+from gateway.settings.runtime_config import overrides
 
 _GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
     (
         "Generic",
         (
             Flag("advertise-address", host, "address or host name under which others reach this server", "HOST"),
+            Flag(
+                "external-hostname",
+                host,
+                "name under which clients outside reach this server, in what it says of its address",
+                "HOST",
+            ),
             Flag("workers", count, "number of server processes on the port", "N"),
+            Flag(
+                "shared-cache",
+                boolean,
+                "with --workers: one process reads etcd for all of them, and they share the memory of what it holds",
+                "BOOL",
+            ),
             Flag(
                 "max-requests-inflight",
                 number,
-                "reads under way at once; with priority and fairness, a part of all",
+                "reads under way at once; 0: no limit. With priority and fairness both flags together are the seats",
                 "N",
             ),
-            Flag("max-mutating-requests-inflight", number, "writes under way at once, likewise; 0 of either: any", "N"),
-            Flag("max-watches-per-user", number, "watches that one user may have open with a process; 0 is any", "N"),
+            Flag("max-mutating-requests-inflight", number, "writes under way at once; 0: no limit", "N"),
+            Flag(
+                "max-watches-per-user", number, "watches that one user may have open with a process; 0: no limit", "N"
+            ),
             Flag("max-connections-per-address", int, "connections that one address may have with a process", "N"),
+            Flag("request-timeout", seconds, "time that a request has which is no watch or the like", "DURATION"),
+            Flag(
+                "min-request-timeout",
+                number,
+                "seconds that a watch lasts at least, and twice as long at most, where its client says nothing",
+                "SECONDS",
+            ),
             Flag("header-timeout", seconds, "time for the TLS handshake, and for a request's headers", "DURATION"),
-            Flag("min-body-rate", int, "bytes a second that a request's body has to come at; 0 is any", "BYTES"),
+            Flag(
+                "cors-allowed-origins",
+                origins,
+                "origins whose pages may use this server in browsers: regular expressions such as ^https://ui\\.example$",
+                "PATTERNS",
+            ),
+            Flag(
+                "strict-transport-security-directives",
+                transport_security,
+                "what browsers are told of TLS: max-age=31536000,includeSubDomains,preload",
+                "DIRECTIVES",
+            ),
+            Flag("min-body-rate", int, "minimum rate of a request's body, bytes a second; 0: no limit", "BYTES"),
             Flag(
                 "feature-gates",
                 gates,
@@ -58,13 +90,26 @@ _GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
                 "NAMES",
                 choices=tuple(f"{gate}=true" for gate in sorted(FEATURE_GATES)),
             ),
+            Flag(
+                "runtime-config",
+                overrides,
+                "built-in APIs that are served or not: api/all=true, apps/v1=false, batch/v1/cronjobs=false",
+                "API=BOOL",
+                choices=("api/all=true",),
+            ),
         ),
     ),
     (
         "Etcd",
         (
             Flag("etcd-servers", endpoints, "etcd endpoints, separated by commas", "URLS"),
-            Flag("etcd-prefix", str, "what all keys in etcd start with", "PREFIX"),
+            Flag(
+                "etcd-servers-overrides",
+                etcd_overrides,
+                "resources in an etcd of their own, as events can be: /events#http://etcd-4:2379;http://etcd-5:2379",
+                "GROUP/RESOURCE#URLS",
+            ),
+            Flag("etcd-prefix", str, "prefix of all keys in etcd", "PREFIX"),
             Flag(
                 "encryption-provider-config",
                 Path,
@@ -74,7 +119,7 @@ _GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
             Flag(
                 "encryption-provider-config-automatic-reload",
                 boolean,
-                "whether --encryption-provider-config is read anew when it changes",
+                "whether --encryption-provider-config is read again when it changes",
                 "BOOL",
             ),
             Flag("etcd-cafile", Path, "CA of etcd's certificates, PEM", "FILE"),
@@ -113,9 +158,17 @@ _GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
             Flag("tls-private-key-file", Path, "the certificate's key, PEM", "FILE"),
             Flag("tls-san", hosts, "more host names and addresses for the generated certificate", "HOSTS"),
             Flag(
+                "tls-sni-cert-key",
+                named_pairs,
+                "certificate and key for clients that ask for its names, or for those after the colon: "
+                "cert.pem,key.pem:*.example.org; may be given several times",
+                "FILES",
+            ),
+            Flag("permit-port-sharing", boolean, "let other servers listen on the same port (SO_REUSEPORT)", "BOOL"),
+            Flag(
                 "identity-key-file",
                 Path,
-                "a secret that replicas share: CA, keys and administrator's token are then in etcd, sealed with it",
+                "a secret that replicas share: CA, keys and administrator's token are then in etcd, encrypted with it",
                 "FILE",
             ),
         ),
@@ -123,13 +176,15 @@ _GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
     (
         "Auditing",
         (
-            Flag("audit-policy-file", Path, "which requests are recorded, and how much of them", "FILE"),
-            Flag("audit-log-path", str, "file that events are written to; - is standard output", "FILE"),
+            Flag(
+                "audit-policy-file", Path, "an audit Policy: which requests are recorded, and how much of them", "FILE"
+            ),
+            Flag("audit-log-path", str, "file for audit events; - is standard output", "FILE"),
             Flag("audit-log-format", str, "json or legacy", "FORMAT", choices=("json", "legacy")),
             Flag(
                 "audit-log-mode",
                 str,
-                "what requests wait for: batch, blocking, blocking-strict",
+                "whether requests wait for their events: batch, blocking, blocking-strict",
                 "MODE",
                 choices=AUDIT_MODES,
             ),
@@ -139,24 +194,24 @@ _GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
             Flag("audit-log-batch-max-wait", seconds, "how long they wait for others", "DURATION"),
             Flag("audit-log-batch-throttle-enable", boolean, "limit the batches that are written in a second", "BOOL"),
             Flag("audit-log-batch-throttle-qps", decimal, "how many in a second", "N"),
-            Flag("audit-log-batch-throttle-burst", number, "how many at once after a while without any", "N"),
+            Flag("audit-log-batch-throttle-burst", number, "batches that may be sent at once after a pause", "N"),
             Flag("audit-log-truncate-enabled", boolean, "write large events without their objects", "BOOL"),
             Flag("audit-log-truncate-max-event-size", size, "bytes of an event that is written whole", "BYTES"),
             Flag("audit-log-truncate-max-batch-size", size, "bytes of events that are written together", "BYTES"),
-            Flag("audit-log-maxsize", number, "MiB from which the file is put aside; 0: never", "MIB"),
-            Flag("audit-log-maxbackup", number, "such files that stay; 0: all", "N"),
-            Flag("audit-log-maxage", number, "days that they stay; 0: for ever", "DAYS"),
+            Flag("audit-log-maxsize", number, "size in MiB at which the file is rotated; 0: never", "MIB"),
+            Flag("audit-log-maxbackup", number, "rotated files that are kept; 0: all", "N"),
+            Flag("audit-log-maxage", number, "days that rotated files are kept; 0: for ever", "DAYS"),
             Flag("audit-log-compress", boolean, "pack them", "BOOL"),
             Flag("audit-webhook-config-file", Path, "kubeconfig of a service that events are sent to", "FILE"),
             Flag("audit-webhook-mode", str, "as --audit-log-mode", "MODE", choices=AUDIT_MODES),
             Flag("audit-webhook-version", str, "of the events' API", "VERSION", choices=(AUDIT_VERSION,)),
-            Flag("audit-webhook-initial-backoff", seconds, "time until a failed call is tried again", "DURATION"),
+            Flag("audit-webhook-initial-backoff", seconds, "time until a failed call is repeated", "DURATION"),
             Flag("audit-webhook-batch-buffer-size", number, "events that may wait to be sent", "N"),
             Flag("audit-webhook-batch-max-size", number, "events that are sent together", "N"),
             Flag("audit-webhook-batch-max-wait", seconds, "how long they wait for others", "DURATION"),
             Flag("audit-webhook-batch-throttle-enable", boolean, "limit the batches that are sent in a second", "BOOL"),
             Flag("audit-webhook-batch-throttle-qps", decimal, "how many in a second", "N"),
-            Flag("audit-webhook-batch-throttle-burst", number, "how many at once after a while without any", "N"),
+            Flag("audit-webhook-batch-throttle-burst", number, "batches that may be sent at once after a pause", "N"),
             Flag("audit-webhook-truncate-enabled", boolean, "send large events without their objects", "BOOL"),
             Flag("audit-webhook-truncate-max-event-size", size, "bytes of an event that is sent whole", "BYTES"),
             Flag("audit-webhook-truncate-max-batch-size", size, "bytes of events that are sent together", "BYTES"),
@@ -173,77 +228,7 @@ _GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
             ),
         ),
     ),
-    (
-        "Authentication",
-        (
-            Flag("anonymous-auth", boolean, "let requests without credentials in as system:anonymous", "BOOL"),
-            Flag("api-audiences", names, "audiences of tokens for this server; the issuers if not given", "NAMES"),
-            Flag("authentication-config", Path, "issuers of tokens, and who may be anonymous where", "FILE"),
-            Flag("authentication-token-webhook-config-file", Path, "kubeconfig of a service that knows tokens", "FILE"),
-            Flag(
-                "authentication-token-webhook-version",
-                str,
-                "version of the TokenReviews that it is sent",
-                "VERSION",
-                choices=REVIEW_VERSIONS,
-            ),
-            Flag("authentication-token-webhook-cache-ttl", seconds, "how long its answers are remembered", "DURATION"),
-            Flag("admin-token", token, "bearer token of an administrator; made up where one is needed", "TOKEN"),
-            Flag("client-ca-file", Path, "CAs of client certificates, PEM: CN is the user, O the groups", "FILE"),
-            Flag("enable-bootstrap-token-auth", boolean, "let bootstrap tokens of kube-system in", "BOOL"),
-            Flag("oidc-issuer-url", issuer, "issuer of OpenID Connect tokens, https only", "URL"),
-            Flag("oidc-client-id", str, "the audience that its tokens have to be for", "ID"),
-            Flag("oidc-ca-file", Path, "CAs of the issuer's certificate, PEM; the host's if not given", "FILE"),
-            Flag("oidc-username-claim", str, "claim with the user's name", "CLAIM"),
-            Flag(
-                "oidc-username-prefix",
-                str,
-                "what goes before names; - is nothing, and without it the issuer's URL does",
-            ),
-            Flag("oidc-groups-claim", str, "claim with the user's groups", "CLAIM"),
-            Flag("oidc-groups-prefix", str, "what goes before groups"),
-            Flag("oidc-required-claim", pairs, "claims that tokens must have: claim=value", "CLAIMS"),
-            Flag(
-                "oidc-signing-algs",
-                algorithms,
-                "algorithms that tokens may be signed with",
-                "NAMES",
-                choices=SIGNING_ALGORITHMS,
-            ),
-            Flag("requestheader-client-ca-file", Path, "CAs of the certificates of front proxies, PEM", "FILE"),
-            Flag("requestheader-username-headers", names, "headers in which a front proxy names the user", "NAMES"),
-            Flag("requestheader-uid-headers", names, "headers with the user's uid", "NAMES"),
-            Flag("requestheader-group-headers", names, "headers with the user's groups", "NAMES"),
-            Flag(
-                "requestheader-extra-headers-prefix", names, "what headers with the user's extra start with", "PREFIXES"
-            ),
-            Flag(
-                "requestheader-allowed-names",
-                names,
-                "common names that front proxies may have; any if not given",
-                "NAMES",
-            ),
-            Flag(
-                "service-account-issuer", names, "issuers of service account tokens; the first one's are made", "URLS"
-            ),
-            Flag("service-account-key-file", paths, "keys that verify service account tokens, PEM", "FILES"),
-            Flag("service-account-lookup", boolean, "legacy tokens are void without their secret", "BOOL"),
-            Flag(
-                "service-account-extend-token-expiration",
-                boolean,
-                "tokens that pods get live longer than they say",
-                "BOOL",
-            ),
-            Flag(
-                "service-account-max-token-expiration",
-                seconds,
-                "longest life of a requested token; 0 is any",
-                "DURATION",
-            ),
-            Flag("service-account-jwks-uri", str, "where the issuer's document says its keys are", "URL"),
-            Flag("token-auth-file", Path, 'CSV of bearer tokens: token,user,uid,"group1,group2"', "FILE"),
-        ),
-    ),
+    AUTHENTICATION,
     (
         "Authorization",
         (
@@ -254,7 +239,12 @@ _GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
                 "MODES",
                 choices=AUTHORIZATION_MODES,
             ),
-            Flag("authorization-config", Path, "who decides, and under which conditions", "FILE"),
+            Flag(
+                "authorization-config",
+                Path,
+                "an AuthorizationConfiguration: authorizers in order, and their conditions",
+                "FILE",
+            ),
             Flag(
                 "authorization-webhook-config-file",
                 Path,
@@ -268,14 +258,24 @@ _GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
                 "VERSION",
                 choices=REVIEW_VERSIONS,
             ),
-            Flag("authorization-webhook-cache-authorized-ttl", seconds, "how long its yes is remembered", "DURATION"),
-            Flag("authorization-webhook-cache-unauthorized-ttl", seconds, "how long its no is remembered", "DURATION"),
+            Flag(
+                "authorization-webhook-cache-authorized-ttl",
+                seconds,
+                "how long allowed requests are remembered",
+                "DURATION",
+            ),
+            Flag(
+                "authorization-webhook-cache-unauthorized-ttl",
+                seconds,
+                "how long denied requests are remembered",
+                "DURATION",
+            ),
         ),
     ),
     (
         "Other servers",
         (
-            Flag("proxy-client-cert-file", Path, "certificate that extension servers know their proxy by, PEM", "FILE"),
+            Flag("proxy-client-cert-file", Path, "client certificate for calls of extension servers, PEM", "FILE"),
             Flag("proxy-client-key-file", Path, "its key, PEM", "FILE"),
             Flag(
                 "enable-aggregator-routing",
@@ -284,9 +284,9 @@ _GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
                 "BOOL",
             ),
             Flag("kubelet-certificate-authority", Path, "CAs of kubelets' certificates, PEM; any if not given", "FILE"),
-            Flag("kubelet-client-certificate", Path, "certificate shown to kubelets, PEM", "FILE"),
+            Flag("kubelet-client-certificate", Path, "client certificate for calls of kubelets, PEM", "FILE"),
             Flag("kubelet-client-key", Path, "its key, PEM", "FILE"),
-            Flag("kubelet-port", port, "port of kubelets whose node names none", "PORT"),
+            Flag("kubelet-port", port, "port of kubelets whose node does not name one", "PORT"),
             Flag(
                 "kubelet-preferred-address-types",
                 names,
@@ -318,6 +318,18 @@ _GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
                 "an AdmissionConfiguration with the configurations of plug-ins, or where these are",
                 "FILE",
             ),
+            Flag(
+                "default-not-ready-toleration-seconds",
+                number,
+                "how long pods stay on a node that is not ready, where they do not say themselves",
+                "SECONDS",
+            ),
+            Flag(
+                "default-unreachable-toleration-seconds",
+                number,
+                "how long pods stay on a node that is not reachable, where they do not say themselves",
+                "SECONDS",
+            ),
         ),
     ),
     (
@@ -337,7 +349,7 @@ _GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
                 "FILE",
             ),
             Flag("cluster-signing-key-file", Path, "its key, PEM", "FILE"),
-            Flag("cluster-signing-duration", seconds, "longest life of what it signs", "DURATION"),
+            Flag("cluster-signing-duration", seconds, "longest lifetime of certificates that it signs", "DURATION"),
         ),
     ),
     (
@@ -353,12 +365,21 @@ _GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
             Flag(
                 "service-account-signing-key-file", Path, "private key that signs service account tokens, PEM", "FILE"
             ),
-            Flag("service-cluster-ip-range", network, "range that services' cluster IPs are taken from", "CIDR"),
-            Flag("service-node-port-range", ports, "range that services' node ports are taken from", "LOW-HIGH"),
-            Flag("kubeconfig-out", Path, "write a kubeconfig with an admin's token here", "FILE"),
+            Flag("service-cluster-ip-range", network, "range of services' cluster IPs", "CIDR"),
+            Flag("service-node-port-range", ports, "range of services' node ports", "LOW-HIGH"),
+            Flag("kubeconfig-out", Path, "file for a kubeconfig with the administrator's token", "FILE"),
             Flag("kubeconfig-server", server, "the server's URL in that kubeconfig", "URL"),
             Flag(
-                "testing-api", boolean, "serve /testing, which throw-away servers have: snapshots and a clock", "BOOL"
+                "testing-api",
+                boolean,
+                "serve /testing, which throw-away servers have: snapshots, a clock, faults, a recorder",
+                "BOOL",
+            ),
+            Flag(
+                "recorder",
+                boolean,
+                "keep what happens in memory, 64 MiB at most, and show it at /debug/recorder; for development",
+                "BOOL",
             ),
         ),
     ),

@@ -1,5 +1,5 @@
-"""What the texts of flags mean: each function takes a text and gives a setting's value, or raises ValueError that says
-what is wanted.
+"""Parsers of flags' values: each function takes a text and returns a setting's value, or raises ValueError with what is
+allowed.
 """
 
 from __future__ import annotations

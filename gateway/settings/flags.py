@@ -10,8 +10,10 @@ from typing import Any
 from gateway.settings.config import InvalidSettings, Settings
 from gateway.settings.flag import PREFIX, Flag
 from gateway.settings.flag_table import FLAGS, GROUPS
+from gateway.settings.flag_values import decimal
+from gateway.settings.named_pairs import SEPARATOR, NamedPair
 
-__all__ = ["FLAGS", "GROUPS", "PREFIX", "Flag", "settings_from", "shown_default"]
+__all__ = ["FLAGS", "GROUPS", "PREFIX", "Flag", "settings_from", "shown", "shown_default"]
 
 SECRET = ("admin_token", "etcd_password")
 _UNITS = (("h", 3600), ("m", 60), ("s", 1))
@@ -19,10 +21,12 @@ _UNITS = (("h", 3600), ("m", 60), ("s", 1))
 
 def shown_default(flag: Flag) -> str:
     """A flag's default as one would write it; empty where there is none."""
-    return _shown(getattr(Settings(), flag.setting))
+    value = getattr(Settings(), flag.setting)
+    return f"{value:g}" if flag.parse is decimal else shown(value)
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """A setting as one would write it for its flag; empty where it is empty."""
     match value:
         case None | "" | () | frozenset():
             return ""
@@ -33,8 +37,12 @@ def _shown(value: object) -> str:
         case float():
             unit, length = next(each for each in _UNITS if value % each[1] == 0 or each[0] == "s")
             return f"{value / length:g}{unit}"
+        case ((str(), bool()), *_) if isinstance(value, tuple):
+            return ",".join(f"{key}={str(on).lower()}" for key, on in value)
         case (int(low), int(high)):
             return f"{low}-{high}"
+        case (NamedPair(), *_) if isinstance(value, tuple):
+            return SEPARATOR.join(map(str, value))
         case tuple():
             return ",".join(map(str, value))
     return str(value)

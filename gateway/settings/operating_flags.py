@@ -1,10 +1,13 @@
-"""The flags by which a server is run: how it stops, what TLS it speaks, what it tells of itself."""
+"""Flags for operation: stopping, TLS, logs and profiles."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from gateway.settings.flag import Flag
 from gateway.settings.flag_values import LOG_FORMATS, boolean, decimal, log_format, names, number, seconds
 from gateway.settings.tls_choices import CIPHER_SUITES, TLS_VERSIONS
+from gateway.settings.verbosity import patterns
 
 OPERATING: tuple[tuple[str, tuple[Flag, ...]], ...] = (
     (
@@ -13,18 +16,21 @@ OPERATING: tuple[tuple[str, tuple[Flag, ...]], ...] = (
             Flag(
                 "shutdown-delay-duration",
                 seconds,
-                "how long a server that is told to stop goes on answering, so that load balancers learn of it: /readyz "
+                "how long a server that is told to stop goes on answering, so that load balancers notice: /readyz "
                 "fails, each answer ends its connection, watches end one after the other",
                 "DURATION",
             ),
             Flag(
                 "shutdown-send-retry-after",
                 boolean,
-                "after that, answer new requests with 429 and Retry-After until those under way are done",
+                "after that, answer new requests with 429 and Retry-After until running ones are done",
                 "BOOL",
             ),
             Flag(
-                "shutdown-timeout", seconds, "time until a server that does not stop is killed, after that", "DURATION"
+                "shutdown-timeout",
+                seconds,
+                "after that delay, time until a server that does not stop is killed",
+                "DURATION",
             ),
         ),
     ),
@@ -34,21 +40,21 @@ OPERATING: tuple[tuple[str, tuple[Flag, ...]], ...] = (
             Flag(
                 "tls-min-version",
                 str,
-                "the oldest version of TLS that is spoken",
+                "the oldest version of TLS that is accepted",
                 "VERSION",
                 choices=TLS_VERSIONS,
             ),
             Flag(
                 "tls-cipher-suites",
                 names,
-                "those of TLS 1.2, by the names of IANA; those of TLS 1.3 cannot be chosen",
+                "cipher suites of TLS 1.2, by IANA's names; those of TLS 1.3 cannot be chosen",
                 "NAMES",
                 choices=CIPHER_SUITES,
             ),
             Flag(
                 "goaway-chance",
                 decimal,
-                "share of answers that end their connection, so that clients spread anew; at most 0.02",
+                "share of answers that end their connection, so that clients reconnect to other servers; at most 0.02",
                 "SHARE",
             ),
         ),
@@ -57,7 +63,18 @@ OPERATING: tuple[tuple[str, tuple[Flag, ...]], ...] = (
         "Logs",
         (
             Flag("log-format", log_format, "text or json", "FORMAT", choices=LOG_FORMATS),
-            Flag("v", number, "how much is logged: 3 has a line for each request, 4 and more all there is", "N"),
+            Flag(
+                "v",
+                number,
+                "verbosity of the log, also as -v: 3 logs each request, 4 and more everything",
+                "N",
+            ),
+            Flag(
+                "vmodule",
+                patterns,
+                "verbosity of single modules, by name or by path: request_log=3,gateway/controllers/*=4",
+                "PATTERN=N",
+            ),
         ),
     ),
     (
@@ -68,6 +85,18 @@ OPERATING: tuple[tuple[str, tuple[Flag, ...]], ...] = (
                 boolean,
                 "serve /debug/pprof/profile (where the time goes) and /debug/pprof/heap to administrators",
                 "BOOL",
+            ),
+            Flag(
+                "etcd-db-metric-poll-interval",
+                seconds,
+                "how often etcd is asked for the size of its database, a metric; 0: never",
+                "DURATION",
+            ),
+            Flag(
+                "tracing-config-file",
+                Path,
+                "a TracingConfiguration: where OpenTelemetry's spans of requests go, and of how many",
+                "FILE",
             ),
         ),
     ),

@@ -1,6 +1,6 @@
 """Names of kube-apiserver's admission plug-ins: what may stand in --enable- and --disable-admission-plugins.
 
-They are those that `kube-apiserver --help` of 1.36 lists, whether they are served here or not.
+They are those that `kube-apiserver --help` of 1.36 lists.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Subresources, and resources without storage, that are more than their object with fewer fields.
+"""Subresources with verbs of their own (scale, binding, eviction, token), and resources without storage (reviews).
 
-`VERBS` says what serves them, as the table of `gateway.verbs` does for all others.
+`VERBS` says which function serves them, as the table of `gateway.verbs` does for all others.
 """
 
 from __future__ import annotations

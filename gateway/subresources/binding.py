@@ -12,8 +12,10 @@ from gateway.subresources.answers import created_status, set_condition
 from gateway.validation import field
 from gateway.validation.names import is_path_segment_name
 from gateway.writing.body import read_object
+from gateway.writing.conflicts import unlike_stored
 from gateway.writing.options import write_options
 from gateway.writing.raw_update import change_stored
+from gateway.writing.tracking import track_fields
 from gateway.writing.write import begin, mutate, validate
 
 
@@ -34,12 +36,17 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
         raise status.bad_request("Name parameter required.")
     if problems := is_path_segment_name(attributes.name):
         raise status.bad_request(f"Name parameter invalid: {field.go_quote(attributes.name)}: {';'.join(problems)}")
+    track_fields(write, binding, None)
     binding = await mutate(write, Operation.CREATE, binding, None) or binding
     _check_target(attributes.name, binding.get("target") or {})
     await validate(write, binding)
     pods = endpoint.siblings.of("", "v1", "pods")
 
+    key = pods.key(attributes.namespace, attributes.name)
+    left_out = endpoint.services.settings.etcd_prefix if options.dry_run else ""
+
     def bind(pod: JsonObject) -> None:
+        _check_preconditions(pod["metadata"], binding["metadata"], key, left_out)
         _assign(pod, binding, attributes.now)
 
     await change_stored(pods, attributes.namespace, attributes.name, bind, dry_run=options.dry_run)
@@ -57,14 +64,17 @@ def _check_target(name: str, target: JsonObject) -> None:
         raise status.invalid("", "Binding", name, errors)
 
 
+def _check_preconditions(meta: JsonObject, wanted: JsonObject, key: bytes, left_out: str) -> None:
+    """Raises StatusError 409 where the pod is not the one, or the version, that the binding is for."""
+    for member, what in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+        if wanted.get(member) and wanted[member] != meta.get(member):
+            cause = unlike_stored(key, what, wanted[member], meta.get(member, ""), left_out)
+            raise status.conflict("", "pods", meta["name"], cause)
+
+
 def _assign(pod: JsonObject, binding: JsonObject, now: str) -> None:
     meta, wanted, spec = pod["metadata"], binding["metadata"], pod.setdefault("spec", {})
     name = meta["name"]
-    for key, what in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
-        if wanted.get(key) and wanted[key] != meta.get(key):
-            given, actual = wanted[key], meta.get(key)
-            cause = f"Precondition failed: {what} in precondition: {given}, {what} in object meta: {actual}"
-            raise status.conflict("", "pods", name, cause)
     problem = ""
     if meta.get("deletionTimestamp"):
         problem = f"pod {name} is being deleted, cannot be assigned to a host"

@@ -13,10 +13,13 @@ from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request
 from gateway.http.status import bad_request
 from gateway.jsontypes import JsonObject
+from gateway.validation.field import go_quote
 from gateway.writing.options import WriteOptions
 from gateway.writing.write import begin, mutate, validate
 
 _HIGHEST_PORT = 65535
+_MOST_DIGITS = 100  # of a port
+_NO_PORT = "cannot convert to []int32: strconv.ParseUint: parsing"
 _SUBPATH_AT = 3  # of the path's segments: resource, name, subresource, and then what is proxied to
 
 
@@ -58,8 +61,10 @@ def flag(values: Sequence[str]) -> bool:
 def _ports(values: Sequence[str]) -> list[int]:
     found = []
     for text in (each for value in values for each in value.split(",")):
-        if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= _HIGHEST_PORT):
-            raise bad_request(f'cannot convert to []int32: strconv.ParseUint: parsing "{text}": invalid syntax')
+        if not (text.isascii() and text.isdigit()):
+            raise bad_request(f"{_NO_PORT} {go_quote(text)}: invalid syntax")
+        if len(text) > _MOST_DIGITS or int(text) > _HIGHEST_PORT:
+            raise bad_request(f"{_NO_PORT} {go_quote(text)}: value out of range")
         found.append(int(text))
     return found
 

@@ -41,6 +41,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     attributes, store = write.attributes, endpoint.store
     eviction = await read_object(request, endpoint, options.validation)
     metadata.match_namespace(eviction["metadata"], attributes.namespace)
+    track_fields(write, eviction, None)
     eviction = await mutate(write, Operation.CREATE, eviction, None) or eviction
     if eviction["metadata"].get("name", "") != attributes.name:
         raise status.bad_request("name in URL does not match name in Eviction object")

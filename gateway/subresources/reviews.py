@@ -119,7 +119,7 @@ async def _read(endpoint: Endpoint, request: Request) -> tuple[Write, JsonObject
     metadata.wipe_system_fields(meta)
     metadata.match_namespace(meta, metadata.expected_namespace(resource, write.attributes.namespace))
     write.size = len(await request.body())
-    await offloaded(write.size, lambda: track_fields(write, review, None))
+    await offloaded(write.size, track_fields, write, review, None)
     admitted = await mutate(write, Operation.CREATE, review, None)
     assert admitted is not None
     return write, admitted
@@ -149,7 +149,7 @@ async def _access_review(endpoint: Endpoint, request: Request, user: Callable[[J
     if problems:
         shown["evaluationError"] = "; ".join(problems)
     review["status"] = shown
-    return await offloaded(effort, lambda: created_object(review, resource))
+    return await offloaded(effort, created_object, review, resource)
 
 
 def _subject(spec: JsonObject) -> User:

@@ -105,7 +105,7 @@ async def _write(request: Request, write: Write, make: MakeObject, uid: str = ""
         written = await update_object(parent, make, uid=uid)
         return Response(200, dump_line(facet.of(loads(await body_of(parent, written)))))
     finally:
-        parent.facet = None  # each has the other: nobody would let go of them soon
+        parent.facet = None  # a reference circle, which would stay until a full garbage collection
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,8 @@ class _ScaleOf:
 
     def before(self, obj: JsonObject) -> JsonObject:
         scale = self.view.before(obj)
-        scale["metadata"]["managedFields"] = to_scale(obj["metadata"].get("managedFields") or [], self.view.paths)
+        if owners := to_scale(obj["metadata"].get("managedFields") or [], self.view.paths):
+            scale["metadata"]["managedFields"] = owners
         return scale
 
     def of(self, obj: JsonObject) -> JsonObject:

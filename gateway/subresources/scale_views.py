@@ -1,4 +1,4 @@
-"""What a Scale shows of an object, and where it sets the replicas: in built-in workloads, and by a definition's paths.
+"""Reads a Scale from an object, and writes its replicas back: in built-in workloads, and by the paths of a CRD.
 
 The rules of custom objects are those of the scale subresource of "CustomResourceDefinitions", as kube-apiserver has it.
 """
@@ -101,7 +101,7 @@ class _Custom:
             wanted = self._replicas(obj) or 0
             actual = at_path(obj, steps(self.at.status), int, "int64") or 0
             selector = at_path(obj, steps(self.at.selector), str, "string") if self.at.selector else ""
-        except WrongType as error:  # stored before the definition was as it is
+        except WrongType as error:  # stored before the CRD was as it is
             raise status.StatusError(500, "", str(error)) from None
         return _scale(obj, wanted, actual, selector or "")
 

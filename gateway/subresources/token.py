@@ -1,4 +1,4 @@
-"""serviceaccounts/token: signs a token that says to be a service account (page "Managing Service Accounts")."""
+"""serviceaccounts/token: signs a token of a service account (page "Managing Service Accounts")."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.jsontypes import JsonObject
+from gateway.kinds import metadata
 from gateway.kinds.identity import core
 from gateway.kinds.metadata import time_text
 from gateway.kinds.objects import Objects
@@ -36,13 +37,14 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     write = begin(endpoint, request, options)
     attributes, resource, objects = write.attributes, endpoint.resource, endpoint.services.admission.objects
     asked = await read_object(request, endpoint, options.validation)
+    metadata.match_namespace(asked["metadata"], attributes.namespace)
+    track_fields(write, asked, None)
     asked = await mutate(write, Operation.CREATE, asked, None) or asked
     _check_place(asked["metadata"], attributes)
     account = await objects.get(core("serviceaccounts"), attributes.namespace, attributes.name)
     if account is None:
         raise status.not_found("", "serviceaccounts", attributes.name)
     _check_uid(asked["metadata"], account["metadata"], attributes.name)
-    track_fields(write, asked, None)
     settings = endpoint.services.settings
     signer, own = signer_of(settings), api_audiences(settings)
     now = int(clock.now())
@@ -88,7 +90,7 @@ def _complete(asked: JsonObject, account: JsonObject, now: int, audiences: Seque
 
 
 def _shorten(spec: JsonObject, most: int, attributes: WriteContext) -> None:
-    """Nobody gets a token that lives longer than the server allows."""
+    """The lifetime of a token, at most what the server allows."""
     seconds = spec["expirationSeconds"]
     if most and seconds > most:
         attributes.warnings.append(f"requested expiration of {seconds} seconds shortened to {most} seconds")

@@ -1,1 +1,1 @@
-"""Objects from a Kubernetes API into files, and from files into one: `export` and `import`."""
+"""The commands `export` and `import`: objects of a Kubernetes API to files and back."""

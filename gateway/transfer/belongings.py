@@ -1,4 +1,4 @@
-"""What of an object belongs to the server that has it, and which objects come by themselves in every cluster."""
+"""Fields that a server sets in an object, and objects that every cluster makes itself: an export leaves both out."""
 
 from __future__ import annotations
 
@@ -49,6 +49,9 @@ NAMES = frozenset(
 EVERYWHERE = frozenset({("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")})
 NAMESPACES = frozenset({"kube-system", "kube-public", "kube-node-lease", "default"})
 AUTO_UPDATE = "apf.kubernetes.io/autoupdate-spec"
+APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_OF_JSON = ("kubernetes.io/dockerconfigjson", "kubernetes.io/dockercfg")  # secrets that have to hold an object
+_EMPTY_JSON = "e30="
 TOKEN_SECRET = "kubernetes.io/service-account-token"
 
 
@@ -67,6 +70,19 @@ def comes_by_itself(obj: JsonObject) -> bool:
         or bool(metadata.get("deletionTimestamp"))
         or any(owner.get("controller") for owner in metadata.get("ownerReferences") or ())
     )
+
+
+def blanked(obj: JsonObject) -> JsonObject:
+    """A secret with its keys and nothing of what they hold; any other object as it is. The argument is not changed."""
+    if (obj.get("apiVersion"), obj.get("kind")) != ("v1", "Secret"):
+        return obj
+    metadata = {**(obj.get("metadata") or {})}
+    annotations = {**(metadata.get("annotations") or {})}
+    if annotations.pop(APPLIED, None) is not None:  # kubectl's copy of the whole
+        metadata["annotations"] = annotations
+    blank = _EMPTY_JSON if obj.get("type") in _OF_JSON else ""
+    data = {"data": dict.fromkeys(obj["data"], blank)} if isinstance(obj.get("data"), dict) else {}
+    return {**obj, "metadata": metadata, **data}
 
 
 def stripped(obj: JsonObject, *, status: bool = False) -> JsonObject:

@@ -8,7 +8,7 @@ from typing import Protocol
 from urllib.parse import quote
 
 from gateway.jsontypes import JsonObject
-from gateway.transfer.belongings import RESOURCES, comes_by_itself, stripped
+from gateway.transfer.belongings import RESOURCES, blanked, comes_by_itself, stripped
 from gateway.transfer.cluster import ApiError, Cluster
 from gateway.transfer.order import rank
 from gateway.transfer.resources import ApiResource, Discovered, discover
@@ -37,6 +37,7 @@ class Wanted:
     namespaces: Sequence[str] = ()
     status: bool = False
     everything: bool = False  # also what comes by itself
+    blank: bool = False  # secrets with their keys alone
 
 
 @dataclass(slots=True)
@@ -49,14 +50,15 @@ class Exported:
 
 async def export(cluster: Cluster, wanted: Wanted, sink: Sink, told: Told) -> Exported:
     """Puts objects into the sink in the order of their import. Raises UnknownResource, ApiError, Unreachable."""
-    found = await discover(cluster)
-    exported = Exported(problems=list(found.problems))
+    served = await discover(cluster)
+    exported = Exported(problems=list(served.problems))
     going = frozenset[str]() if wanted.everything else await _ending(cluster)
-    for resource in chosen(found, wanted):
+    for resource in chosen(served, wanted):
         try:
             async for obj in _objects(cluster, resource, wanted.namespaces):
                 if wanted.everything or not (comes_by_itself(obj) or obj["metadata"].get("namespace") in going):
-                    sink.put(resource.full_name, stripped(obj, status=wanted.status))
+                    found = blanked(obj) if wanted.blank else obj
+                    sink.put(resource.full_name, stripped(found, status=wanted.status))
                     exported.count += 1
                     told("objects", exported.count, 0)
         except ApiError as error:

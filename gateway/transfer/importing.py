@@ -1,4 +1,4 @@
-"""From files into a Kubernetes API: what others need first, by server-side apply or by create."""
+"""Import from files into a Kubernetes API, in an order that dependencies need, by server-side apply or by create."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gateway.transfer.resources import Discovered, discover
 
 MANAGER = "apiserver-gateway-import"
 AT_ONCE = 8
-PATIENCE, LOOK = 30.0, 0.1  # seconds until a definition is served, and between looks
+PATIENCE, LOOK = 30.0, 0.1  # seconds until a CRD is served, and between looks
 _DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
 _APPLY, _MERGE = "application/apply-patch+yaml", "application/merge-patch+json"
 

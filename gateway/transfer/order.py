@@ -1,4 +1,4 @@
-"""In which order kinds are made: what others need comes first, what may refuse others last."""
+"""The order in which kinds are made: those that others need first, webhooks and policies last."""
 
 from __future__ import annotations
 

@@ -13,12 +13,13 @@ from uuid import uuid4
 
 from gateway.controllers import election
 from storage.embedded.member import TRANSACTION_OPERATIONS
+from storage.errors import TooLarge
 from storage.loading import load, values_of
 from storage.store import EtcdStore
 from storage.unowned import Value, Values
 
 TRANSACTION_BYTES = 1_000_000  # etcd takes 1.5 MiB
-USUAL_OPERATIONS = 128  # what an etcd takes that nobody has told otherwise
+USUAL_OPERATIONS = 128  # etcd's default
 MOST_KEPT = 100
 ROUNDS = 5  # of restoring, when controllers were at work on what was there before
 PATIENCE = 5.0  # seconds of waiting for them
@@ -37,10 +38,10 @@ class TooManySnapshots(Exception):
 class Snapshots:
     """The snapshots of a server. `at_rest` tells whether its controllers have nothing to do."""
 
-    def __init__(self, store: EtcdStore, prefix: str, at_rest: Callable[[], bool], *, own_etcd: bool) -> None:
+    def __init__(self, store: EtcdStore, prefix: str, at_rest: Callable[[], bool]) -> None:
         self._store, self._root, self._at_rest = store, f"{prefix}/".encode(), at_rest
         self._kept: dict[str, Values] = {}
-        self._operations = TRANSACTION_OPERATIONS if own_etcd else USUAL_OPERATIONS
+        self._operations = TRANSACTION_OPERATIONS  # as many as the etcd of throw-away servers takes, or less
         self._excluded = tuple(
             self._root + each
             for each in (
@@ -78,7 +79,7 @@ class Snapshots:
             raise UnknownSnapshot(name)
 
     async def restore(self, name: str) -> int:
-        """Makes the state what it was; how many objects differed. Reads that follow see it.
+        """Makes the state what it was; how many objects differed. Reads that follow see it, of kinds of its CRDs too.
 
         Raises UnknownSnapshot and StorageError.
         """
@@ -88,9 +89,17 @@ class Snapshots:
         changes = 0
         for _ in range(ROUNDS):
             calm = self._at_rest()  # else they may write what they decided before
-            changes += await self._write_difference(kept)
+            try:
+                changes += await self._write_difference(kept)
+            except TooLarge:
+                if self._operations == USUAL_OPERATIONS:
+                    raise
+                self._operations = USUAL_OPERATIONS
+                changes += await self._write_difference(kept)
             if calm:
                 break
+            await self._rest()
+        if not self._at_rest():  # CRDs that came back are served now
             await self._rest()
         return changes
 
@@ -107,7 +116,7 @@ class Snapshots:
         return len(wanted) + len(gone)
 
     def _parts(self, puts: dict[bytes, bytes], deletes: list[bytes]) -> Iterator[Part]:
-        """What goes into one transaction each: in one if that can be, for nobody is to see half of it."""
+        """Splits the changes into transactions: one if possible, so that nobody sees an intermediate state."""
         part: Part = ([], [])
         size = count = 0
         for key, value in (*puts.items(), *((key, None) for key in deletes)):

@@ -20,6 +20,9 @@ from gateway.http.sending import Send
 from gateway.http.status import StatusError, bad_request, service_unavailable
 from gateway.http.user import User
 from gateway.requests.parts import Gateway
+from gateway.trials.faults import Fault, Faults, UnknownFault
+from gateway.trials.playing import Playing
+from gateway.trials.recorder import Recorder
 from gateway.trials.snapshots import Snapshots, TooManySnapshots, UnknownSnapshot
 from storage.errors import StorageError
 
@@ -53,15 +56,12 @@ class TestingApi:
 
     __test__ = False  # no test of pytest's
 
-    def __init__(self, gateway: Gateway) -> None:
-        self._gateway = gateway
+    def __init__(self, gateway: Gateway, recorder: Recorder) -> None:
+        self._gateway, self._recorder = gateway, recorder
         settings = gateway.settings
-        self._snapshots = Snapshots(
-            gateway.store,
-            settings.etcd_prefix,
-            lambda: at_rest(gateway),
-            own_etcd=settings.embedded_etcd and settings.data_dir is None,
-        )
+        self._snapshots = Snapshots(gateway.store, settings.etcd_prefix, lambda: at_rest(gateway))
+        self._playing = Playing(gateway.endpoints, gateway.store)
+        self._faults = Faults(gateway.interposed)
         self._users = Users()
         authenticator = gateway.services.authenticator
         authenticator.add(AudienceAgnostic(self._users, authenticator.audiences))
@@ -90,6 +90,22 @@ class TestingApi:
                 return lambda _: self._restore(name)
             case ["DELETE", "snapshots", name]:
                 return lambda _: self._forget(name)
+            case ["POST", "changes"]:
+                return self._play
+            case ["PUT", "recorder"]:
+                return self._record
+            case ["DELETE", "recorder"]:
+                return self._record_no_more
+            case ["POST", "faults"]:
+                return self._order
+            case ["GET", "faults"]:
+                return self._ordered
+            case ["DELETE", "faults"]:
+                return self._clear
+            case ["GET", "faults", name]:
+                return lambda _: self._one_ordered(name)
+            case ["DELETE", "faults", name]:
+                return lambda _: self._withdraw(name)
         return None
 
     async def _take(self, _request: Request) -> object:
@@ -120,6 +136,41 @@ class TestingApi:
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise bad_request('say who: {"name": "alice", "groups": ["developers"]}') from None
 
+    async def _play(self, request: Request) -> object:
+        return {"changes": await self._playing.play(await request.body())}
+
+    async def _record(self, _request: Request) -> object:
+        self._recorder.start()
+        return {"last": self._recorder.number}
+
+    async def _record_no_more(self, _request: Request) -> object:
+        self._recorder.stop()
+        return {"last": self._recorder.number}
+
+    async def _order(self, request: Request) -> object:
+        try:
+            asked = json.loads(await request.body())
+        except (ValueError, RecursionError):
+            raise bad_request("the fault is no JSON") from None
+        return _told(self._faults.add(asked))
+
+    async def _ordered(self, _request: Request) -> object:
+        return {"faults": [_told(fault) for fault in self._faults.all()]}
+
+    async def _one_ordered(self, name: str) -> object:
+        return _told(self._faults.get(name))
+
+    async def _withdraw(self, name: str) -> object:
+        return _told(self._faults.remove(name))
+
+    async def _clear(self, _request: Request) -> object:
+        self._faults.clear()
+        return {}
+
+
+def _told(fault: Fault) -> object:
+    return {**fault.asked, "id": fault.id, "hits": fault.hits}
+
 
 async def _answer(route: Callable[[Request], Awaitable[object]], request: Request) -> tuple[int, bytes]:
     """Code and body: what the route gives, or a Status that says what is wrong."""
@@ -127,6 +178,8 @@ async def _answer(route: Callable[[Request], Awaitable[object]], request: Reques
         return 200, orjson.dumps(await route(request))
     except UnknownSnapshot as missing:
         error = bad_request(f"there is no snapshot {missing.args[0]}")
+    except UnknownFault as missing:
+        error = bad_request(f"there is no fault {missing.args[0]}")
     except TooManySnapshots as too_many:
         error = bad_request(str(too_many))
     except StorageError as failed:
@@ -137,11 +190,10 @@ async def _answer(route: Callable[[Request], Awaitable[object]], request: Reques
 
 
 def at_rest(gateway: Gateway) -> bool:
-    """Whether the cluster has all that it comes with, and the controllers have nothing to do right now."""
-    controllers = gateway.controllers
-    if controllers is None or controllers.undecided or not gateway.furnished.is_set():
+    """Whether the cluster has all that it comes with, CRDs are served, and the controllers have nothing to do."""
+    if gateway.controllers.undecided or not gateway.furnished.is_set() or not gateway.definitions.at_rest:
         return False
-    return all(queue.at_rest for queue in controllers.queues())
+    return all(queue.at_rest for queue in gateway.controllers.queues())
 
 
 async def expire(gateway: Gateway) -> None:
@@ -150,6 +202,6 @@ async def expire(gateway: Gateway) -> None:
         expiry = gateway.endpoints.of(group, "v1", "events").expiry
         if expiry is not None:
             await expiry.expire()
-    for queue in () if gateway.controllers is None else gateway.controllers.queues():
+    for queue in gateway.controllers.queues():
         queue.hurry()
     await gateway.store.reads.fresh()

@@ -1,4 +1,4 @@
-"""What --allow-privileged=false keeps from pods, whatever the policies of their namespaces say."""
+"""The rules of --allow-privileged=false for pods, in all namespaces."""
 
 from __future__ import annotations
 

@@ -13,15 +13,15 @@ from gateway.jsontypes import JsonObject
 from gateway.validation.checks import each, immutable, one_of
 from gateway.validation.definition_columns import validate_columns, validate_selectable_fields, validate_subresources
 from gateway.validation.definition_schema import NO_RULES, RuleChecks, validate_schema
-from gateway.validation.field import FieldError, Verbatim, first_places, forbidden, go_quote, invalid, required
+from gateway.validation.field import FieldError, Verbatim, forbidden, go_quote, invalid, required
 from gateway.validation.go_structs import verbatim
 from gateway.validation.names import is_dns1035_label, is_dns1123_subdomain
 from gateway.validation.pem import certificates_problem
 from gateway.validation.structural_schema import every
 from gateway.validation.urls import parse_url, validate_webhook_service, validate_webhook_url
+from gateway.validation.webhooks import REVIEW_VERSIONS, each_version_once
 
 SCOPES, STRATEGIES = ("Cluster", "Namespaced"), ("None", "Webhook")
-REVIEW_VERSIONS = ("v1", "v1beta1")
 VERSION_TYPE = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionVersion"
 APPROVAL = "api-approved.kubernetes.io"
 _APPROVAL_PAGE = "see https://github.com/kubernetes/enhancements/pull/1111"
@@ -260,13 +260,7 @@ def _old_bundle(old: JsonObject) -> str:
 def _review_versions(versions: list[str], path: str, old: JsonObject | None) -> list[FieldError]:
     if not versions:
         return [required(path)]
-    found = list[FieldError]()
-    first = first_places(versions)
-    for i, version in enumerate(versions):
-        if first[version] < i:
-            found.append(invalid(f"{path}[{i}]", version, "duplicate version"))
-        else:
-            found += each(f"{path}[{i}]", version, is_dns1035_label(version))
+    found = each_version_once(versions, path)
     webhook = ((old or {}).get("spec", {}).get("conversion") or {}).get("webhook") or {}
     before = webhook.get("conversionReviewVersions") or ()
     recognized = not before or not set(before).isdisjoint(REVIEW_VERSIONS)
@@ -305,7 +299,7 @@ def _approval(obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
 
 
 def approval(obj: JsonObject) -> tuple[str, str]:
-    """How a definition of a protected group stands ("approved", "bypassed", "missing", "invalid"), and why.
+    """How a CRD of a protected group stands ("approved", "bypassed", "missing", "invalid"), and why.
 
     Both are empty for those of other groups.
     """

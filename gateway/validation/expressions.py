@@ -34,7 +34,7 @@ class Fault:
     internal: bool = False
 
     def at(self, path: str, text: str) -> FieldError:
-        """The same as what is wrong with a field."""
+        """The fault as the error of a field."""
         return internal(path, self.message) if self.internal else invalid(path, text, self.message)
 
 
@@ -46,7 +46,7 @@ class Expressions(Protocol):
         ...
 
     def define(self, name: str, text: str) -> Fault | None:
-        """The same of a variable, which later expressions can name in any case."""
+        """What is wrong with the expression of a variable, which later expressions can name in any case."""
         ...
 
 

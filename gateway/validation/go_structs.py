@@ -64,7 +64,7 @@ def go_form(type_: Type, value: Any) -> Any:
         elif type_.name == "v1.JSONSchemaProps" and key in ("items", "additionalProperties") and key in value:
             shown[field.go_name] = _schemas(key, type_, value[key])
         elif field.go_name == "ObjectMeta":
-            shown.update(value.get(key) or {})
+            shown.update(go_form(field.type, value.get(key) or {}))
         else:
             shown[field.go_name] = _member(field, value.get(key))
     return shown

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gateway.jsontypes import JsonObject
+from gateway.memo import memo
 from gateway.validation.field import FieldError, forbidden, go_quote, invalid, required, too_long
 from gateway.validation.internal_form import go_json
 from gateway.validation.labels import validate_annotations, validate_labels
@@ -45,23 +46,23 @@ def validate_object_meta(
             found += [invalid(f"{path}.namespace", namespace, message) for message in is_dns1123_label(namespace)]
     elif namespace:
         found.append(forbidden(f"{path}.namespace", "not allowed on this type"))
-    if meta.get("generation", 0) < 0:
+    if "generation" in meta and meta["generation"] < 0:
         found.append(invalid(f"{path}.generation", meta["generation"], "must be greater than or equal to 0"))
     found += _common(meta, path, finalizers=True)
-    return found + _unqualified_finalizers(meta, path) if standard_finalizers else found
+    return found + _unqualified_finalizers(meta, path) if standard_finalizers and "finalizers" in meta else found
 
 
 def _common(meta: JsonObject, path: str, finalizers: bool) -> list[FieldError]:
     found: list[FieldError] = []
-    if labels := meta.get("labels"):
+    if "labels" in meta and (labels := meta["labels"]):
         found += validate_labels(labels, f"{path}.labels")
-    if annotations := meta.get("annotations"):
+    if "annotations" in meta and (annotations := meta["annotations"]):
         found += validate_annotations(annotations, f"{path}.annotations")
-    if owners := meta.get("ownerReferences"):
+    if "ownerReferences" in meta and (owners := meta["ownerReferences"]):
         found += validate_owner_references(owners, f"{path}.ownerReferences")
-    if finalizers and (names := meta.get("finalizers")):
+    if finalizers and "finalizers" in meta and (names := meta["finalizers"]):
         found += validate_finalizers(names, f"{path}.finalizers")
-    if managed := meta.get("managedFields"):
+    if "managedFields" in meta and (managed := meta["managedFields"]):
         found += validate_managed_fields(managed, f"{path}.managedFields")
     return found
 
@@ -128,11 +129,16 @@ def validate_managed_fields(entries: list[JsonObject], path: str) -> list[FieldE
             found.append(invalid(f"{path}[{i}].operation", operation, "must be `Apply` or `Update`"))
         if fields_type not in ("", "FieldsV1"):
             found.append(invalid(f"{path}[{i}].fieldsType", fields_type, "must be `FieldsV1`"))
-        if manager := entry.get("manager"):
+        if (manager := entry.get("manager")) and not _is_field_manager(manager):
             found += validate_field_manager(manager, f"{path}[{i}].manager")
-        if byte_length(entry.get("subresource", "")) > 256:
+        if "subresource" in entry and byte_length(entry["subresource"]) > 256:
             found.append(too_long(f"{path}[{i}].subresource", 256))
     return found
+
+
+@memo()
+def _is_field_manager(manager: str) -> bool:
+    return not validate_field_manager(manager, "")
 
 
 def validate_field_manager(manager: str, path: str) -> list[FieldError]:
@@ -156,15 +162,17 @@ def validate_object_meta_update(
     *,
     built_in: bool = True,
     standard_finalizers: bool = True,
+    checked: bool = False,
 ) -> list[FieldError]:
     """What an update checks; `new` is expected to have its resourceVersion filled in.
 
-    kube-apiserver checks this for all kinds, and once more in the rules of each built-in one: errors come twice.
+    kube-apiserver checks this for all kinds, and once more in the rules of each built-in one: errors come twice. Of
+    metadata in which `validate_object_meta` has found nothing (`checked`) only what the update changes can be wrong.
     """
-    found = _update_errors(new, old, path)
+    found = _changed_errors(new, old, path) if checked else _update_errors(new, old, path)
     if built_in:
         found += found
-        return found + _unqualified_finalizers(new, path) if standard_finalizers else found
+        return found + _unqualified_finalizers(new, path) if standard_finalizers and "finalizers" in new else found
     return found
 
 
@@ -187,6 +195,11 @@ def _unqualified_finalizers(meta: JsonObject, path: str) -> list[FieldError]:
 
 
 def _update_errors(new: JsonObject, old: JsonObject, path: str) -> list[FieldError]:
+    return _changed_errors(new, old, path) + _common(new, path, finalizers=False)
+
+
+def _changed_errors(new: JsonObject, old: JsonObject, path: str) -> list[FieldError]:
+    """What is wrong with the change alone."""
     found: list[FieldError] = []
     if old.get("deletionTimestamp") and (extra := set(new.get("finalizers") or ()) - set(old.get("finalizers") or ())):
         listed = ", ".join(go_quote(name) for name in sorted(extra))
@@ -194,12 +207,12 @@ def _update_errors(new: JsonObject, old: JsonObject, path: str) -> list[FieldErr
         found.append(forbidden(f"{path}.finalizers", f"{text}[]string{{{listed}}}"))
     if not new.get("resourceVersion"):
         found.append(invalid(f"{path}.resourceVersion", "", "must be specified for an update"))
-    if new.get("generation", 0) < old.get("generation", 0):
+    if ("generation" in new or "generation" in old) and new.get("generation", 0) < old.get("generation", 0):
         found.append(invalid(f"{path}.generation", new.get("generation", 0), "must not be decremented"))
     for key, absent in _IMMUTABLE.items():
-        if new.get(key) != old.get(key):
+        if (key in new or key in old) and new.get(key) != old.get(key):
             found.append(invalid(f"{path}.{key}", new.get(key, absent), IMMUTABLE))
-    return found + _common(new, path, finalizers=False)
+    return found
 
 
 _IMMUTABLE: dict[str, Any] = {

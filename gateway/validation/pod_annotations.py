@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from gateway.jsontypes import JsonObject, loads
+from gateway.jsontypes import JsonObject
 from gateway.validation.field import FieldError, forbidden, go_quote, invalid
+from gateway.validation.json_text import read_json
 from gateway.validation.local_paths import validate_local_descending_path
 from gateway.validation.pod_options import PodOptions, containers_of, containers_with_path
 from gateway.validation.pod_resources import MIRROR_ANNOTATION
@@ -56,7 +57,7 @@ def validate_pod_annotations(
 
 def _tolerations(text: str, path: str, errors: list[FieldError], options: PodOptions) -> None:
     try:
-        tolerations = loads(text)
+        tolerations = read_json(text)
     except ValueError as error:
         errors.append(invalid(path, _TOLERATIONS, str(error)))
         return

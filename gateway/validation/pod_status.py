@@ -175,8 +175,8 @@ def _addresses(key: str, status: JsonObject, before: JsonObject, errors: list[Fi
         return
     parsed = [parse_ip(address) for address in present]
     if None in parsed:
-        bad = present[parsed.index(None)]
-        text = f"failed to check for dual stack with error:invalid IP: {bad}"
+        at = parsed.index(None)
+        text = f"failed to check for dual stack with error:invalid IP[{at}]: {present[at]}"
         errors.append(internal(f"status.{key}", text))
     families = {address.version for address in parsed if address is not None}
     if None in parsed or len(families) < 2 or len(present) > 2:

@@ -20,9 +20,10 @@ from gateway.validation.devices import (
     validate_uid,
 )
 from gateway.validation.endpoint_addresses import validate_interface_address
-from gateway.validation.field import FieldError, forbidden, invalid, required, too_long, too_many
+from gateway.validation.field import FieldError, Verbatim, forbidden, invalid, required, too_long, too_many
 from gateway.validation.formats import validate_dns1123_label
 from gateway.validation.go_structs import verbatim
+from gateway.validation.internal_form import go_json
 from gateway.validation.names import byte_length
 from gateway.validation.objectmeta import IMMUTABLE
 from gateway.validation.scheduling import validate_node_selector
@@ -35,6 +36,11 @@ _KEYS = ("driver", "pool", "device", "shareID")
 def device_id(device: JsonObject) -> str:
     """How a device of an allocation is called: driver, pool, device, and the share if it is one."""
     return "/".join(device[key] for key in _KEYS if device.get(key))
+
+
+def _shown(device: JsonObject) -> Verbatim:
+    """How messages show what a device is called."""
+    return go_json({key[0].upper() + key[1:]: device.get(key) or "" for key in _KEYS})
 
 
 def allocated_devices(claim: JsonObject) -> set[str]:
@@ -52,7 +58,7 @@ def validate_claim_status(claim: JsonObject, old: JsonObject) -> list[FieldError
     def device(item: JsonObject, at: str) -> list[FieldError]:
         return _device_status(item, at, allocated)
 
-    found += validate_set(status.get("devices") or [], -1, "status.devices", device, device_id)
+    found += validate_set(status.get("devices") or [], -1, "status.devices", device, _shown)
     allocation, old_allocation = status.get("allocation"), before.get("allocation")
     if consumers and allocation is None:
         found.append(forbidden(path, "may not be specified when `allocated` is not set"))
@@ -110,7 +116,7 @@ def _device_status(device: JsonObject, path: str, allocated: set[str]) -> list[F
     if (share := device.get("shareID")) is not None:
         found += validate_uid(share, f"{path}.shareID")
     if device_id(device) not in allocated:
-        found.append(invalid(path, device_id(device), "must be an allocated device in the claim"))
+        found.append(invalid(path, _shown(device), "must be an allocated device in the claim"))
     conditions = device.get("conditions") or []
     if len(conditions) > MAX_CONDITIONS:
         found.append(too_many(f"{path}.conditions", len(conditions), MAX_CONDITIONS))

@@ -18,8 +18,9 @@ from gateway.validation.devices import (
     validate_set,
     validate_taint,
 )
-from gateway.validation.field import FieldError, forbidden, invalid, required, too_long, too_many
+from gateway.validation.field import FieldError, Verbatim, forbidden, invalid, required, too_long, too_many
 from gateway.validation.formats import validate_dns1123_label
+from gateway.validation.internal_form import go_json
 from gateway.validation.names import byte_length, is_dns1123_subdomain
 from gateway.validation.request_policy import validate_request_policy
 from gateway.validation.scheduling import validate_node_selector
@@ -40,6 +41,7 @@ _NO_DEVICE_PLACE = (
     "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true in the "
     "ResourceSlice spec"
 )
+_KINDS = ("int", "bool", "string", "version")  # of attributes' values, in the order of Go's fields
 
 
 def validate_slice(resource_slice: JsonObject, old: JsonObject | None) -> list[FieldError]:
@@ -168,6 +170,12 @@ def _shortened(key: str, longest: int) -> str:
     return f"{key[: (rest + 1) // 2]}...{key[len(key) - rest // 2 :]}"
 
 
+def _internal(attribute: JsonObject) -> Verbatim:
+    """An attribute as Go's internal type has it."""
+    values: JsonObject = {f"{key.title()}Value": attribute.get(key) for key in _KINDS}
+    return go_json(values | {f"{key.title()}Values": attribute.get(f"{key}s") for key in _KINDS})
+
+
 def _attribute(attribute: JsonObject, path: str) -> list[FieldError]:
     found: list[FieldError] = []
     given = [key for key in ("bool", "int", "string", "version") if attribute.get(key) is not None]
@@ -178,7 +186,7 @@ def _attribute(attribute: JsonObject, path: str) -> list[FieldError]:
         if key in ("string", "version") and byte_length(value) > MAX_VALUE:
             found.append(too_long(f"{path}.{key}", MAX_VALUE))
     if len(given) != 1:
-        found.append(invalid(path, attribute if given else "", "exactly one value must be specified"))
+        found.append(invalid(path, _internal(attribute) if given else "", "exactly one value must be specified"))
     return found
 
 

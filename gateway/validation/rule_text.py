@@ -1,4 +1,4 @@
-"""How long the validation rules of a schema are: what compiling them takes is in proportion to it."""
+"""The length of a schema's validation rules, to which the time of compiling them is proportional."""
 
 from __future__ import annotations
 

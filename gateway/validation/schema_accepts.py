@@ -1,7 +1,7 @@
-"""Whether a value certainly is valid by a custom resource's schema: a quick look, since nearly all values are.
+"""A fast check whether a value is valid by a custom resource's schema, since nearly all values are.
 
-Compiled to one predicate a node for what most schemas say. All else is asked of the full check (`schema_values`), which
-also is what tells what is wrong; so a predicate that says no may be wrong, and one that says yes never is.
+It is compiled to one predicate for each node of the schema. When a predicate says no, the full check (`schema_values`)
+decides and finds the errors: so a no may be wrong, and a yes never is.
 """
 
 from __future__ import annotations

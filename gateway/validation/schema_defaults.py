@@ -1,4 +1,4 @@
-"""Defaults in the schema of a custom resource: what is set where a client says nothing has to be valid itself.
+"""Validation of the defaults in a custom resource's schema: they have to be valid themselves.
 
 A default has no members that the schema does not know; its values, the metadata of objects in it and the rules of the
 schema hold. Those of metadata, kind and apiVersion are looked at within an object that has nothing else.

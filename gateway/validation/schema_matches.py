@@ -1,6 +1,6 @@
-"""Which of several schemas that a value does not fit comes nearest, as kube-openapi counts it.
+"""Finds the schema that an invalid value fits best among several, as kube-openapi does.
 
-It counts the checks that a value passed or that were made of it; errors of the schema with the highest count are told.
+It counts passed checks; the errors of the schema with the highest count are reported.
 """
 
 from __future__ import annotations

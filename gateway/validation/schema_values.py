@@ -1,8 +1,7 @@
 """Whether a value is valid by the schema of a custom resource (OpenAPI v3 as kube-openapi validates it).
 
-A schema is compiled once, to closures that do no more for a valid value than they have to; what is said of one that is
-not, and in which order, is as kube-apiserver says it. An update does not answer for what it leaves as it was
-(`Before`; KEP-4008).
+A schema is compiled once, to closures that are fast for valid values; messages and their order are kube-apiserver's. An
+update may keep invalid values that it does not change (`Before`; KEP-4008).
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from gateway.validation.field import (
     too_many,
     type_invalid,
 )
+from gateway.validation.go_regexp import compile_pattern
 from gateway.validation.schema_accepts import compile_acceptance
 from gateway.validation.schema_formats import format_check, known_format
 from gateway.validation.schema_matches import best
@@ -201,14 +201,10 @@ def _string(schema: JsonObject) -> Part | None:
     return check
 
 
-_OPTIONS = re2.Options()
-_OPTIONS.log_errors = False
-
-
 def _compiled(pattern: str) -> Callable[[str], object]:
     """A search in RE2, which takes no longer than a text is long; a pattern that it does not have matches nothing."""
     try:
-        search: Callable[[str], object] = re2.compile(pattern, _OPTIONS).search
+        search: Callable[[str], object] = compile_pattern(pattern).search
     except re2.error:
         return lambda text: None
 

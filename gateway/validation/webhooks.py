@@ -92,9 +92,8 @@ def _client(client: JsonObject, path: str) -> list[FieldError]:
     )
 
 
-def _review_versions(versions: list[str], path: str, recognized: bool) -> list[FieldError]:
-    if not versions:
-        return [required(path, f"must specify one of {', '.join(REVIEW_VERSIONS)}")]
+def each_version_once(versions: list[str], path: str) -> list[FieldError]:
+    """What is wrong with single versions of a list of them: no label, or there already."""
     found: list[FieldError] = []
     first = first_places(versions)
     for i, version in enumerate(versions):
@@ -102,6 +101,13 @@ def _review_versions(versions: list[str], path: str, recognized: bool) -> list[F
             found.append(invalid(f"{path}[{i}]", version, "duplicate version"))
         else:
             found += each(f"{path}[{i}]", version, is_dns1035_label(version))
+    return found
+
+
+def _review_versions(versions: list[str], path: str, recognized: bool) -> list[FieldError]:
+    if not versions:
+        return [required(path, f"must specify one of {', '.join(REVIEW_VERSIONS)}")]
+    found = each_version_once(versions, path)
     if recognized and not set(versions) & set(REVIEW_VERSIONS):
         found.append(invalid(path, versions, f"must include at least one of {', '.join(REVIEW_VERSIONS)}"))
     return found

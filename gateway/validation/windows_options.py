@@ -6,6 +6,7 @@ import re
 
 from gateway.jsontypes import JsonObject
 from gateway.validation.field import FieldError, forbidden, invalid
+from gateway.validation.internal_form import go_json
 from gateway.validation.names import byte_length, is_dns1123_subdomain
 from gateway.validation.pod_options import containers_of, containers_with_path
 
@@ -52,7 +53,7 @@ def validate_windows_options(options: JsonObject, path: str, errors: list[FieldE
         elif byte_length(spec) > _MAX_SPEC:
             errors.append(invalid(at, spec, "gmsaCredentialSpec size must be under 64 KiB"))
     if user is not None:
-        errors += [invalid(f"{path}.runAsUserName", user, f"runAsUserName{text}") for text in _user_name(user)]
+        errors += [invalid(f"{path}.runAsUserName", go_json(user), f"runAsUserName{text}") for text in _user_name(user)]
 
 
 def _user_name(name: str) -> list[str]:

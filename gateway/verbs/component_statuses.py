@@ -1,6 +1,8 @@
-"""componentstatuses: deprecated, not stored; tells whether the storage of this server answers."""
+"""componentstatuses: deprecated and not stored; they report whether each etcd answers."""
 
 from __future__ import annotations
+
+import asyncio
 
 from gateway.encodings.list_meta import ListMeta
 from gateway.endpoints.endpoint import Endpoint
@@ -10,35 +12,33 @@ from gateway.jsontypes import JsonObject, dump_line, dumps
 from gateway.reading.list_options import list_options
 from storage.entry import Attributes, Entry
 from storage.errors import StorageError
+from storage.etcd import EtcdClient
 
 
 async def list_(endpoint: Endpoint, request: Request) -> Response:
-    """A list of the one component that an API server without a scheduler and controllers knows.
+    """A list of the components that an API server without a scheduler and controllers knows.
 
     Raises StatusError 400 and 422 for options that no list takes.
     """
     match = list_options(request, endpoint.selectable, watch=False).match
-    component = await _etcd(endpoint)
-    name = component["metadata"]["name"]
-    selected = match is None or match(Attributes({}, {"metadata.name": name, "metadata.namespace": ""}))
-    members = {key: value for key, value in component.items() if key not in ("kind", "apiVersion")}
+    selected = [each for each in await _etcds(endpoint) if match is None or match(_attributes(each))]
+    items = [{key: each[key] for key in each if key not in ("kind", "apiVersion")} for each in selected]
     if request.representation.transform is None:
-        items = [members] if selected else []
         return Response(
             200, dump_line({"kind": "ComponentStatusList", "apiVersion": "v1", "metadata": {}, "items": items})
         )
     encoder = endpoint.encoder(request.representation)
-    entries = [Entry(b"", endpoint.head, dumps(members)[1:], 0)] if selected else []
+    entries = [Entry(b"", endpoint.head, dumps(members)[1:], 0) for members in items]
     made = encoder.list(ListMeta(0), [encoder.items(entries, first=True)] if entries else [], len(entries))
     return Response(200, b"".join(made), encoder.content_type, encoded=True)
 
 
 async def get(endpoint: Endpoint, request: Request) -> Response:
     """One component. Raises StatusError 404."""
-    component = await _etcd(endpoint)
-    if request.info.name != component["metadata"]["name"]:
-        raise not_found("", "componentstatus", request.info.name)
-    return Response(200, dump_line(component))
+    for component in await _etcds(endpoint):
+        if request.info.name == component["metadata"]["name"]:
+            return Response(200, dump_line(component))
+    raise not_found("", "componentstatus", request.info.name)
 
 
 async def watch(endpoint: Endpoint, request: Request) -> Response:
@@ -46,15 +46,24 @@ async def watch(endpoint: Endpoint, request: Request) -> Response:
     raise method_not_supported("", "componentstatuses", "watch")
 
 
-async def _etcd(endpoint: Endpoint) -> JsonObject:
+def _attributes(component: JsonObject) -> Attributes:
+    return Attributes({}, {"metadata.name": component["metadata"]["name"], "metadata.namespace": ""})
+
+
+async def _etcds(endpoint: Endpoint) -> list[JsonObject]:
+    clients = [each.client for each in endpoint.services.databases]
+    return list(await asyncio.gather(*(_etcd(f"etcd-{number}", client) for number, client in enumerate(clients))))
+
+
+async def _etcd(name: str, client: EtcdClient) -> JsonObject:
     condition = {"type": "Healthy", "status": "True", "message": "ok"}
     try:
-        await endpoint.services.client.revision()
+        await client.revision()
     except StorageError as error:
         condition = {"type": "Healthy", "status": "False", "message": str(error), "error": str(error)}
     return {
         "kind": "ComponentStatus",
         "apiVersion": "v1",
-        "metadata": {"name": "etcd-0"},
+        "metadata": {"name": name},
         "conditions": [condition],
     }

@@ -28,6 +28,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
         attributes.namespace = attributes.name
     metadata.match_namespace(meta, metadata.expected_namespace(resource, attributes.namespace))
     write.size = len(await request.body())
-    await drop_duplicate_owners(write, obj)
-    await offloaded(write.size, lambda: track_fields(write, obj, None))
+    if "ownerReferences" in meta:
+        await drop_duplicate_owners(write, obj)
+    await offloaded(write.size, track_fields, write, obj, None)
     return await respond(write, await create_object(write, obj))

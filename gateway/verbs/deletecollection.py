@@ -7,7 +7,7 @@ from dataclasses import replace
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request, Response
 from gateway.http.status import StatusError
-from gateway.reading.list_options import list_options
+from gateway.reading.list_options import EXACT, list_options
 from gateway.reading.lists import answer_page
 from gateway.reading.pages import read_page
 from gateway.verbs.delete import warn_of_dependents
@@ -27,6 +27,8 @@ async def deletecollection(endpoint: Endpoint, request: Request) -> Response:
     of many some are made at the same time.
     """
     selection = list_options(request, endpoint.selectable, watch=False)
+    if selection.resource_version not in ("", "0") and not selection.resource_version_match:
+        selection.resource_version_match = EXACT  # kube-apiserver reads in chunks, which are of that very version
     options = await read_delete_options(request)
     prefix = endpoint.collection(request.info.namespace)
     page = await read_page(endpoint.store.reads, endpoint, prefix, selection)

@@ -25,7 +25,8 @@ async def update(endpoint: Endpoint, request: Request) -> Response:
     metadata.match_namespace(meta, metadata.expected_namespace(resource, attributes.namespace))
     metadata.match_name(meta, attributes.name)
     write.size = len(await request.body())
-    await drop_duplicate_owners(write, given)
+    if "ownerReferences" in given["metadata"]:
+        await drop_duplicate_owners(write, given)
     pristine: list[bytes] = []
 
     def make(old: JsonObject | None) -> JsonObject:

@@ -1,1 +1,1 @@
-"""Calls of webhooks that stored objects tell of."""
+"""Calls of webhooks that stored objects configure (admission, conversion). Enter by `client.Webhooks`."""

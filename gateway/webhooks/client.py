@@ -1,19 +1,24 @@
-"""Calling a webhook: where a client configuration leads, whom it trusts, and what comes back.
+"""Calls a webhook by its client configuration, and reads its answer.
 
 A WebhookClientConfig names a URL or a service, and a CA bundle ("Contacting the webhook").
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import ceil
-from urllib.parse import urlsplit
+from posixpath import normpath
+from time import monotonic
+from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from gateway.jsontypes import JsonObject, loads
 from gateway.outbound.client import LARGEST, Answer, Client
-from gateway.outbound.errors import CallError
+from gateway.outbound.errors import CallError, deadline_exceeded
 from gateway.outbound.request import Header, OutboundRequest
 from gateway.outbound.services import NoAddress, ServiceAddresses
 from gateway.outbound.target import Target
@@ -21,6 +26,11 @@ from gateway.outbound.trust import Context, context_of
 from gateway.webhooks.refusals import refusal
 
 TIMEOUT = 30.0  # seconds
+_REDIRECTS, _MOST_REDIRECTS = (301, 302, 303, 307, 308), 10
+_RETRIED, _MOST_RETRIES = 429, 10  # the status that may say when to ask again, beside those of a server's failure
+_SECONDS = re.compile("[+-]?[0-9]{1,18}", re.ASCII)
+_KEEPING = (307, 308)  # those that keep the method and the body; others become a GET
+_CUT = "unexpected error when reading response body. Please retry. Original error"
 _HEADERS: tuple[Header, ...] = ((b"content-type", b"application/json"), (b"accept", b"application/json, */*"))
 
 
@@ -72,7 +82,7 @@ class Webhooks:
         self._client, self._services, self._identify = client, services, identify
 
     def identified(self, identify: Identify) -> Webhooks:
-        """The same for those that are called as somebody."""
+        """A client that presents credentials, which `identify` chooses by host."""
         return Webhooks(self._client, self._services, identify)
 
     async def review(
@@ -105,12 +115,13 @@ class Webhooks:
         headers: tuple[Header, ...] = (),
         largest: int = LARGEST,
     ) -> bytes:
-        """The same, whatever the answer holds, if it is one of success and not empty. Raises WebhookError."""
+        """The body of an answer of success that is not empty; parameters as of `post`. Raises WebhookError."""
         answer = await self.post(config, review, timeout, headers, largest)
         if not 200 <= answer.status <= 206:
-            raise WebhookError(refusal(answer.status, answer.body), reached=True)
+            raise WebhookError(refusal(answer.status, answer.body, answer.header("content-type")), reached=True)
         if not answer.body:
-            told = f"0-length response with status code: {answer.status} and content type: application/json"
+            kind = answer.header("content-type") or "application/json"
+            told = f"0-length response with status code: {answer.status} and content type: {kind}"
             raise WebhookError(told, reached=True)
         return answer.body
 
@@ -124,7 +135,7 @@ class Webhooks:
     ) -> Answer:
         """Posts JSON to a webhook, with a query that says for how many seconds it is waited for; its answer, whatever
         its status. `headers` are sent beside the content types; an answer of more than `largest` bytes is an error.
-        Raises WebhookError.
+        One that is too busy, and says when it will not be, is asked again then. Raises WebhookError.
         """
         query = f"timeout={ceil(timeout)}s"
         try:
@@ -135,9 +146,49 @@ class Webhooks:
         except ValueError as error:
             raise WebhookError(str(error)) from None
         try:
-            return await self._client.call(place.target, asked, timeout, largest)
+            return await self._answered(place, asked, monotonic() + timeout, largest)
         except CallError as error:
-            raise WebhookError(f'Post "{place.url}": {error}', late=error.late) from None
+            what = f'Post "{place.url}"' if not error.cut else _CUT
+            raise WebhookError(f"{what}: {error}", late=error.late) from None
+
+    def url(self, config: JsonObject, timeout: float = TIMEOUT) -> str:
+        """The URL by which messages name a webhook."""
+        try:
+            return self._place(config, f"timeout={ceil(timeout)}s").url
+        except (WebhookError, ValueError):
+            return str(config.get("url", ""))
+
+    async def _answered(self, place: Place, asked: OutboundRequest, deadline: float, largest: int) -> Answer:
+        """The answer; one with Retry-After is waited for and asked for again, as client-go's rest.Request does.
+
+        Raises CallError, at once where that would be after the deadline.
+        """
+        for _ in range(_MOST_RETRIES):
+            answer = await self._followed(place, asked, deadline, largest)
+            seconds = _retry_after(answer)
+            if seconds is None:
+                return answer
+            if monotonic() + seconds >= deadline:
+                raise deadline_exceeded()
+            await asyncio.sleep(seconds)
+        return await self._followed(place, asked, deadline, largest)
+
+    async def _followed(self, place: Place, asked: OutboundRequest, deadline: float, largest: int) -> Answer:
+        """The answer, also where the same server has it at another path: Go's servers redirect //path so. Elsewhere
+        no object is sent. Raises CallError.
+        """
+        for _ in range(_MOST_REDIRECTS):
+            answer = await self._client.call(place.target, asked, max(deadline - monotonic(), 0.0), largest)
+            if answer.status not in _REDIRECTS:
+                return answer
+            path = _path_here(answer.header("location"), place)
+            if not path:
+                return answer
+            asked = replace(asked, path=path)
+            if answer.status not in _KEEPING:
+                headers = tuple(each for each in asked.headers if each[0] != b"content-type")
+                asked = replace(asked, method="GET", headers=headers, body=b"")
+        raise CallError(f"stopped after {_MOST_REDIRECTS} redirects")
 
     def _place(self, config: JsonObject, query: str) -> Place:
         """Raises WebhookError, ValueError for a bundle without certificates."""
@@ -145,14 +196,14 @@ class Webhooks:
         if url := config.get("url"):
             parts = urlsplit(url)
             identity = self._identify(parts.hostname or "", parts.port or 443)
-            path = (parts.path or "/") + (f"?{parts.query}&{query}" if parts.query else f"?{query}")
-            shown = f"{parts.scheme}://{parts.netloc}{path if parts.path else '/' + path.removeprefix('/')}"
+            path = _cleaned(unquote(parts.path)) + (f"?{parts.query}&{query}" if parts.query else f"?{query}")
+            shown = f"{parts.scheme}://{parts.netloc}{path}"
             authority, context = parts.netloc.rpartition("@")[2], _trusting(bundle, identity)
             target = Target(parts.hostname or "", parts.port or 443, context, authority=authority)
             return Place(target, path, shown, identity)
         service = config.get("service") or {}
         namespace, name, port = service.get("namespace", ""), service.get("name", ""), service.get("port") or 443
-        path = "/" + (service.get("path") or "").removeprefix("/") + f"?{query}"
+        path = _cleaned(service.get("path") or "") + f"?{query}"
         known = f"{name}.{namespace}.svc"
         url = f"https://{known}:{port}{path}"
         try:
@@ -164,6 +215,31 @@ class Webhooks:
         return Place(Target(host, at, context, known, f"{known}:{port}"), path, url, identity)
 
 
+def _cleaned(path: str) -> str:
+    """A path as client-go makes it of a configuration's: without empty or relative steps, nor a slash at its end."""
+    return quote(normpath("/" + path.lstrip("/")), safe="/$&+,:;=@")
+
+
+def _retry_after(answer: Answer) -> int | None:
+    """After how many seconds the same is to be asked again; None where the answer is one."""
+    if answer.status != _RETRIED and answer.status < 500:
+        return None
+    text = answer.header("retry-after")
+    return max(int(text), 0) if _SECONDS.fullmatch(text) else None
+
+
+def _path_here(location: str, place: Place) -> str:
+    """The path and query of a redirect to the same server, "" for one to another."""
+    try:
+        parts, own = urlsplit(urljoin(place.url, location)), urlsplit(place.url)
+    except ValueError:
+        return ""
+    if not location or (parts.scheme, parts.netloc) != (own.scheme, own.netloc):
+        return ""
+    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+
+
+@lru_cache(256)
 def _trusting(bundle: str, identity: Identity) -> Context:
     trusted = base64.b64decode(bundle).decode("ascii", "replace")
     return context_of(trusted, identity.certificate, identity.key)

@@ -1,4 +1,4 @@
-"""What is said of another server that refused a call: client-go's words for what a server answers."""
+"""Error messages for refused calls of other servers, in client-go's words."""
 
 from __future__ import annotations
 
@@ -32,10 +32,12 @@ _SERVERS_OWN = (403, 406, 415)
 _MOST = 2048  # bytes of the answer that are looked at for a message
 
 
-def refusal(status: int, answer: bytes | bytearray) -> str:
-    """The message of an answer that is no success; a Status speaks for itself."""
+def refusal(status: int, answer: bytes | bytearray, content_type: str = "") -> str:
+    """The message of an answer that is no success; a Status speaks for itself, and a text is quoted."""
     if (said := _status_message(answer)) is not None:
         return said
+    if content_type and not content_type.lstrip().lower().startswith("text/"):
+        return words_of(status, "unknown")
     return words_of(status, answer[:_MOST].decode("utf-8", "replace").strip() or "unknown")
 
 

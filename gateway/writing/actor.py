@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from gateway.endpoints.endpoint import Endpoint
@@ -19,6 +19,7 @@ from gateway.writing.tracking import track_fields
 from gateway.writing.updating import update_object
 from gateway.writing.write import Write, Written, begin_as
 from storage.protocol import Store
+from storage.store import EtcdStore
 
 MANAGER = "kube-controller-manager"
 
@@ -29,9 +30,16 @@ Alter = Callable[[JsonObject], bool]
 class Actor:
     """Writes in the name of a user."""
 
-    def __init__(self, endpoints: Endpoints, user: User, via: Store | None = None, manager: str = MANAGER) -> None:
+    def __init__(
+        self,
+        endpoints: Endpoints,
+        user: User,
+        via: Mapping[EtcdStore, Store] | None = None,
+        manager: str = MANAGER,
+    ) -> None:
+        """`via` has stores to write to in the place of those of the endpoints."""
         self.endpoints, self.user = endpoints, user
-        self._via, self._manager = via, manager
+        self._via, self._manager = via or {}, manager
 
     def of(self, group: str, version: str, resource: str, subresource: str = "") -> Endpoint:
         """What serves a resource; raises KeyError for what is not served."""
@@ -56,7 +64,7 @@ class Actor:
             return None
 
     async def change(self, endpoint: Endpoint, namespace: str, name: str, alter: Alter, *, uid: str = "") -> bool:
-        """Has `alter` change an object (served version); whether it is there. Raises StatusError, StorageError.
+        """Changes an object (served version) by `alter`; whether the object exists. Raises StatusError, StorageError.
 
         With a `uid` another object of the name counts as none.
         """
@@ -86,8 +94,10 @@ class Actor:
 
     async def apply(self, endpoint: Endpoint, namespace: str, name: str, fields: JsonObject, manager: str = "") -> bool:
         """Applies fields (served version) by force; whether the object is there. Raises StatusError, StorageError."""
-        write = begin_as(endpoint, self.user, "patch", namespace, name, manager or self._manager, via=self._via)
-        write.options = replace(write.options, force=True)
+        write = begin_as(
+            endpoint, self.user, "patch", namespace, name, manager or self._manager, via=self._via.get(endpoint.store)
+        )
+        write.options = replace(write.options, manager=write.attributes.manager, force=True)
         resource = endpoint.resource
         configuration = {
             "apiVersion": resource.api_version,
@@ -115,4 +125,4 @@ class Actor:
         return True
 
     def _begin(self, endpoint: Endpoint, verb: str, namespace: str, name: str) -> Write:
-        return begin_as(endpoint, self.user, verb, namespace, name, self._manager, via=self._via)
+        return begin_as(endpoint, self.user, verb, namespace, name, self._manager, via=self._via.get(endpoint.store))

@@ -1,14 +1,14 @@
-"""What a kind allocates before a write, and gives back if the write is not made."""
+"""Allocations of a kind before a write, and their release if the write is not made."""
 
 from __future__ import annotations
 
 from types import TracebackType
 from typing import TypeVar
 
-from gateway.endpoints.hooks import Finish, WriteHooks
+from gateway.endpoints.hooks import WriteHooks
 from gateway.jsontypes import JsonObject
 from gateway.kinds.write_context import WriteContext
-from storage.change import Decision, Delete, Put
+from storage.change import Decision, Delete, Finish, Put
 
 D = TypeVar("D", bound=Decision)
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from gateway.http.exchange import Response
 from gateway.jsontypes import loads
 from gateway.schema.encode import encode_answer
 from gateway.writing.write import Write, Written
 from storage.entry import with_version
-from storage.errors import StoredObject
 
 
 async def respond(write: Write, written: Written) -> Response:
@@ -20,12 +17,10 @@ async def respond(write: Write, written: Written) -> Response:
 async def body_of(write: Write, written: Written) -> bytes:
     """The object as JSON in the served version, with its resourceVersion."""
     endpoint = write.endpoint
-    if endpoint.resource.model.written_as_served:
-        shown = await endpoint.as_written(StoredObject(b"", written.value, written.revision))
-        written = replace(written, value=shown.value)
+    value = await endpoint.written.read(written.value)
     if endpoint.from_storage is None and not written.given and not written.link:
-        return with_version(written.value, written.revision)
-    obj = endpoint.served(loads(written.value))
+        return with_version(value, written.revision)
+    obj = endpoint.served(loads(value))
     version = str(written.revision) if written.revision else written.given
     if version:
         obj["metadata"]["resourceVersion"] = version

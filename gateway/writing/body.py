@@ -13,11 +13,13 @@ from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request
 from gateway.http.status import bad_request
 from gateway.jsontypes import JsonObject, dumps, loads
-from gateway.kinds.recurring import Recurrence, Template, Templates
+from gateway.kinds.recurring import ANY_SPECIFICATION, Specification, Template, Templates
 from gateway.kinds.resource import Resource
+from gateway.kinds.scheme import has_type_of
+from gateway.kinds.unserved import taken_beside
 from gateway.kinds.write_context import WriteContext
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
-from gateway.schema.problems import json_kind
+from gateway.schema.refusals import json_kind
 from gateway.schema.types import Type
 from gateway.validation.field import go_quote
 from gateway.writing.offload import YAML, offloaded
@@ -34,8 +36,8 @@ async def read_object(
 ) -> JsonObject:
     """The object that the body holds, decoded as what an endpoint takes and defaulted, with kind and apiVersion set.
 
-    `validation` is the fieldValidation directive; with "Warn" the request gets warnings. The attributes of what is to
-    be `created` learn whether its specification has come before. Raises StatusError 400, 413 and 415.
+    `validation` is the fieldValidation directive; with "Warn" the request gets warnings. The context of what is to be
+    `created` gets what is known of its specification. Raises StatusError 400, 413 and 415.
     """
     media_type = request.media.body_type(request.headers.get(b"content-type", b""))
     data = await request.body()
@@ -45,11 +47,11 @@ async def read_object(
     templates = None if created is None else endpoint.strategy.templates
     size = len(data) * YAML if media_type == "application/yaml" else len(data)
     if created is None or templates is None:
-        obj = await offloaded(size, lambda: reader.read(data, media_type))
+        obj = await offloaded(size, reader.read, data, media_type)
     else:
-        obj, created.recurrence = await offloaded(size, lambda: reader.read_again(data, media_type, templates))
+        obj, created.specification = await offloaded(size, reader.read_again, data, media_type, templates)
     if (audit := request.audit) is not None:
-        await offloaded(size, lambda: audit.requested(obj))
+        await offloaded(size, audit.requested, obj)
     return obj
 
 
@@ -66,24 +68,24 @@ class _Reader:
 
     def read(self, data: bytes, media_type: str) -> JsonObject:
         strict: list[str] = []
-        value, named = self._parse(data, media_type, strict)
-        return self._object(value, named, strict, DecodeReport())
+        value, version, named = self._parse(data, media_type, strict)
+        return self._object(value, version, named, strict, DecodeReport())
 
-    def read_again(self, data: bytes, media_type: str, templates: Templates) -> tuple[JsonObject, Recurrence | None]:
-        """The same, with what is known of its specification if that has come before."""
+    def read_again(self, data: bytes, media_type: str, templates: Templates) -> tuple[JsonObject, Specification]:
+        """Reads the body, using what is known of its specification."""
         strict: list[str] = []
-        value, named = self._parse(data, media_type, strict)
+        value, version, named = self._parse(data, media_type, strict)
         template = None if strict else templates.of(value)
         if template is None:
-            return self._object(value, named, strict, DecodeReport()), None
+            return self._object(value, version, named, strict, DecodeReport()), ANY_SPECIFICATION
         obj = None if template.settled is None else self._with_known(value, named, template.settled, templates)
         if obj is None:
             report = DecodeReport()
-            obj = self._object(value, named, strict, report)
+            obj = self._object(value, version, named, strict, report)
             if report.problems:
-                return obj, None
+                return obj, ANY_SPECIFICATION
             template.settled = dumps(obj[template.member])
-        return obj, Recurrence(template)
+        return obj, Specification(template)
 
     def _with_known(self, value: JsonObject, named: str, settled: bytes, templates: Templates) -> JsonObject | None:
         """The object with a specification that needs no decoding; None where anything is wrong with the others."""
@@ -97,22 +99,23 @@ class _Reader:
         obj[member] = loads(settled)
         return complete(obj, value, self.resource, named, default=templates.default_others)
 
-    def _parse(self, data: bytes, media_type: str, strict: list[str]) -> tuple[Any, str]:
-        """The value of a body and the kind that it names; duplicate keys of YAML are added to `strict`."""
+    def _parse(self, data: bytes, media_type: str, strict: list[str]) -> tuple[Any, str, str]:
+        """The value of a body, the version and the kind that it names; duplicate keys of YAML are added to `strict`."""
         api_version, kind = self.api_version, self.kind
+        other = taken_beside(api_version, kind)
         if media_type == PROTOBUF:
-            value = parse_protobuf(data, self.type, api_version, kind)
+            value = parse_protobuf(data, self.type, api_version, kind, any_version=bool(other))
         else:
             value = parse_document(data, media_type, kind, strict, strictly=self.validation != "Ignore")
         version, named = type_meta(value, data, api_version, kind)
         if self.resource.custom and (error := _unnamed(value, version, api_version, kind, data, media_type)):
             raise error
-        if version != api_version or (named != kind and not self.resource.custom):
+        if version not in (api_version, other) or (named != kind and not self.resource.custom):
             raise _other_kind(value, version, named, api_version, kind)
-        return value, named
+        return value, version, named
 
-    def _object(self, value: Any, named: str, strict: list[str], report: DecodeReport) -> JsonObject:
-        version, kind, validation = self.api_version, self.kind, self.validation
+    def _object(self, value: Any, version: str, named: str, strict: list[str], report: DecodeReport) -> JsonObject:
+        kind, validation = self.kind, self.validation
         try:
             obj = decode(self.type, value, report)
         except DecodeError as error:
@@ -258,7 +261,7 @@ def version_and_kind(value: JsonObject) -> tuple[str, str]:
 
 def _other_kind(value: Any, version: str, named: str, api_version: str, kind: str) -> Exception:
     """What a body of another kind or version than the URL's is answered with."""
-    if named == kind and version.rpartition("/")[0] == api_version.rpartition("/")[0]:
+    if named == kind and has_type_of(kind, version.rpartition("/")[0], api_version.rpartition("/")[0]):
         problem = unreadable_as(value, version, named)
         return (
             _other_version(version, api_version) if problem is None else _cannot_handle(named, version, kind, problem)

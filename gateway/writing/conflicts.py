@@ -14,14 +14,17 @@ from storage.errors import StoredObject
 def check_uid(write: Write, key: bytes, wanted: str, actual: str) -> None:
     """The precondition that a uid in the body of a PUT is; raises StatusError 409."""
     if wanted and wanted != actual:
-        resource, shown = write.resource, key.decode()
-        if write.options.dry_run:
-            shown = shown.removeprefix(write.endpoint.services.settings.etcd_prefix)
-        cause = (
-            f"StorageError: invalid object, Code: 4, Key: {shown}, ResourceVersion: 0, AdditionalErrorMsg: "
-            f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {actual}"
-        )
+        resource, prefix = write.resource, write.endpoint.services.settings.etcd_prefix
+        cause = unlike_stored(key, "UID", wanted, actual, prefix if write.options.dry_run else "")
         raise status.conflict(resource.group, resource.resource, write.attributes.name, cause)
+
+
+def unlike_stored(key: bytes, what: str, wanted: str, actual: str, left_out: str = "") -> str:
+    """What kube-apiserver's storage says of a failed precondition; a dry run's keys have no prefix (`left_out`)."""
+    return (
+        f"StorageError: invalid object, Code: 4, Key: {key.decode().removeprefix(left_out)}, ResourceVersion: 0, "
+        f"AdditionalErrorMsg: Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {actual}"
+    )
 
 
 def check_version(write: Write, meta: JsonObject, revision: int) -> None:

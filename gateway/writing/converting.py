@@ -1,7 +1,7 @@
-"""The objects of a write in the versions in which managers own their fields, where only a webhook can make them.
+"""Conversions by a webhook that an update needs for managed fields of other versions.
 
-What goes through these objects is a plain function; it stops at the first conversion that it lacks, is begun anew once
-that is there, and so finds each of them after the other.
+Managed fields are computed by a plain function, which cannot wait. It raises Unconverted at the first conversion that
+is missing, and is run again when the webhook has made it, until none is missing.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Conversions:
         return found, version.type
 
     async def supply(self, missing: Unconverted) -> None:
-        """Has the webhook make what is missing."""
+        """Asks the webhook for the missing conversion."""
         assert self._model.convert_all is not None
         sent = dumps(missing.obj)
         try:

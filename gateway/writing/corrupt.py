@@ -1,8 +1,7 @@
-"""Deleting what can't be read (KEP-3926): only who asks for it in so many words, and may, gets it done.
+"""Deletes unreadable objects (KEP-3926), for requests with the option for that and the right to use it.
 
-kube-apiserver has this behind the feature gate AllowUnsafeMalformedObjectDeletion; where an object can be read the
-option says nothing, as it is there without the gate. Neither preconditions nor finalizers are looked at, and admission
-plug-ins are not asked: there is no object.
+kube-apiserver has this behind the feature gate AllowUnsafeMalformedObjectDeletion. For an object that can be read the
+option has no effect. Preconditions and finalizers are not checked and admission plug-ins not asked: there is no object.
 """
 
 from __future__ import annotations

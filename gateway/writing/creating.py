@@ -44,7 +44,8 @@ async def admit_new(write: Write, obj: JsonObject) -> JsonObject:
     to_storage = write.endpoint.to_storage
     admitted = await mutate(write, Operation.CREATE, obj if to_storage is None else to_storage(obj), None)
     assert admitted is not None
-    await drop_duplicate_owners(write, admitted, after_admission=True)
+    if "ownerReferences" in admitted["metadata"]:
+        await drop_duplicate_owners(write, admitted, after_admission=True)
     return admitted
 
 
@@ -79,7 +80,7 @@ async def _as_if_stored(write: Write, key: bytes, value: bytes, obj: JsonObject)
 
 async def prepare_new(write: Write, obj: JsonObject) -> None:
     """Fills in metadata, then the strategy's turn, validation and the validating half of admission."""
-    await offloaded(write.effort, lambda: _prepare_new(write, obj))
+    await offloaded(write.effort, _prepare_new, write, obj)
     await validate(write, obj)
 
 
@@ -89,6 +90,7 @@ def _prepare_new(write: Write, obj: JsonObject) -> None:
     metadata.match_namespace(meta, metadata.expected_namespace(resource, attributes.namespace))
     attributes.name = meta.get("name", "")
     strategy.prepare_for_create(obj, attributes)
+    attributes.specification.prepared(obj)
     attributes.name = meta.get("name", "")
     attributes.metadata_errors = wrong = _metadata_errors(write, meta)
     errors = strategy.validate(obj, attributes)

@@ -11,8 +11,8 @@ from gateway.kinds.strategy import Strategy
 from gateway.writing.deletion_plan import Step, is_under_way, plan
 from gateway.writing.options import DeleteOptions, delete_options_document
 from gateway.writing.write import Write, Written, encoded, mutate, validate
-from storage.change import KEEP, Changed, Decision, Delete, Finish, Outcome, Put, change, write_once
-from storage.errors import Conflict, StoredObject
+from storage.change import KEEP, Changed, Decision, Delete, Finish, Outcome, Put, change
+from storage.errors import StoredObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,27 +28,17 @@ async def delete_object(write: Write, options: DeleteOptions) -> Deleted:
     """Deletes the object that `write` names; repeats when it changes meanwhile. Raises StatusError."""
     endpoint, attributes = write.endpoint, write.attributes
     key = endpoint.key(attributes.namespace, attributes.name)
-    while True:
-        deletion = _Deletion(write, options)
-        changed = await change(write.store, key, deletion.decide)
-        deleted = deletion.deleted(changed)
-        if deletion.step is not Step.MARK_AND_REMOVE or options.dry_run:
-            return deleted
-        assert changed.after is not None  # it is marked now; watchers see that before it goes
-        deletion.obj["metadata"]["resourceVersion"] = str(changed.after.revision)
-        await _admit(write, options, deletion.obj)
-        try:
-            done = await write_once(write.store, key, changed.after, Delete(_released(write, deletion.obj)))
-        except Conflict:
-            continue  # somebody has changed the marked object: it is looked at anew
-        return replace(deleted, written=replace(deleted.written, revision=done.revision)) if deleted.gone else deleted
+    deletion = _Deletion(write, options)
+    return deletion.deleted(await change(write.store, key, deletion.decide))
 
 
 async def _admit(write: Write, options: DeleteOptions, old: JsonObject) -> None:
     """Both halves of admission, if the deletion is to be admitted at all. Raises StatusError."""
     if not write.unadmitted:
-        strategy = write.endpoint.strategy
-        write.make_options = lambda operation: _shown(strategy, options, old)
+        strategy, one = write.endpoint.strategy, write.attributes.request.info.verb != "deletecollection"
+        write.make_options = lambda operation: (
+            _shown(strategy, options, old) if one else delete_options_document(options)
+        )
         await mutate(write, Operation.DELETE, None, old)
         await validate(write, None)
 
@@ -73,14 +63,17 @@ class _Deletion:
         self._write, self._options = write, options
         self.obj: JsonObject = {}
         self.step = Step.NOTHING
+        self._marked: bytes | None = None  # the value that was stored to mark the object, which goes next
         self._shown = Written(b"", 0)
 
     async def decide(self, current: StoredObject | None) -> Decision:
-        """What becomes of the present version: marked, deleted or kept."""
+        """Decides whether the present version is marked, deleted or kept."""
         write, resource = self._write, self._write.resource
         if current is None:
             raise status.not_found(resource.group, resource.resource, write.attributes.name)
-        obj = self.obj = write.endpoint.parse((await write.endpoint.as_written(current)).value)
+        if self._marked is not None and current.value is self._marked:  # it has not changed since
+            return await self._removed(current)
+        obj = self.obj = write.endpoint.parse(await write.endpoint.written.read(current.value))
         _check_preconditions(write, obj["metadata"], current.revision, self._options)
         if not is_under_way(write.endpoint.strategy, obj, self._options):
             obj["metadata"]["resourceVersion"] = str(current.revision)
@@ -93,7 +86,7 @@ class _Deletion:
             case Step.REMOVE:
                 return KEEP if self._options.dry_run else Delete(_released(write, obj))
             case Step.MARK | Step.MARK_AND_REMOVE:
-                return await self._marked(current, obj)
+                return await self._mark(current, obj)
 
     def deleted(self, changed: Changed) -> Deleted:
         """What the client is shown of it."""
@@ -107,13 +100,23 @@ class _Deletion:
         collected = endpoint.services.settings.enable_garbage_collector
         return plan(endpoint.strategy, obj, self._options, collected=collected).step
 
-    async def _marked(self, current: StoredObject, obj: JsonObject) -> Decision:
+    async def _mark(self, current: StoredObject, obj: JsonObject) -> Decision:
         value = await encoded(self._write, obj)
-        if value == current.value:
-            self._shown = Written(current.value, current.revision, unchanged=True)
+        unchanged, removes = value == current.value, self.step is Step.MARK_AND_REMOVE
+        self._shown = Written(value, current.revision, unchanged=unchanged)
+        if self._options.dry_run:
             return KEEP
-        self._shown = Written(value, current.revision)
-        return KEEP if self._options.dry_run else Put(value)
+        if removes:
+            self._marked = value
+        if unchanged:
+            return await self._removed(current) if removes else KEEP
+        return Put(value, last=not removes)  # watches see that it is marked before it goes
+
+    async def _removed(self, current: StoredObject) -> Decision:
+        """A marked object goes, if admission lets it."""
+        self.obj["metadata"]["resourceVersion"] = str(current.revision)
+        await _admit(self._write, self._options, self.obj)
+        return Delete(_released(self._write, self.obj))
 
 
 def _released(write: Write, obj: JsonObject) -> Finish | None:

@@ -1,4 +1,4 @@
-"""The hooks of kinds: who they are made with, and what they write."""
+"""Makes the hooks of kinds, and writes the objects that they allocate."""
 
 from __future__ import annotations
 
@@ -36,6 +36,11 @@ class OwnObjects:
         """Deletes an object, or a version of it; one that is not there is none. Raises StatusError, StorageError."""
         options = DeleteOptions(grace_period=0, resource_version=resource_version)
         await self._actor.delete(self._actor.of(*gvr), namespace, name, options)
+
+
+async def create_own(endpoints: Endpoints, gvr: GroupVersionResource, namespace: str, obj: JsonObject) -> bool:
+    """As `OwnObjects.create` does."""
+    return await OwnObjects(endpoints).create(gvr, namespace, obj)
 
 
 def hooks_for(endpoints: Endpoints, resource: Resource) -> WriteHooks | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from functools import partial
+from typing import ParamSpec, TypeVar
 
 from gateway.time_limits import TakesLong, in_thread
 
@@ -13,16 +14,17 @@ YAML = 16
 """A byte of YAML takes as long to read as this many of JSON."""
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
-async def offloaded(size: int, work: Callable[[], T]) -> T:
+async def offloaded(size: int, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
     """What `work` returns or raises; `size` is that of the objects which it goes through.
 
     Work that raises TakesLong is done once more, in a thread, where it ends when the request does.
     """
     if size < BIG:
         try:
-            return work()
+            return work(*args, **named)
         except TakesLong:
             pass
-    return await in_thread(work)
+    return await in_thread(partial(work, *args, **named))

@@ -120,6 +120,8 @@ def delete_options_of_query(query: Query) -> DeleteOptions:
         values["propagationPolicy"] = _first(query, "propagationPolicy")
     values["orphanDependents"] = _bool(query, "orphanDependents")
     values[UNSAFE_DELETE] = _bool(query, UNSAFE_DELETE)
+    preconditions = {name: _first(query, name) for name in ("uid", "resourceVersion") if _first(query, name)}
+    values["preconditions"] = preconditions or None
     return validated_delete_options(values)
 
 

@@ -8,7 +8,7 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.scheme import is_registered_of_meta, unregistered
 from gateway.schema.catalog import type_of
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
-from gateway.schema.problems import json_kind
+from gateway.schema.refusals import json_kind
 from gateway.writing.body import CBOR, META_STRUCT, PROTOBUF, parse_cbor, parse_protobuf, version_and_kind
 from gateway.writing.offload import YAML, offloaded
 from gateway.writing.options import DeleteOptions, delete_options_of_query, validated_delete_options
@@ -24,7 +24,7 @@ async def read_delete_options(request: Request) -> DeleteOptions:
         return delete_options_of_query(request.query) if request.query_string else DeleteOptions()
     media_type = request.media.body_type(request.headers.get(b"content-type", b""))
     size = len(data) * YAML if media_type == "application/yaml" else len(data)
-    return validated_delete_options(await offloaded(size, lambda: _decoded(data, media_type)))
+    return validated_delete_options(await offloaded(size, _decoded, data, media_type))
 
 
 def _decoded(data: bytes, media_type: str) -> JsonObject:

@@ -1,4 +1,4 @@
-"""What is said of a value of another kind than the one wanted: Go reads it as what it says to be, then converts it."""
+"""Error messages for a body of another kind than the requested one: Go decodes it by its own kind, then converts it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owners that an object names more than once."""
+"""Removes duplicate owner references, with a warning."""
 
 from __future__ import annotations
 

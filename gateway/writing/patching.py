@@ -13,12 +13,13 @@ from gateway.kinds import metadata
 from gateway.kinds.recurring import Template
 from gateway.kinds.resource import Resource
 from gateway.kinds.scheme import unregistered
+from gateway.kinds.unserved import reads_unserved
 from gateway.patches.raw_values import rewritten
 from gateway.patches.unstructured import converted, mismatch
 from gateway.schema.decode import DecodeError, DecodeReport, decode
 from gateway.schema.empty_lists import null_empty_lists
 from gateway.schema.errors import EmbeddedError
-from gateway.schema.problems import json_kind
+from gateway.schema.refusals import json_kind
 from gateway.schema.types import Type
 from gateway.validation.field import FieldError
 from gateway.writing.body import complete, version_and_kind, warning_lines
@@ -144,7 +145,7 @@ def _yaml_config(body: bytes) -> tuple[Any, list[str]]:
     try:
         config, duplicates = parse_yaml(body)
     except YamlError as error:
-        raise status.bad_request(f"error decoding YAML: {error}") from None
+        raise status.bad_request(f"error decoding YAML: error converting YAML to JSON: {error}") from None
     return _checked_config(config), duplicates
 
 
@@ -204,16 +205,16 @@ def _applied(write: Write, parse: Callable[[], tuple[Any, list[str]]]) -> MakeOb
         except EmbeddedError as error:  # what is applied comes to that with validation only
             raise invalid(write, [FieldError("FieldValueInvalid", error.path, error.body)], merged) from None
         except DecodeError as error:
-            raise _unconvertible(resource, merged, mismatch(merged, endpoint.type) or str(error)) from None
+            raise _unconvertible(resource, config, mismatch(merged, endpoint.type) or str(error)) from None
         null_empty_lists(endpoint.type, new)
         return complete(new, None, resource, applied=True)
 
     return make
 
 
-def _unconvertible(resource: Resource, merged: JsonObject, message: str) -> status.StatusError:
+def _unconvertible(resource: Resource, config: JsonObject, message: str) -> status.StatusError:
     """500, as kube-apiserver has it, for a configuration whose values the schema lets pass and the type does not."""
-    meta, kind = merged.get("metadata") or {}, f"{resource.kind_group}/{resource.kind_version}, Kind={resource.kind}"
+    meta, kind = config.get("metadata") or {}, f"{resource.kind_group}/{resource.kind_version}, Kind={resource.kind}"
     place = f"{meta.get('namespace', '')}/{meta.get('name', '')}"
     text = f"failed to convert new object ({place}; {kind}) to proper version: "
     return status.StatusError(500, "", f"{text}unable to convert unstructured object to {kind}: {message}")
@@ -290,7 +291,11 @@ def check_type_meta(result: Any, resource: Resource) -> None:
     version, kind = version_and_kind(result)
     version, kind = version or resource.api_version, kind or resource.kind
     if (kind != resource.kind and not resource.custom) or version != resource.api_version:
-        if resource.custom or kind == resource.kind:
+        if resource.custom:
+            raise DecodeError(unregistered(kind, version))
+        if kind == resource.kind:
+            if reads_unserved(kind, version):  # Go decodes it as that version, and converts it
+                return
             raise DecodeError(unregistered(kind, version))
         raise DecodeError(unfit(result, version, kind, resource.api_version, resource.kind))
 

@@ -1,4 +1,4 @@
-"""Changing a stored object as kube-apiserver's binding and eviction change a pod: past strategy and admission.
+"""Changes a stored object without strategy and admission, as kube-apiserver's binding and eviction change a pod.
 
 The subresource has been admitted itself. No defaults, validation or managed fields; only the compare-and-swap.
 """
@@ -28,10 +28,10 @@ async def change_stored(
         nonlocal shown
         if current is None:
             raise status.not_found(resource.group, resource.resource, name)
-        obj = endpoint.parse((await endpoint.as_written(current)).value)
+        obj = endpoint.parse(await endpoint.written.read(current.value))
         obj["metadata"]["resourceVersion"] = str(current.revision)
         alter(obj)
-        value = endpoint.encode(obj)
+        value = endpoint.written.encode(obj)
         shown = StoredObject(key, value, current.revision)
         return KEEP if dry_run or value == current.value else Put(value)
 

@@ -15,7 +15,6 @@ def track_fields(write: Write, new: JsonObject, old: JsonObject | None) -> None:
     Whatever depends on `new` as it was sent is then settled: its empty lists become what storage makes of them.
     """
     resource, endpoint = write.resource, write.endpoint
-    recurrence = write.attributes.recurrence if old is None else None
     if endpoint.to_storage is not None:
         _show_as_stored(endpoint, new)
     try:
@@ -29,9 +28,9 @@ def track_fields(write: Write, new: JsonObject, old: JsonObject | None) -> None:
             now=write.attributes.now,
             reset=endpoint.strategy.reset_fields,
             convert=write.convert,
-            shared=None if recurrence is None else recurrence.template,
+            shared=write.attributes.specification.template if old is None else None,
         )
-    except ValueError:  # some version of the object does not conform to its schema: nobody knows who owns what
+    except ValueError:  # a version of the object does not conform to its schema: owners cannot be computed
         new["metadata"].pop("managedFields", None)
     null_empty_lists(endpoint.type, new)
 

@@ -74,7 +74,6 @@ def keeps(endpoint: Endpoint) -> bool:
         resource.defined
         or resource.foreign_kind
         or endpoint.to_storage is not None
-        or resource.model.written_as_served
         or endpoint.object_hooks is not None
     )
 

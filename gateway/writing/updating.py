@@ -1,4 +1,4 @@
-"""Changing a stored object: until nobody else is faster, from the version that the cache has."""
+"""Changing a stored object, from the cached version, repeated while other writers are faster."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class _Update:
         self._shown = Written(b"", 0)
 
     async def decide(self, current: StoredObject | None) -> Decision:
-        """What becomes of the present version: as many attempts as it takes, each of which begins with nothing.
+        """Decides on the present version, in as many attempts as are needed; each begins with nothing of the last one.
 
         An attempt is made again for one of two reasons, both before anybody outside was asked about it: an object is
         to be converted by a webhook first (Unconverted), or what it shared with the old object was changed in place.
@@ -102,15 +102,16 @@ class _Update:
 
     async def _update(self, current: StoredObject) -> Decision:
         write, endpoint = self._write, self._write.endpoint
-        seen = await endpoint.as_written(current)
-        old, new = await offloaded(write.size, lambda: self._made(seen))
+        value = await endpoint.written.read(current.value)
+        old, new = await offloaded(write.size, self._made, value, current.revision)
         if new is None and await write.store.is_stale(self._key):
             new, write.kept = deepcopy(old), None
         if new is None:
             self._shown = Written(current.value, current.revision, unchanged=True)
             return KEEP
         obj = await self._mutated(new, old)
-        await drop_duplicate_owners(write, obj, after_admission=True)
+        if "ownerReferences" in obj["metadata"]:
+            await drop_duplicate_owners(write, obj, after_admission=True)
         check_version(write, obj["metadata"], current.revision)
         async with Allocating(endpoint.hooks, write.attributes, obj, old) as allocating:
             await prepare_update(write, obj, old)
@@ -129,20 +130,20 @@ class _Update:
         obj, to_storage = facet.into(served, shown), write.endpoint.to_storage
         return obj if to_storage is None else to_storage(obj)
 
-    def _made(self, current: StoredObject) -> tuple[JsonObject, JsonObject | None]:
-        """The old object and the new one, both as stored; None for one that is not changed at all."""
+    def _made(self, value: bytes, revision: int) -> tuple[JsonObject, JsonObject | None]:
+        """The old object and the new one, both as writes see them; None for one that is not changed at all."""
         endpoint = self._write.endpoint
-        old = endpoint.parse(current.value)
-        old["metadata"]["resourceVersion"] = str(current.revision)
+        old = endpoint.parse(value)
+        old["metadata"]["resourceVersion"] = str(revision)
         check_uid(self._write, self._key, self._uid, old["metadata"].get("uid", ""))
         served, facet = endpoint.served(old), self._write.facet
         if facet is not None:
             return old, self._make(facet.before(served))
         new = self._make(served)
         if new is served:
-            if not endpoint.resource.custom:
+            if not endpoint.resource.custom and not asked_outside(self._write, Operation.UPDATE):
                 return old, None
-            new = deepcopy(new)  # its definition may have changed, and it be invalid by now
+            new = deepcopy(new)  # its CRD may have changed, and it be invalid by now; webhooks are asked in any case
         return old, new if endpoint.to_storage is None else endpoint.to_storage(new)
 
     async def _replace(
@@ -155,7 +156,7 @@ class _Update:
             self._shown = Written(await encoded(write, obj), current.revision)
             return KEEP if dry_run else Delete(_then_released(write, old, finish))
         unchanged = identical(obj, old) if write.kept is None else write.kept.is_all_of(obj)
-        if unchanged and write.endpoint.is_stored_form(current) and not await write.store.is_stale(self._key):
+        if unchanged and write.endpoint.written.is_current(current) and not await write.store.is_stale(self._key):
             self._shown = Written(current.value, current.revision, unchanged=True, link=link if dry_run else "")
             return KEEP
         value = await encoded(write, obj)
@@ -168,13 +169,13 @@ class _Update:
         if not self._allow_create:
             raise status.not_found(resource.group, resource.resource, attributes.name)
         check_uid(write, self._key, self._uid, "")
-        obj = await admit_new(write, await offloaded(write.size, lambda: self._make(None)))
+        obj = await admit_new(write, await offloaded(write.size, self._make, None))
         meta = obj["metadata"]
         metadata.resource_version(meta)
         metadata.fill_system_fields(meta, attributes.now)
         async with Allocating(write.endpoint.hooks, attributes, obj, None) as allocating:
             await prepare_new(write, obj)
-            # who creates by an update or an apply must be allowed to create too
+            # to create by an update or an apply, a user must be allowed to create too
             await require(write.endpoint.services.authorizer, with_verb(attributes.request, "create"))
             value = await encoded(write, obj)
             shown = Written(await read_back(write, value), 0, created=True)
@@ -206,10 +207,10 @@ async def prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None
 
     Raises StatusError, and Touched when what a patch has kept was changed in place.
     """
-    await offloaded(write.effort, lambda: _prepare_update(write, obj, old))
+    await offloaded(write.effort, _prepare_update, write, obj, old)
     if write.kept is not None:
         write.kept.check()
-    await validate(write, obj)
+    await validate(write, obj, old)
 
 
 def _prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None:
@@ -222,7 +223,11 @@ def _prepare_update(write: Write, obj: JsonObject, old: JsonObject) -> None:
     metadata.carry_over(meta, old_meta)
     errors = validate_object_meta(meta, resource.namespaced, name_is_path_segment, standard_finalizers=False)
     errors += validate_object_meta_update(
-        meta, old_meta, built_in=strategy.rechecks_metadata, standard_finalizers=strategy.standard_finalizers
+        meta,
+        old_meta,
+        built_in=strategy.rechecks_metadata,
+        standard_finalizers=strategy.standard_finalizers,
+        checked=not errors,
     )
     attributes.metadata_errors = errors
     errors = errors + strategy.validate_update(obj, old, attributes)

@@ -1,8 +1,8 @@
 """The way of a write: what create, update, patch and apply share, whoever asks for it.
 
 The order is kube-apiserver's: decode (with defaults) → managed fields → admission (mutating) → strategy prepares →
-validation → admission (validating) → transaction. Managed fields come first: what admission changes has no owner.
-Every stage is a function in a module beside this one; verbs, subresources and controllers put them together.
+validation → admission (validating) → transaction. Managed fields come first: fields that admission changes have no
+owner. Every stage is a function in a module beside this one; verbs, subresources and controllers put them together.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from functools import partial
 from typing import Protocol
 
 from gateway.admission.record import Admission, Annotate, Operation, unrecorded
+from gateway.apply.entries import read as read_managers
 from gateway.apply.in_versions import ToVersion
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
@@ -34,6 +35,7 @@ from gateway.writing.offload import offloaded
 from gateway.writing.options import WriteOptions, manager_of, options_document
 from gateway.writing.unchanged_members import Kept
 from storage.change import Finish, Put
+from storage.instruments.timing import acting
 from storage.protocol import Store
 
 
@@ -57,6 +59,12 @@ class Facet(Protocol):
 MakeOptions = Callable[[Operation], JsonObject | None]
 
 
+_INVALID_MANAGERS = (
+    ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating "
+    "admission controller; please fix your requests"
+)
+
+
 @dataclass(slots=True)
 class Write:
     """One write on its way."""
@@ -77,12 +85,12 @@ class Write:
 
     @property
     def effort(self) -> int:
-        """How long the rules may take, as the size of an object whose rules are ordinary."""
+        """The size of the object times the strategy's weight: a measure of the time that its rules take."""
         return self.size * self.endpoint.strategy.weight
 
     @property
     def resource(self) -> Resource:
-        """What is written to."""
+        """The resource that is written to."""
         return self.endpoint.resource
 
     @property
@@ -129,7 +137,9 @@ def begin(endpoint: Endpoint, request: Request, options: WriteOptions) -> Write:
         request.warnings,
     )
     if request.query_string and (timeout := request.parameter("timeout")):
-        attributes.deadline = asyncio.get_running_loop().time() + request_timeout(timeout)
+        attributes.deadline = asyncio.get_running_loop().time() + request_timeout(
+            timeout, endpoint.services.settings.request_timeout
+        )
     write = Write(endpoint, options, attributes)
     if request.audit is not None:
         write.annotate = request.audit.annotate
@@ -149,8 +159,10 @@ def begin_as(
     """Begins a write that no request asked for, such as a controller's, in the name of `user`.
 
     `verb` is what access would be asked for ("create", "update", "delete"); `manager` the field manager, the user's
-    name where there is none; `via` the store to write to, where it is not the endpoint's.
+    name where there is none (webhooks are told of none, as of a program that sends no option); `via` the store to write
+    to, where it is not the endpoint's.
     """
+    acting.set(user.name)
     resource = endpoint.resource
     info = RequestInfo(
         verb,
@@ -164,7 +176,7 @@ def begin_as(
         name=name,
     )
     attributes = WriteContext(Attributes(user, info), resource, namespace, name, manager or user.name, now_text())
-    return Write(endpoint, WriteOptions(manager=manager, validation="Strict"), attributes, via=via)
+    return Write(endpoint, WriteOptions(validation="Strict"), attributes, via=via)
 
 
 async def mutate(
@@ -182,29 +194,50 @@ async def mutate(
         annotate=write.annotate,
     )
     admission.name = _admitted_name(write)
+    managed = None if obj is None else obj.get("metadata", {}).get("managedFields")
     await endpoint.chain.mutate(admission)
     obj, guard = admission.obj, write.endpoint.guard
-    if admission.replaced:
+    if admission.replaced and obj is not None:
+        _keep_managers(admission, obj, managed)
         write.size = max(write.size, len(dumps(obj)))  # what was made of it may be larger than what was sent
     if guard is not None and obj is not None:
         await guard.check(write.attributes.request, obj, old)
     return obj
 
 
+def _keep_managers(admission: Admission, obj: JsonObject, before: list[JsonObject] | None) -> None:
+    """Puts managed fields back that somebody has made unreadable, and warns of it."""
+    metadata = obj.get("metadata") or {}
+    try:
+        read_managers(metadata.get("managedFields") or [])
+    except ValueError as error:
+        metadata["managedFields"] = before
+        if not before:
+            del metadata["managedFields"]
+        admission.warn(f"{_INVALID_MANAGERS}: {error}")
+
+
 def asked_outside(write: Write, operation: Operation) -> bool:
     """Whether somebody outside may be asked about a write, which is to happen once an attempt."""
     endpoint = write.endpoint if write.facet is None else write.facet.endpoint
     hooks = endpoint.services.admission.webhooks
+    if hooks.mutating.idle and hooks.validating.idle:
+        return False
     return any(sort.of(endpoint.resource, operation) for sort in (hooks.mutating, hooks.validating))
 
 
-async def validate(write: Write, obj: JsonObject | None) -> None:
-    """The validating half of admission, of what the mutating half was about. Raises the first refusal."""
+async def validate(write: Write, obj: JsonObject | None, old: JsonObject | None = None) -> None:
+    """The validating half of admission, of what the mutating half was about. Raises the first refusal.
+
+    `old` is the stored object where it is admitted as something else, whose managers are seen by the first half only.
+    """
     admission = write.admission
     assert admission is not None
     admission.obj, admission.name = obj, _admitted_name(write)
     endpoint, facet = write.endpoint, write.facet
     if facet is not None and obj is not None:
+        if old is not None:
+            admission.old = facet.of(endpoint.served(old))
         endpoint, admission.obj = facet.endpoint, facet.of(endpoint.served(obj))
     await endpoint.chain.validate(admission)
 
@@ -223,7 +256,7 @@ def _options(options: WriteOptions, make: MakeOptions | None, operation: Operati
 def invalid(write: Write, errors: Sequence[FieldError], obj: JsonObject) -> StatusError:
     """422 with the field errors of a write. A custom object's kind is what it says itself."""
     kind = str(obj.get("kind", "")) if write.resource.custom else write.resource.kind
-    name = obj["metadata"].get("name") or write.attributes.name
+    name = obj["metadata"].get("name") or ("" if write.resource.custom else write.attributes.name)
     return status.invalid(write.endpoint.kind_group, kind, name, errors)
 
 
@@ -234,22 +267,20 @@ async def encoded(write: Write, obj: JsonObject) -> bytes:
     """
     if write.admission is not None and write.admission.replaced and write.resource.custom:
         obj = {**obj, **write.resource.model_version.decode(obj, DecodeReport())}
-    recurrence, kept = write.attributes.recurrence, write.kept
-    if recurrence is None and kept is None:
+    specification, kept = write.attributes.specification, write.kept
+    if specification.template is None and kept is None:
         return await _encoded(write, obj)
     try:
-        if recurrence is not None:
-            return await _encoded(write, recurrence.spliced(obj, write.endpoint.written_type))
+        if specification.template is not None:
+            return await _encoded(write, specification.spliced(obj, write.endpoint.written.type))
         return await _encoded(write, obj if kept is None else kept.spliced(obj))
     except TypeError:  # its metadata is deeper than what can be encoded beside bytes
         return await _encoded(write, obj)
 
 
 async def _encoded(write: Write, obj: JsonObject) -> bytes:
-    endpoint = write.endpoint
-    if not endpoint.resource.model.written_as_served:
-        return await offloaded(write.size, lambda: endpoint.encode(obj))
-    return await endpoint.as_stored(obj, lambda stored: offloaded(write.size, lambda: endpoint.encode(stored)))
+    written = write.endpoint.written
+    return await written.value(obj, lambda stored: offloaded(write.size, written.encode, stored))
 
 
 async def read_back(write: Write, value: bytes, *, created: bool = False) -> bytes:
@@ -264,7 +295,7 @@ async def read_back(write: Write, value: bytes, *, created: bool = False) -> byt
         return value
     read = value
     if not created or endpoint.strategy.reread or resource.api_version != resource.storage_version:
-        read = await offloaded(write.size, lambda: endpoint.cache.spec.canonicalise(value))
+        read = await offloaded(write.size, endpoint.cache.spec.canonicalise, value)
     if read == value and not write.options.dry_run:
         settled.add(value)
     return read

@@ -1,7 +1,7 @@
 """YAML bodies as the JSON that kube-apiserver makes of them.
 
-Values are made of the parser's events, one after the other: nothing recurses, so that no nesting of a client's is too
-deep, and what aliases make of little is counted before it is made.
+Values are made of the parser's events without recursion, so that deep nesting does no harm; the expansion of aliases is
+counted before it is made.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from gateway.schema.decode import parse_body
-from gateway.writing.yaml_scalars import PLAIN, YamlError, json_number, key, scalar
+from gateway.writing.yaml_scalars import PLAIN, YamlError, go_value, json_number, key, scalar
 
 __all__ = ["MAX_DEPTH", "YamlError", "parse_yaml"]
 
@@ -94,12 +94,12 @@ def _message(error: yaml.MarkedYAMLError) -> str:
 
 
 class _Measured:
-    """A value with what it counts for where an alias repeats it; `text` is a scalar's own, `raw` its YAML value."""
+    """A value with what it counts for where an alias repeats it; `raw` is a scalar's YAML value."""
 
-    __slots__ = ("height", "nodes", "raw", "size", "text", "value")
+    __slots__ = ("height", "nodes", "raw", "size", "value")
 
-    def __init__(self, value: Any, nodes: int, size: int, height: int, text: str = "...", raw: Any = _NO_KEY) -> None:
-        self.value, self.nodes, self.size, self.height, self.text, self.raw = value, nodes, size, height, text, raw
+    def __init__(self, value: Any, nodes: int, size: int, height: int, raw: Any = _NO_KEY) -> None:
+        self.value, self.nodes, self.size, self.height, self.raw = value, nodes, size, height, raw
 
 
 class _Open:
@@ -140,6 +140,8 @@ class _Builder:
                 done = self._alias(event)
             elif kind is yaml.StreamEndEvent:
                 return None
+            elif kind is yaml.DocumentStartEvent and event.version not in (None, (1, 1)):
+                raise YamlError("yaml: found incompatible YAML document")
             else:
                 continue
             if not self._open:
@@ -156,9 +158,9 @@ class _Builder:
             top.key = raw
             top.merging = tag == PLAIN and raw == "<<"
             if event.anchor:
-                self._anchors[event.anchor] = _Measured(raw, 1, len(event.value), 0, event.value, raw)
+                self._anchors[event.anchor] = _Measured(raw, 1, len(event.value), 0, raw)
             return _Measured(raw, 1, 0, 0)
-        done = _Measured(json_number(raw), 1, len(event.value), 0, event.value, raw)
+        done = _Measured(json_number(raw), 1, len(event.value), 0, raw)
         if event.anchor:
             self._anchors[event.anchor] = done
         if top is not None:
@@ -172,7 +174,7 @@ class _Builder:
                 if top.key is _NO_KEY:
                     raise YamlError("yaml: invalid map key")
                 if not top.merging:
-                    top.key = self._checked_key(top, "...", event)
+                    top.key = self._checked_key(top, _NO_KEY, event)
         if len(self._open) >= MAX_DEPTH:
             raise YamlError(f"yaml: exceeded max depth of {MAX_DEPTH}")
         if event.anchor:
@@ -234,13 +236,13 @@ class _Builder:
                 top.value.update(source)
             top.key, top.merging = _NO_KEY, False
         else:
-            top.value[self._checked_key(top, done.text, event)] = json_number(done.value)
+            top.value[self._checked_key(top, done.raw, event)] = json_number(done.value)
             top.key = _NO_KEY
 
-    def _checked_key(self, top: _Open, text: str, event: Any) -> str:
-        """The key that waits for a value as a string; one that is there already is reported."""
+    def _checked_key(self, top: _Open, value: Any, event: Any) -> str:
+        """The key that waits for `value` (YAML's, of a scalar) as a string; one that is there already is reported."""
         raw = top.key
-        name = key(raw, text)
+        name = key(raw, "..." if value is _NO_KEY else go_value(value)) if type(raw) is not str else raw
         if name in top.value:
             shown = f'"{name}"' if isinstance(raw, str) else name
             self.duplicates.append(f"line {event.start_mark.line + 1}: key {shown} already set in map")

@@ -12,6 +12,8 @@ import struct
 from decimal import Decimal
 from typing import Any
 
+from gateway.validation.field import go_quote
+
 PLAIN = "!plain"
 _TAG = "tag:yaml.org,2002:"
 _MAX_BITS_DIGITS = 64  # more digits than this, in whatever base, are more than 64 bits
@@ -84,7 +86,7 @@ _GO_TAGS: dict[type, str] = {str: "str", bool: "bool", int: "int", float: "float
 
 
 def key(value: Any, of: str) -> str:
-    """A key as a string; `of` is the text of its value, for messages. Raises YamlError."""
+    """A key as a string; `of` is its value in Go's syntax, for messages. Raises YamlError."""
     match value:
         case str():
             return value
@@ -96,6 +98,13 @@ def key(value: Any, of: str) -> str:
             return _short_float(value)
     kind = "%!s(<nil>), key: <nil>" if value is None else f"uint64, key: {value:#x}"
     raise YamlError(f"unsupported map key of type: {kind}, value: {of}")
+
+
+def go_value(value: Any) -> str:
+    """A scalar in Go's syntax."""
+    if isinstance(value, str):
+        return go_quote(value)
+    return "<nil>" if value is None else str(value).lower()
 
 
 def _short_float(value: float) -> str:

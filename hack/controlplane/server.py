@@ -9,7 +9,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +39,7 @@ class Server:
     url: str
     token: str
     flags: Mapping[str, list[str]] = field(default_factory=dict)
+    pid: int = 0
 
     def ask(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Any:
         """The answer's JSON. Raises Refused."""
@@ -61,24 +62,27 @@ def gateway(logs: Path) -> Iterator[Server]:
     flags = (f"--service-account-signing-key-file={keys}", f"--service-account-key-file={keys}")
     with api_server(*flags) as running:
         tokens = {f"system:{name}": user(running, f"system:{name}").token for name in PROGRAMS}
-        yield Server(running.url, running.token, _flags(logs, running.url, tokens))
+        yield Server(running.url, running.token, _flags(logs, running.url, tokens), running.pid)
 
 
-def kube_apiserver(program: Path) -> Callable[[Path], AbstractContextManager[Server]]:
-    """What starts a kube-apiserver."""
+def kube_apiserver(
+    program: Path, more: Sequence[str] = ("--authorization-mode=RBAC",), token: str = ""
+) -> Callable[[Path], AbstractContextManager[Server]]:
+    """What starts a kube-apiserver with `more` flags, and a further line of its file of tokens."""
 
     @contextmanager
     def started(logs: Path) -> Iterator[Server]:
-        keys, port, tokens = _keys(logs), _free_port(), logs / "tokens.csv"
+        logs.mkdir(exist_ok=True)
+        keys, port, tokens = _keys(logs), free_port(), logs / "tokens.csv"
         users = {f"system:{name}": f"{TOKEN}-{name}" for name in PROGRAMS}
-        lines = [f"{TOKEN},admin,1,system:masters", *(f"{token},{name},1" for name, token in users.items())]
+        lines = [f"{TOKEN},admin,1,system:masters", *(f"{each},{name},1" for name, each in users.items()), token]
         tokens.write_text("\n".join(lines) + "\n")
         url = f"https://127.0.0.1:{port}"
         with EmbeddedEtcd() as etcd, (logs / "apiserver.log").open("wb") as log:
             process = subprocess.Popen(
                 [
                     program, f"--etcd-servers={etcd.endpoint}", f"--secure-port={port}", "--bind-address=127.0.0.1",
-                    f"--cert-dir={logs / 'certificates'}", f"--token-auth-file={tokens}", "--authorization-mode=RBAC",
+                    f"--cert-dir={logs / 'certificates'}", f"--token-auth-file={tokens}", *more,
                     "--service-cluster-ip-range=10.0.0.0/24", f"--service-account-key-file={keys}",
                     f"--service-account-signing-key-file={keys}", "--service-account-issuer=https://control.plane",
                 ],
@@ -86,7 +90,7 @@ def kube_apiserver(program: Path) -> Callable[[Path], AbstractContextManager[Ser
                 stderr=subprocess.STDOUT,
             )  # fmt: skip
             try:
-                server = Server(url, TOKEN, _flags(logs, url, users))
+                server = Server(url, TOKEN, _flags(logs, url, users), process.pid)
                 _await_ready(server)
                 yield server
             finally:
@@ -96,7 +100,8 @@ def kube_apiserver(program: Path) -> Callable[[Path], AbstractContextManager[Ser
     return started
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nobody listens on now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -184,7 +184,7 @@ class Result:
             return [f"body {rough(path)}: {a} -> {b}" for path, a, b in unequal(one[2], other[2])][:3]
         told = {cause.get("field"): cause.get("message", "") for cause in _causes(self.ours)}
         lines = [
-            f"wording: {rough(cause['message'])[:150]} -> {rough(told.get(cause['field'], ''))[:150]}"
+            f"wording: {rough(cause.get('message', ''))[:150]} -> {rough(told.get(cause.get('field'), ''))[:150]}"
             for cause in _causes(self.peer)
             if _words(cause.get("message", "")) != _words(told.get(cause.get("field"), ""))
         ]

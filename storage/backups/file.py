@@ -9,7 +9,7 @@
               E  the end, last: how many keys there are (8 bytes)
     digest    SHA-256 of all that is before it (32 bytes)
 
-Nothing of a file is believed before all of it was looked at.
+A reader checks the whole file before it uses any of it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The key that says that a restore is under way: it is put before the first key and removed after the last.
 
-What is under the prefix while it is there is half of something, and nobody is to be served that.
+While it is there, only a part of the backup is under the prefix, so no server may serve it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Putting a backup back: into a prefix where nothing is, or in the place of what is there.
+"""Restoring a backup: into an empty prefix, or replacing what is there.
 
-While it is under way a marker says so, and each transaction compares it, so that of two restores one fails. A restore
-that was broken off is made again from the start. In the end etcd forgets its history, for clients that come back with a
-resourceVersion of before would otherwise miss what is different now: they are told to list again.
+A marker key says that a restore is under way. Each transaction compares it, so that of two restores one fails. An
+interrupted restore is begun again. At the end etcd's history is compacted: a client that comes back with an older
+resourceVersion would otherwise miss what has changed; now it is told to list again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from storage.errors import Compacted, StorageError, TooLarge, Unavailable
 from storage.etcd import EtcdClient, TxnResult, operations, prefix_end
 from storage.etcd.generated import rpc_pb2
 
-OPERATIONS: Final = 120  # of a transaction; etcd takes 128 where nobody has told it otherwise
+OPERATIONS: Final = 120  # of a transaction; etcd's default limit is 128
 BYTES: Final = 1_000_000  # etcd takes 1.5 MiB
 AT_ONCE: Final = 8
 ATTEMPTS, PAUSE = 10, 0.5
@@ -123,7 +123,7 @@ class _Restoring:
             self._told("writing", done, self._info.keys)
 
     async def finish(self) -> Restored:
-        """Has etcd's revision pass the backup's, forget what was before, and removes the marker."""
+        """Raises etcd's revision above the backup's, compacts, and removes the marker."""
         found = await self._client.prefix(self._root, count_only=True)
         keys, least = found.count - 1, self._info.keys - self._info.leased
         if not least <= keys <= self._info.keys:
@@ -177,7 +177,7 @@ class _Restoring:
 
 
 async def _parts(path: Path) -> AsyncIterator[tuple[list[Lease], list[Key]]]:
-    """What goes into one transaction each, with the leases that begin there."""
+    """The entries of each transaction, with the leases that begin there."""
     leases: list[Lease] = []
     keys: list[Key] = []
     size = 0

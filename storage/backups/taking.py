@@ -19,7 +19,7 @@ from storage.etcd import EtcdClient, KeyValue, prefix_end
 PAGE_BYTES: Final = 8 << 20  # that a page is to have about
 FIRST_PAGE, LARGEST_PAGE = 100, 2000  # keys
 TIMEOUT: Final = 60.0  # seconds for a page
-OWN_LIFE: Final = b"masterleases/"  # who serves at the moment: nothing that is to come back
+OWN_LIFE: Final = b"masterleases/"  # keys of running servers: they are not restored
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +31,14 @@ class Taken:
     bytes: int  # of the file
 
 
+class NothingThere(Exception):
+    """There are no keys; the message says where none are."""
+
+
 async def take(client: EtcdClient, prefix: str, path: Path, told: Told = lambda done, of: None) -> Taken:
     """Writes the backup to a file that appears when it is whole, for its owner only.
 
-    `prefix` has no slash at its end. Raises StorageError, RestoreUnfinished too, and OSError.
+    `prefix` has no slash at its end. Raises StorageError, RestoreUnfinished too, NothingThere, and OSError.
     """
     root = f"{prefix}/".encode()
     await check_restored(client, prefix)
@@ -49,6 +53,8 @@ async def take(client: EtcdClient, prefix: str, path: Path, told: Told = lambda 
     with _appearing(path) as file:
         writer = Writer(file, header)
         keys = await _copy(client, root, head.revision, writer, told)
+        if not keys:
+            raise NothingThere(f"there are no keys under {prefix}: nothing is backed up")
         writer.end()
         size = file.tell()
     return Taken(head.revision, keys, size)

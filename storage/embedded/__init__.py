@@ -1,4 +1,4 @@
-"""An etcd of one's own, as a child process, for development and tests."""
+"""An etcd as a child process, for development and tests. Enter by `EmbeddedEtcd`; `Supervised` starts it again."""
 
 from storage.embedded.binary import BINARY_VARIABLE, binary_version, find_binary
 from storage.embedded.errors import EmbeddedEtcdError

@@ -8,4 +8,4 @@ class EmbeddedEtcdError(Exception):
 
 
 class PortTaken(EmbeddedEtcdError):
-    """Somebody took the port between its choice and its use."""
+    """Another process took the port after it was chosen."""

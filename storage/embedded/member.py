@@ -44,6 +44,7 @@ exit $status
 """
 
 
+_SOCKETS: Final = "etcd:2379", "etcd:2380"  # for clients and for peers
 TRANSACTION_OPERATIONS: Final = 100_000  # that a temporary one takes; others take 128
 
 
@@ -81,7 +82,7 @@ class EmbeddedEtcd:
         """The client URL, as `etcdctl --endpoints` takes it. It stays the same when etcd is started again."""
         assert self._ports is not None, "not started"
         if not self._loopback:
-            return f"unix://{self._sockets}/etcd:2379"
+            return f"unix://{self._sockets}/{_SOCKETS[0]}"
         scheme = "https" if any(argument.startswith("--cert-file") for argument in self._arguments) else "http"
         return f"{scheme}://127.0.0.1:{self._ports[0]}"
 
@@ -159,7 +160,7 @@ class EmbeddedEtcd:
         tick = 5 if self.temporary else 15
         client, peer = self.endpoint, f"http://127.0.0.1:{self._ports[1]}"
         if not self._loopback:
-            client, peer = "unix://etcd:2379", "unix://etcd:2380"  # relative to the working directory
+            client, peer = (f"unix://{name}" for name in _SOCKETS)  # relative to the working directory
         command = [
             str(self.binary),
             "--name=embedded",
@@ -186,6 +187,8 @@ class EmbeddedEtcd:
         private_directory(self.data_dir)
         if not self.temporary and self._lock is None:
             self._lock = lock(self.data_dir)
+        for name in _SOCKETS:  # those of an etcd that was killed, which 3.4 takes for another one's
+            (self._sockets / name).unlink(missing_ok=True)
         logged = self._log.stat().st_size if self._log.exists() else 0
         with _notify_socket() as (listener, address):
             self._process = subprocess.Popen(
@@ -220,7 +223,7 @@ class EmbeddedEtcd:
         # etcd 3.4 tells only a systemd when it is ready.
         if binary_version(self.binary) >= (3, 5, 0) or self.endpoint.startswith("https"):
             return False
-        connection = _LocalConnection(self.endpoint)
+        connection = LocalConnection(self.endpoint)
         try:
             connection.request("GET", "/health")
             return b"true" in connection.getresponse().read()
@@ -280,7 +283,7 @@ def free_ports() -> tuple[int, int]:
         return one.getsockname()[1], other.getsockname()[1]
 
 
-class _LocalConnection(http.client.HTTPConnection):
+class LocalConnection(http.client.HTTPConnection):
     """HTTP to an endpoint on this machine, unix sockets included."""
 
     def __init__(self, endpoint: str) -> None:

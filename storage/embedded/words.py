@@ -1,4 +1,4 @@
-"""What etcd says in its log, in a line."""
+"""etcd's log messages as one line each."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from storage.etcd.auth import Login
 from storage.etcd.errors import is_certainly_not_executed, is_token_stale, is_transient, translate
 from storage.etcd.generated import stubs
 from storage.etcd.settings import EtcdSettings
+from storage.instruments.timing import trace_headers
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
@@ -99,6 +100,8 @@ class Endpoints:
         try:
             if metadata is None:
                 metadata = await self.logged_in(endpoint, min(seconds, self.timeout))
+            if traced := trace_headers():
+                return await method(endpoint)(request, timeout=seconds, metadata=Metadata(*metadata, *traced))
             return await method(endpoint)(request, timeout=seconds, metadata=metadata)
         except AioRpcError as error:
             again = end if repeatable else min(end, begun + self.timeout)

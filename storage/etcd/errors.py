@@ -1,4 +1,4 @@
-"""From gRPC's errors to storage/errors.py, and what may be done about each.
+"""Turns gRPC's errors into those of storage/errors.py, and says which calls may be repeated.
 
 etcd tells its errors apart by the text of the status; the texts are those of its rpctypes package.
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -11,7 +11,7 @@ from storage.etcd.generated import kv_pb2, rpc_pb2
 from storage.etcd.results import DeleteResult, Head, KeyValue, PutResult, RangeResult, SwapResult, TxnResult
 from storage.keys import prefix_end
 
-_EQUAL, _MOD = rpc_pb2.Compare.EQUAL, rpc_pb2.Compare.MOD
+_EQUAL, _MOD, _VALUE = rpc_pb2.Compare.EQUAL, rpc_pb2.Compare.MOD, rpc_pb2.Compare.VALUE
 
 _RANGE: Method[rpc_pb2.RangeRequest, rpc_pb2.RangeResponse] = attrgetter("kv.Range")
 _PUT: Method[rpc_pb2.PutRequest, rpc_pb2.PutResponse] = attrgetter("kv.Put")
@@ -30,11 +30,11 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Another key that is set with one, if it is at a revision."""
+    """Another key that is set with one, if it is at a revision; for None, if it has this value already."""
 
     key: bytes
     value: bytes
-    revision: int
+    revision: int | None
 
 
 class KV:
@@ -183,7 +183,7 @@ class KV:
         changed = any(part.HasField("response_put") or part.response_delete_range.deleted for part in parts)
         return answer.header.revision if changed else 0
 
-    async def create(
+    def create(
         self,
         key: bytes,
         value: bytes,
@@ -192,13 +192,13 @@ class KV:
         guard: Guard | None = None,
         beside: Sequence[Beside] = (),
         timeout: float | None = None,
-    ) -> SwapResult:
+    ) -> Awaitable[SwapResult]:
         """Set `key` if it is absent, and others `beside` it, if these and the `guard` are as they have to be."""
         request = _swap(key, 0, guard)
         _put_value(request, key, value, lease)
-        return await self._swapped(request, timeout, guard, beside)
+        return self._swapped(request, timeout, guard, beside)
 
-    async def update(
+    def update(
         self,
         key: bytes,
         value: bytes,
@@ -208,19 +208,19 @@ class KV:
         guard: Guard | None = None,
         beside: Sequence[Beside] = (),
         timeout: float | None = None,
-    ) -> SwapResult:
+    ) -> Awaitable[SwapResult]:
         """Set `key` if its mod revision is this one, and others `beside` it, if these and the `guard` are as well."""
         request = _swap(key, mod_revision, guard)
         _put_value(request, key, value, lease)
-        return await self._swapped(request, timeout, guard, beside)
+        return self._swapped(request, timeout, guard, beside)
 
-    async def delete_if(
+    def delete_if(
         self, key: bytes, mod_revision: int, *, guard: Guard | None = None, timeout: float | None = None
-    ) -> SwapResult:
+    ) -> Awaitable[SwapResult]:
         """Remove `key` if its mod revision is this one, and if the `guard` still stands."""
         request = _swap(key, mod_revision, guard)
         request.success.add().request_delete_range.key = key
-        return await self._swapped(request, timeout, guard)
+        return self._swapped(request, timeout, guard)
 
     async def compact(self, revision: int, *, physical: bool = False, timeout: float | None = None) -> None:
         """Forget what is older than `revision`; `physical` waits until that is done on disk.
@@ -234,7 +234,10 @@ class KV:
         self, request: rpc_pb2.TxnRequest, timeout: float | None, guard: Guard | None, beside: Sequence[Beside] = ()
     ) -> SwapResult:
         for other in beside:
-            request.compare.add(result=_EQUAL, target=_MOD, key=other.key, mod_revision=other.revision)
+            if other.revision is None:
+                request.compare.add(result=_EQUAL, target=_VALUE, key=other.key, value=other.value)
+            else:
+                request.compare.add(result=_EQUAL, target=_MOD, key=other.key, mod_revision=other.revision)
             request.failure.add().request_range.key = other.key
             _put_value(request, other.key, other.value, 0)
         answer = await self._call(_TXN, request, timeout=timeout)

@@ -1,4 +1,4 @@
-"""etcd's Maintenance service: what a member says of itself."""
+"""etcd's Maintenance service: the status of a member."""
 
 from __future__ import annotations
 

@@ -8,22 +8,22 @@ _Compare = rpc_pb2.Compare
 
 
 def mod_revision_is(key: bytes, revision: int) -> rpc_pb2.Compare:
-    """That `key` was last changed at `revision`; 0 means that it is absent."""
+    """A comparison: `key` was last changed at `revision`; 0 means that it is absent."""
     return _Compare(result=_Compare.EQUAL, target=_Compare.MOD, key=key, mod_revision=revision)
 
 
 def create_revision_is(key: bytes, revision: int) -> rpc_pb2.Compare:
-    """That `key` was created at `revision`; 0 means that it is absent."""
+    """A comparison: `key` was created at `revision`; 0 means that it is absent."""
     return _Compare(result=_Compare.EQUAL, target=_Compare.CREATE, key=key, create_revision=revision)
 
 
 def version_is(key: bytes, version: int) -> rpc_pb2.Compare:
-    """That `key` was set `version` times since its creation; 0 means that it is absent."""
+    """A comparison: `key` was set `version` times since its creation; 0 means that it is absent."""
     return _Compare(result=_Compare.EQUAL, target=_Compare.VERSION, key=key, version=version)
 
 
 def value_is(key: bytes, value: bytes) -> rpc_pb2.Compare:
-    """That `key` is present and holds `value`."""
+    """A comparison: `key` is present and holds `value`."""
     return _Compare(result=_Compare.EQUAL, target=_Compare.VALUE, key=key, value=value)
 
 

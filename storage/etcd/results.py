@@ -1,4 +1,4 @@
-"""What etcd's answers are turned into. Every answer carries the store's revision at the time it was given."""
+"""The types of etcd's answers. Every answer has etcd's revision at the time of the answer."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Bytes at the door of etcd: what values become on their way out and back in, such as encrypted ones.
+"""Transformation of values on the way to etcd and back, as for encryption.
 
-Everything that reads or writes objects goes through here, also what is watched; what is read by other programs (a
-backup, a diagnosis) is not, and sees what etcd holds. A client without a transformer has none of this. Neither do keys
-of the server's own that are set by `put` and `txn`.
+All reads, writes and watches of objects go through here. A backup and a diagnosis do not: they see what etcd holds. A
+client without a transformer does nothing here. Keys of the server itself, set by `put` and `txn`, are not transformed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Waiting for etcd at start: what will not pass by itself, and is better said than waited for."""
+"""Errors while a start waits for etcd that will not end by themselves: the start fails with them at once."""
 
 from __future__ import annotations
 
@@ -89,8 +89,10 @@ async def _speaks_plainly(host: str, port: int) -> bool:
         async with asyncio.timeout(TIMEOUT):
             reader, writer = await asyncio.open_connection(host, port)
             writer.write(b"GET /version HTTP/1.0\r\n\r\n")
-            answer = await reader.read(1000)
-            writer.transport.abort()
+            try:
+                answer = await reader.read(1000)
+            finally:
+                await _end(writer)
     except OSError:
         return False
     return answer.startswith(b"HTTP/1.") and b"HTTPS" not in answer
@@ -105,4 +107,11 @@ async def _shake_hands(host: str, port: int, context: ssl.SSLContext) -> None:
             async with asyncio.timeout(ALERT):
                 await reader.read(1)
     finally:
-        writer.transport.abort()
+        await _end(writer)
+
+
+async def _end(writer: asyncio.StreamWriter) -> None:
+    """Ends a connection; asyncio would print a failure that nobody has asked for."""
+    writer.transport.abort()
+    with suppress(OSError):
+        await writer.wait_closed()

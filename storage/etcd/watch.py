@@ -248,7 +248,7 @@ class Watch:
         self._wake()
 
     def _pace(self) -> None:
-        """Has a stream of its own wait while many batches do."""
+        """Pauses its own stream while many batches are unread."""
         if self._own_stream and self._stream is not None:
             if len(self._batches) > HELD_BATCHES or self._buffered > BUFFERED_EVENTS:
                 self._stream.hold(True)

@@ -1,4 +1,8 @@
-"""Families as text: Prometheus' format 0.0.4, and OpenMetrics 1.0, which has exemplars too."""
+"""Families as text: Prometheus' format 0.0.4, and OpenMetrics 1.0, which has exemplars too.
+
+Labels stand in the order of their names, and children in the order of their labels' values, as Prometheus' Go client
+writes them: who compares texts of a kube-apiserver by line does so with ours too.
+"""
 
 from __future__ import annotations
 
@@ -36,10 +40,9 @@ def _family(family: Snapshot, open_metrics: bool) -> Iterator[str]:
     help_ = family.help if not family.level else f"[{family.level}] {family.help}"
     yield f"# HELP {name} {help_.translate(_ESCAPED if open_metrics else _HELP_ESCAPED)}"
     yield f"# TYPE {name} {kind}"
-    for sample in family.samples:
-        labels = ",".join(
-            f'{key}="{value.translate(_ESCAPED)}"' for key, value in zip(family.labels, sample.labels, strict=True)
-        )
+    order = sorted(range(len(family.labels)), key=family.labels.__getitem__)
+    for sample in sorted(family.samples, key=lambda sample: [sample.labels[index] for index in order]):
+        labels = ",".join(f'{family.labels[each]}="{sample.labels[each].translate(_ESCAPED)}"' for each in order)
         if family.kind == "histogram":
             yield from _histogram(family, sample, labels, open_metrics)
         else:

@@ -1,8 +1,8 @@
 """Families of metrics and their children, which hold the numbers.
 
 prometheus_client's children take a lock and walk through their buckets. A server that answers a GET in some tens of
-microseconds, all of it on one thread, needs neither: what is written here takes a quarter of the time. No count of a
-thread is lost, too: CPython changes threads where a function begins or a loop turns, and not in between.
+microseconds, all of it on one thread, needs neither: these children take a quarter of the time. Counts by other threads
+are not lost either: CPython switches threads where a function begins or a loop repeats, and not in between.
 """
 
 from __future__ import annotations
@@ -57,16 +57,16 @@ class Gauge:
 class Histogram:
     """How many values there were up to each bound: `counts` has one more than there are bounds, not added up yet."""
 
-    __slots__ = ("bounds", "counts", "exemplars", "total")
+    __slots__ = ("_first", "bounds", "counts", "exemplars", "total")
 
     def __init__(self, bounds: tuple[float, ...]) -> None:
-        self.bounds = bounds
+        self.bounds, self._first = bounds, bounds[0]  # where most values are, and which need not be looked for
         self.counts = [0] * (len(bounds) + 1)
         self.total = 0.0
         self.exemplars: dict[int, tuple[str, float]] | None = None  # bucket -> trace id and value
 
     def observe(self, value: float) -> None:
-        self.counts[bisect_left(self.bounds, value)] += 1
+        self.counts[0 if value <= self._first else bisect_left(self.bounds, value)] += 1
         self.total += value
 
     def exemplify(self, value: float, trace_id: str) -> None:
@@ -129,7 +129,7 @@ class _Numbers(Family[Number]):
     _read: Callable[[], Mapping[Labels, float]] | None = None
 
     def reads(self, values: Callable[[], Mapping[Labels, float]]) -> None:
-        """Has the numbers told by `values` whenever somebody asks: those of all children, by their labels' values."""
+        """Sets the function that gives the numbers of all children, by their labels' values, at each scrape."""
         self._read = values
 
     def _refresh(self) -> None:

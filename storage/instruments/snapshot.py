@@ -1,4 +1,4 @@
-"""What all families hold at one moment, as plain values that another process can be sent, and the sum of several."""
+"""The values of all families at one moment, in a form that can be sent to another process, and sums of these."""
 
 from __future__ import annotations
 

@@ -1,30 +1,48 @@
-"""Where a request's time goes: what each of its stages took, and what was waited for within them, under names.
+"""Where a request's time goes: how long each stage took, and how long it waited within them, by name.
 
-Whoever waits for somebody else on a request's behalf (etcd, a webhook) says so here; metrics, traces, the log of slow
-requests and audit annotations read it, and measure nothing themselves.
+Code that waits for another server (etcd, a webhook) for a request notes the time here. Metrics, the log of slow
+requests and audit annotations read it and measure nothing themselves. Where a request is traced, a wait can be a span,
+and what is asked of others carries the context of the trace.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
-from functools import wraps
-from time import monotonic
-from typing import Any, ParamSpec, TypeVar
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
+from typing import Any, Protocol
 
 MOST = 1000
+
+
+class Trace(Protocol):
+    """The trace that a request is part of, where traces are configured."""
+
+    def span(self, name: str, attributes: Mapping[str, str]) -> AbstractContextManager[object]:
+        """A context manager: what is done within is a span below the present one."""
+        ...
+
+    def headers(self) -> Sequence[tuple[str, str]]:
+        """The headers that carry the context of the trace and of the present span (W3C Trace Context)."""
+        ...
+
+
+Spoil = Callable[[str], Coroutine[Any, Any, str]]
+Hear = Callable[[str, float, int, bool], None]
 
 
 class Times:
     """The times of one request, seconds of the monotonic clock.
 
-    `began` is when it came. `waits` are a name, a beginning and an end each: at most `MOST`, the rest is left out.
+    `began` is when it came. `trace` is None where it is not traced. `waits` are a name, a
+    beginning and an end each: at most `MOST`, the rest is left out.
     """
+
+    trace: Trace | None = None
+    # those that tests set: by a webhook's name, why it fails, "" where it is called; and who is told what came of it
+    # (name, seconds, code, whether it refused)
+    spoil: Spoil | None = None
+    hear: Hear | None = None
 
     def __init__(self, began: float) -> None:
         self.began = began
@@ -41,33 +59,25 @@ class Times:
 
 
 current: ContextVar[Times | None] = ContextVar("times", default=None)
-"""Those of the request on whose behalf a task runs; None where it is nobody's."""
+"""The timings of the request for which a task runs; None for other tasks."""
 
 
-def timed(name: str) -> Callable[[Callable[P, Coroutine[Any, Any, R]]], Callable[P, Coroutine[Any, Any, R]]]:
-    """Has the time in a coroutine function told, under a name, to the request that it is called for."""
-
-    def decorated(wait: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
-        @wraps(wait)
-        async def measured(*arguments: P.args, **named: P.kwargs) -> R:
-            times = current.get()
-            if times is None:
-                return await wait(*arguments, **named)
-            began = monotonic()
-            try:
-                return await wait(*arguments, **named)
-            finally:
-                times.took(name, began, monotonic())
-
-        return measured
-
-    return decorated
+_NO_SPAN: AbstractContextManager[None] = nullcontext()
 
 
-def timed_until_done(name: str, future: asyncio.Future[R]) -> asyncio.Future[R]:
-    """The same future; the time until it is done is told to the request that is waiting."""
+def span(name: str, **attributes: str) -> AbstractContextManager[object]:
+    """A context manager: a span of the request's trace; does nothing where it is not traced."""
     times = current.get()
-    if times is not None:
-        began = monotonic()
-        future.add_done_callback(lambda _: times.took(name, began, monotonic()))
-    return future
+    trace = None if times is None else times.trace
+    return _NO_SPAN if trace is None else trace.span(name, attributes)
+
+
+def trace_headers() -> Sequence[tuple[str, str]]:
+    """The headers, or gRPC metadata, by which others join the trace of the request that they are asked for."""
+    times = current.get()
+    trace = None if times is None else times.trace
+    return () if trace is None else trace.headers()
+
+
+acting: ContextVar[str] = ContextVar("acting", default="")
+"""In whose name a task writes that no request asked for."""

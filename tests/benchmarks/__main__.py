@@ -1,6 +1,7 @@
 """make bench: the gateway beside a bare ASGI function and beside its own etcd client, as ratios within one run.
 
-    python -m tests.benchmarks [--objects 5000] [--seconds 4] [--rounds 3] [--only WORD] [--json FILE]
+    python -m tests.benchmarks [--objects 5000] [--seconds 4] [--rounds 3] [--secrets 20000] [--only WORD]
+        [--json FILE]
 
 One worker, TLS, token authentication. "raw" returns the same bytes from a bare ASGI function under the same uvicorn
 settings; "direct" is the etcd client alone, doing the transaction that a create does with the same bytes. Of what
@@ -16,7 +17,18 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.benchmarks import allowed, custom, decisions, deletion, guarded, representations, starting
+from tests.benchmarks import (
+    allowed,
+    configured,
+    custom,
+    decisions,
+    deletion,
+    encrypted,
+    guarded,
+    recording,
+    representations,
+    starting,
+)
 from tests.benchmarks.bench import Bench, prepare
 from tests.benchmarks.cases import definitions, gadgets, reads, watches, writes
 from tests.benchmarks.objects import TOKEN
@@ -27,6 +39,7 @@ def main() -> None:
     parser.add_argument("--objects", type=int, default=5000)
     parser.add_argument("--seconds", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--secrets", type=int, default=20_000, help="of the servers with and without encryption")
     parser.add_argument("--only", default="")
     parser.add_argument(
         "--peer", default="", help="URL of a kube-apiserver with its controller-manager, to compare with"
@@ -50,12 +63,15 @@ def main() -> None:
         reads(bench)
         writes(bench)
         guarded.report(bench)
+        configured.report(bench)
         representations.lists(bench)
         representations.watches(bench)
         gadgets(bench)
         watches(bench)
         decisions.main()
         allowed.report(bench, stack)
+        recording.report(bench, stack)
+        encrypted.report(bench, stack)
         deletion.report((bench.ours, TOKEN), (options.peer, options.peer_token), options.only)
         print(f"resident in the end: {custom.resident_megabytes(gateway):.0f} MB")
         definitions(bench, stack)

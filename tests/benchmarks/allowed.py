@@ -31,15 +31,20 @@ def report(bench: Bench, stack: ExitStack) -> None:
     def rate(mode: str) -> Callable[[], float]:
         process, url = serve(bench, stack, f"--authorization-mode={mode}")
         wait_for(bench, f"{url}/readyz")
-        return lambda: _requests_a_cpu_second(process.pid, f"{url}{path}", bench.options.seconds)
+        return lambda: requests_a_cpu_second(
+            process.pid, lambda: load.wrk(f"{url}{path}", READER, bench.options.seconds, 16), bench.options.seconds
+        )
 
     bench.record(CASE, rate("RBAC"), rate("AlwaysAllow"), TARGET)
 
 
-def _requests_a_cpu_second(process: int, url: str, seconds: int) -> float:
-    """Not of the clock's seconds: what else the machine does differs by more than what is looked for."""
+def requests_a_cpu_second(process: int, run: Callable[[], float], seconds: int) -> float:
+    """Not of the clock's seconds: what else the machine does differs by more than what is looked for.
+
+    `run` makes requests for so many seconds, and says how many there were in each.
+    """
     began = _cpu_seconds(process)
-    rate = load.wrk(url, READER, seconds, 16)
+    rate = run()
     return rate * seconds / (_cpu_seconds(process) - began)
 
 

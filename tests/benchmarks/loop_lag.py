@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from storage.cache import WatchCache
+from storage.watch_cache import WatchCache
 from tests.benchmarks.objects import NAMESPACE, pod
 from tests.benchmarks.representations import ACCEPTS, PROTOBUF
 
@@ -129,8 +129,8 @@ class Ticker:
 async def served(etcd: str, directory: Path) -> AsyncIterator[tuple[int, WatchCache]]:
     """A server in this process; its port and cache."""
     from gateway.credentials.certificates import ensure_certificates, server_context
-    from gateway.launch.app import App
     from gateway.launch.process import Server, configuration
+    from gateway.launch.wiring import app_of
     from gateway.settings.config import Settings
 
     tokens = directory / "tokens.csv"
@@ -140,13 +140,12 @@ async def served(etcd: str, directory: Path) -> AsyncIterator[tuple[int, WatchCa
         disable_admission_plugins=frozenset({"ServiceAccount"}),
     )  # fmt: skip
     made = ensure_certificates(directory / "certificates", ["127.0.0.1"])
-    app, listener, ready = App(settings), socket.create_server(("127.0.0.1", 0)), asyncio.Event()
+    app, listener, ready = app_of(settings), socket.create_server(("127.0.0.1", 0)), asyncio.Event()
     server = Server(app, configuration(app, server_context(made.certificate, made.key)), ready.set)
     task = asyncio.create_task(server.serve([listener]))
     waiting = asyncio.create_task(ready.wait())
     await asyncio.wait((task, waiting), return_when=asyncio.FIRST_COMPLETED)
     try:
-        assert app.gateway is not None
         yield listener.getsockname()[1], app.gateway.store.cache
     finally:
         app.stop()

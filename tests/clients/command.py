@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-TIMEOUT = 60.0
+TIMEOUT = 150.0
 
 
 class Command:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer, api_server, wait_for
 from tests.clients.binaries import binary
 from tests.clients.command import Helm, Kubectl
 
@@ -18,6 +18,7 @@ from tests.clients.command import Helm, Kubectl
 def server() -> Iterator[ApiServer]:
     """The server. It publishes no certificates: a namespace has no config maps but those that a test makes."""
     with api_server("--controllers=*,podgc,-root-ca-cert-publisher") as running:
+        wait_for(running, "/api/v1/namespaces/default/serviceaccounts/default", bool)  # which pods need
         yield running
 
 

@@ -1,4 +1,11 @@
-"""Programs in Go that tests run: each is a directory here, built once and kept in a cache, by what it is made of."""
+"""Programs in Go that tests run: each is a directory here, built once and kept in a cache, by what it is made of.
+
+A directory that has only a go.mod names a program of others, as a tool. All are built before they are asked for by
+
+    python3 -m tests.clients.golang
+
+which needs no environment, so that this can go on while one is made.
+"""
 
 from __future__ import annotations
 
@@ -6,35 +13,88 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
-import pytest
-
 BUILD_SECONDS = 480  # the first time, with nothing in Go's caches
+HERE = Path(__file__).parent
+PACKAGES = {  # whose main package is another one than that of its directory
+    "actionlint": "github.com/rhysd/actionlint/cmd/actionlint",
+    "kwok": "sigs.k8s.io/kwok/cmd/kwok",
+    "wardle": "k8s.io/sample-apiserver",
+}
+EXAMPLE = HERE.parents[1] / "examples" / "go-controller-runtime"
+
+
+class NotBuilt(Exception):
+    """Go could not build a program; the message says why."""
+
+
+class NoGo(Exception):
+    """There is no Go here."""
 
 
 def built(name: str) -> Path:
-    """The program of the directory `name`; the test is skipped where no Go is, and fails where Go can't build it."""
-    directory = Path(__file__).with_name(name)
-    digest = hashlib.sha256(b"".join(each.read_bytes() for each in sorted(directory.iterdir()))).hexdigest()[:16]
+    """The program of the directory `name`. The test is skipped where no Go is, and fails where Go can't build it."""
+    return _for_a_test(HERE / name, ["build"], PACKAGES.get(name, "."))
+
+
+def suite_of(directory: Path) -> Path:
+    """The program that the tests of a module are. As `built`."""
+    return _for_a_test(directory, ["test", "-c"], ".")
+
+
+def _for_a_test(directory: Path, verb: list[str], package: str) -> Path:
+    import pytest
+
+    try:
+        return _made(directory, verb, package)
+    except NoGo as error:
+        pytest.skip(str(error))
+    except NotBuilt as error:
+        pytest.fail(str(error))
+
+
+def _made(directory: Path, verb: list[str], package: str) -> Path:
+    """The program, from the cache if it is there. Raises NoGo, NotBuilt."""
+    sources = b"".join(each.read_bytes() for each in sorted(directory.iterdir()) if each.is_file())
+    name, digest = directory.name, hashlib.sha256(sources).hexdigest()[:16]
     cache = Path(os.environ.get("APISERVER_GATEWAY_CACHE") or Path.home() / ".cache" / "apiserver-gateway")
     program = cache / "programs" / f"{name}-{digest}" / name
     if program.exists():
         return program
     go = shutil.which("go")
     if go is None:
-        pytest.skip("there is no Go here")
+        raise NoGo("there is no Go here")
     program.parent.mkdir(parents=True, exist_ok=True)
     unfinished = program.with_name(f"{name}.{os.getpid()}")
-    building = [go, "build", "-mod=readonly", "-o", str(unfinished), "."]
+    building = [go, *verb, "-mod=readonly", "-o", str(unfinished), package]
     environment = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-buildvcs=false"}
     try:
         outcome = subprocess.run(
             building, cwd=directory, env=environment, capture_output=True, text=True, timeout=BUILD_SECONDS
         )
     except subprocess.TimeoutExpired:
-        pytest.fail(f"the program could not be built in {BUILD_SECONDS} s")
+        raise NotBuilt(f"{name} could not be built in {BUILD_SECONDS} s") from None
     if outcome.returncode:
-        pytest.fail(f"the program could not be built: {outcome.stderr.strip()[-2000:]}")
+        raise NotBuilt(f"{name} could not be built: {outcome.stderr.strip()[-2000:]}")
     unfinished.replace(program)
     return program
+
+
+def main() -> int:
+    """Builds all of them; those first that the first tests ask for. The exit status: 1 where one could not be built."""
+    modules = sorted((each.parent for each in HERE.glob("*/go.mod")), key=lambda each: each.name in PACKAGES)
+    programs = [(directory, ["build"], PACKAGES.get(directory.name, ".")) for directory in modules]
+    status = 0
+    for directory, verb, package in (*programs, (EXAMPLE, ["test", "-c"], ".")):
+        try:
+            print(_made(directory, verb, package))
+        except (NoGo, NotBuilt) as error:
+            print(error)
+            status = 1
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -12,7 +12,7 @@ import kopf
 
 from apiserver_gateway.testing import ApiServer
 
-PATIENCE = 30  # seconds
+PATIENCE = 90  # seconds
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from tests.clients.golang import built
 
 def test_informers_of_all_sorts_follow_changes(server: ApiServer, kubectl: Kubectl) -> None:
     command = [built("informers"), f"-kubeconfig={server.kubeconfig}", f"-namespace={kubectl.namespace}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=250)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["informers"] == 36
     assert not done.stderr  # client-go warns there of what it could not read

@@ -18,5 +18,5 @@ def test_a_controller_with_a_conversion_webhook(server: ApiServer, kubectl: Kube
     group = f"{kubectl.namespace}.example.com"
     command = [program, f"-server={server.kubeconfig}", f"-namespace={kubectl.namespace}", f"-group={group}"]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    outcome = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100)
+    outcome = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=250)
     assert (outcome.returncode, outcome.stdout.split()) == (0, HOLDS), outcome.stdout + outcome.stderr

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.clients.binaries import binary
+from tests.clients.charts import CHART, NAME, ROOT
 from tests.clients.command import Helm, Kubectl
-from tests.clients.test_deploying import CHART, NAME, ROOT
 
 if TYPE_CHECKING:
     from controlplane.server import Server
 
 PROGRAMS = ("kube-controller-manager", "kube-scheduler")
-PATIENCE = "90s"
+PATIENCE = "120s"
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_pods_are_bound_and_ready(kubeconfig: Path, tmp_path: Path) -> None:
     kubectl = Kubectl(binary("kubectl"), kubeconfig, tmp_path, "default")
     helm = Helm(binary("helm"), kubeconfig, tmp_path, "default")
     kubectl("create", "-f", "-", given={"apiVersion": "v1", "kind": "List", "items": [volume(i) for i in range(3)]})
-    helm("install", "api", CHART, "--wait", "--timeout", PATIENCE, patience=120)
+    helm("install", "api", CHART, "--wait", "--timeout", PATIENCE, patience=200)
     pods = kubectl.get("pods", "-l", f"app.kubernetes.io/instance=api,app.kubernetes.io/name={NAME[4:]}")["items"]
     nodes = [(pod["metadata"]["labels"]["app.kubernetes.io/component"], pod["spec"]["nodeName"]) for pod in pods]
     # the Job that makes the Secrets has a pod too, and goes with it an hour after its end
@@ -96,6 +96,6 @@ def test_pods_are_bound_and_ready(kubeconfig: Path, tmp_path: Path) -> None:
     (budget,) = [each for each in kubectl.get("poddisruptionbudgets")["items"] if each["metadata"]["name"] == NAME]
     assert budget["status"]["disruptionsAllowed"] == 1
     assert json.loads(helm("list", "-o", "json"))[0]["status"] == "deployed"
-    assert "Phase:          Succeeded" in helm("test", "api", "--timeout", PATIENCE, patience=120)
-    helm("uninstall", "api", "--wait", "--timeout", PATIENCE, patience=120)
+    assert "Phase:          Succeeded" in helm("test", "api", "--timeout", PATIENCE, patience=200)
+    helm("uninstall", "api", "--wait", "--timeout", PATIENCE, patience=200)
     assert kubectl.names("deployments,statefulsets,poddisruptionbudgets") == []

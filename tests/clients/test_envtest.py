@@ -18,5 +18,5 @@ def test_a_suite_of_envtest_passes(tmp_path: Path, arguments: list[str]) -> None
     program = built("envtest")
     made = subprocess.run(command("envtest-assets", str(tmp_path)), capture_output=True, text=True, check=True)
     environment = {**os.environ, "KUBEBUILDER_ASSETS": made.stdout.strip()}
-    outcome = subprocess.run([program, *arguments], env=environment, capture_output=True, text=True, timeout=120)
+    outcome = subprocess.run([program, *arguments], env=environment, capture_output=True, text=True, timeout=250)
     assert outcome.returncode == 0 and outcome.stdout.splitlines()[-1] == "passed", outcome.stdout + outcome.stderr

@@ -86,7 +86,7 @@ def test_client_go(mounted: tuple[Path, str], home: Path) -> None:
         env={**environment, "HOME": str(mounted[0])},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert (done.stdout, done.stderr) == ("configmap/one\n", "")

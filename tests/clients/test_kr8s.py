@@ -11,7 +11,7 @@ from kr8s.asyncio.objects import ConfigMap, Deployment, Namespace
 
 from apiserver_gateway.testing import ApiServer
 
-PATIENCE = 20
+PATIENCE = 60
 
 
 @pytest.fixture

@@ -67,7 +67,7 @@ def test_a_certificate_is_asked_for_approved_and_used(kubectl: Kubectl, server: 
     assert "Approved,Issued" not in kubectl("get", "csr", pem)
     kubectl("certificate", "approve", pem)
     kubectl("certificate", "deny", refused)
-    kubectl("wait", f"csr/{pem}", "--for=jsonpath={.status.certificate}", "--timeout=30s")
+    kubectl("wait", f"csr/{pem}", "--for=jsonpath={.status.certificate}", "--timeout=120s")
     assert "Approved,Issued" in kubectl("get", "csr", pem)
     assert "Denied" in kubectl("get", "csr", refused)
     certificate = home / "eve.crt"

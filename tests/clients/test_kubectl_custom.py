@@ -40,7 +40,7 @@ def ponds(kubectl: Kubectl) -> str:
     name = f"ponds.{group}"
     head = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": name}}
     kubectl("create", "-f", "-", given={**head, "spec": spec})
-    kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=20s")
+    kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=120s")
     for each in ("one", "two"):
         pond = {"apiVersion": f"{group}/v1", "kind": "Pond", "metadata": {"name": each}, "spec": {"replicas": 1}}
         kubectl("create", "-f", "-", given=pond)

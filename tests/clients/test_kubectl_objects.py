@@ -134,15 +134,15 @@ def test_watch_shows_what_happens(kubectl: Kubectl) -> None:
 
 def test_wait_for_deletion_and_for_a_value(kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", given=configmap("settings"))
-    with kubectl.running("wait", "--for=delete", "configmap/settings", "--timeout=30s") as waiting:
+    with kubectl.running("wait", "--for=delete", "configmap/settings", "--timeout=120s") as waiting:
         kubectl("delete", "configmap", "settings")
-        assert waiting.wait(30) == 0
+        assert waiting.wait(120) == 0
     kubectl("create", "-f", "-", given=configmap("settings"))
     with kubectl.running(
-        "wait", "--for=jsonpath={.data.colour}=blue", "configmap/settings", "--timeout=30s"
+        "wait", "--for=jsonpath={.data.colour}=blue", "configmap/settings", "--timeout=120s"
     ) as waiting:
         kubectl("patch", "configmap", "settings", "--type=merge", "--patch", '{"data":{"colour":"blue"}}')
-        assert waiting.wait(30) == 0
+        assert waiting.wait(120) == 0
 
 
 def test_lists_in_chunks(kubectl: Kubectl) -> None:

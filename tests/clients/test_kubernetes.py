@@ -16,7 +16,7 @@ from kubernetes.informer import ADDED, DELETED, MODIFIED, SharedInformer
 
 from apiserver_gateway.testing import ApiServer
 
-PATIENCE = 20
+PATIENCE = 60
 
 
 @pytest.fixture
@@ -88,6 +88,7 @@ def test_a_watch_goes_on_from_a_list(core: Any, namespace: str) -> None:
 
 
 def test_the_informer_follows(core: Any, namespace: str) -> None:
+    before = threading.active_count()
     core.create_namespaced_config_map(namespace, config_map("before"))
     seen: queue.Queue[tuple[str, str]] = queue.Queue()
     # the resync makes its watches end every second, and so the informer resume
@@ -106,7 +107,7 @@ def test_the_informer_follows(core: Any, namespace: str) -> None:
         assert informer.cache.list_keys() == [f"{namespace}/after"]
     finally:
         informer.stop()
-    assert threading.active_count() < 20
+    assert threading.active_count() < before + 20
 
 
 def until(seen: queue.Queue[tuple[str, str]], wanted: tuple[str, str]) -> None:

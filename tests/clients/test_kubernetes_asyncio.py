@@ -11,7 +11,7 @@ from kubernetes_asyncio import client, config, watch
 
 from apiserver_gateway.testing import ApiServer
 
-PATIENCE = 20
+PATIENCE = 60
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ def test_create_list_and_delete(lightkube: Client) -> None:
 
 def test_watch(lightkube: Client) -> None:
     lightkube.create(config_map("one"))
-    watching = lightkube.watch(ConfigMap, server_timeout=20)
+    watching = lightkube.watch(ConfigMap, server_timeout=60)
     assert _short(next(watching)) == ("ADDED", "one")
     lightkube.patch(ConfigMap, "one", {"data": {"colour": "blue"}}, patch_type=PatchType.MERGE)
     assert _short(next(watching)) == ("MODIFIED", "one")

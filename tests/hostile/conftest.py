@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import pytest
 
 from apiserver_gateway.testing import ApiServer, api_server
-from tests.hostile.probe import is_alive
+from tests.hostile.probe import is_alive, processes
 from tests.integration.server.client import ask
 
 WARMING = ("/readyz", "/api/v1/namespaces/default", "/api/v1/pods", "/api/v1/namespaces/default?resourceVersion=0")
@@ -45,7 +45,7 @@ def server(module_server: ApiServer) -> Iterator[ApiServer]:
     if not is_alive(module_server):
         module_server.kill()
         module_server.start()
-    pid = module_server.pid
+    before = processes(module_server.pid)
     yield module_server
-    assert is_alive(module_server) and module_server.pid == pid, "the server ended"
+    assert is_alive(module_server) and processes(module_server.pid) == before, "the server ended, or one of its workers"
     assert ask(module_server, "GET", "/readyz").status == 200

@@ -10,6 +10,7 @@ import pytest
 Work = Callable[[], object]
 
 SIZE = 3000
+GROWTH, LARGEST = 4, 64 * SIZE  # of sizes that take too little time to be judged
 FACTOR = 3.2
 ROUNDS = 5
 ENOUGH = 0.004  # seconds below which nothing can be said
@@ -23,13 +24,21 @@ def cpu(work: Work) -> float:
 
 
 def is_in_proportion(case: Callable[[int], Work], size: int = SIZE) -> None:
-    """Fails when twice as much takes far more than twice as long, as quadratic work does, in each of several rounds."""
+    """Fails when twice as much takes far more than twice as long, as quadratic work does, in each of several rounds.
+
+    A size of which nothing can be said makes way for a larger one, until work of `LARGEST` takes next to no time.
+    """
     once, twice = case(size), case(2 * size)
     once()
+    while cpu(twice) < ENOUGH:
+        if size >= LARGEST:
+            return
+        size *= GROWTH
+        once, twice = case(size), case(2 * size)
     ratios = []
     for _ in range(ROUNDS):
         short, long = cpu(once), cpu(twice)
-        if long < ENOUGH or long < FACTOR * short:
+        if long < FACTOR * short:
             return
         ratios.append(round(long / short, 1))
     pytest.fail(f"twice as much took {ratios} times as long")

@@ -65,10 +65,31 @@ def held_at_most(server: ApiServer, seconds: float) -> Iterator[Report]:
 
 
 def memory(pid: int) -> int:
-    """Bytes of memory that a process alone takes, swapped ones too."""
-    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
-    fields = {line.split(":")[0]: line.split()[1] for line in rollup[1:]}
-    return sum(int(fields[name]) for name in ("Private_Clean", "Private_Dirty", "Swap")) * 1024
+    """Bytes of memory that a server's processes alone take, swapped ones too."""
+    total = 0
+    for each in processes(pid):
+        with contextlib.suppress(OSError):
+            rollup = Path(f"/proc/{each}/smaps_rollup").read_text(encoding="ascii").splitlines()
+            fields = {line.split(":")[0]: line.split()[1] for line in rollup[1:]}
+            total += sum(int(fields[name]) for name in ("Private_Clean", "Private_Dirty", "Swap")) * 1024
+    return total
+
+
+def processes(pid: int) -> list[int]:
+    """A server's process and, with --workers, those that it has started to serve; not its etcd's."""
+    command = _command(pid)
+    if b"--workers=" not in command:
+        return [pid]
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    return [pid, *(child for child in map(int, children) if _command(child) == command)]
+
+
+def _command(pid: int) -> bytes:
+    """How a process was started, b"" where it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 @contextlib.contextmanager
@@ -87,16 +108,17 @@ def is_alive(server: ApiServer) -> bool:
     """Whether the server's process runs."""
     try:
         return Path(f"/proc/{server.pid}/stat").read_text(encoding="ascii").rpartition(") ")[2][0] != "Z"
-    except OSError:
+    except (OSError, AssertionError):  # it was not started, or has no process any more
         return False
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU time that a process has used until now, to the nanosecond."""
+    """CPU time that a server's processes have used until now, to the nanosecond."""
     total = 0
-    for task in os.scandir(f"/proc/{pid}/task"):
+    for each in processes(pid):
         with contextlib.suppress(OSError):
-            total += int(Path(task.path, "schedstat").read_text(encoding="ascii").split()[0])
+            for task in os.scandir(f"/proc/{each}/task"):
+                total += int(Path(task.path, "schedstat").read_text(encoding="ascii").split()[0])
     return total / 1e9
 
 

@@ -44,6 +44,8 @@ def sent(server: ApiServer, head: bytes, body: bytes = b"") -> Reply:
         (b"POST /api/v1/namespaces HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked", 501, None),
         (b"GET /api HTTP/1.1 \r\nHost: a", 400, b"400 Bad Request"),
         (b"GET /api /x HTTP/1.1\r\nHost: a", 400, b"400 Bad Request"),
+        (b"GET  /api HTTP/1.1\r\nHost: a", 400, b"400 Bad Request"),
+        (b"GET /api  HTTP/1.1\r\nHost: a", 400, b"400 Bad Request"),
     ],
 )
 def test_heads_that_are_refused(server: ApiServer, head: bytes, status: int, said: bytes | None) -> None:
@@ -62,6 +64,12 @@ def test_heads_that_are_taken(server: ApiServer, head: bytes) -> None:
 def test_paths_that_nobody_serves(server: ApiServer, path: str) -> None:
     reply = sent(server, f"GET {path} HTTP/1.1\r\nHost: evil.example".encode())
     assert (reply.status, reply.body) == (404, PAGE) and "location" not in reply.headers
+
+
+def test_whoever_may_not_list_may_not_with_two_slashes(server: ApiServer) -> None:
+    """Authorization is asked about what the parts of a path name, wherever it is served."""
+    answer = ask(server, "GET", "//api/v1/pods", token=None)
+    assert answer.status == 403 and 'cannot list resource "pods" in API group ""' in answer.json["message"]
 
 
 @pytest.mark.parametrize("path", ["/api//v1", "/api/v1//pods", "/apis/apps//v1/deployments", "/apis//v1/pods"])

@@ -139,7 +139,7 @@ CASES: dict[str, Callable[[int], Callable[[], object]]] = {
         ],
         labels={"a": "b"},
     ),
-    "label selector": lambda n: lambda: labels.parse(",".join(f"a{i} in (b,c)" for i in range(n // 10))),
+    "label selector": lambda n: lambda: labels.parse(",".join(f"a{i} in (b,c)" for i in range(n // 50))),
 }
 
 

@@ -49,7 +49,7 @@ def objects(module_server: ApiServer) -> Iterator[None]:
 
 def read(server: ApiServer, path: str, accept: str, patience: float = 60.0, coding: str = "identity") -> int:
     """Reads an answer, or some of it; its status."""
-    connection, deadline = connect(server, 30), time.monotonic() + patience
+    connection, deadline = connect(server), time.monotonic() + patience
     try:
         headers = {"Accept": accept, "Accept-Encoding": coding, "Authorization": f"Bearer {server.token}"}
         connection.request("GET", path, headers=headers)
@@ -108,7 +108,7 @@ def test_clients_that_stop_reading_take_places_and_little_memory(server: ApiServ
     finally:
         for wire in wires:
             wire.socket.shutdown(socket.SHUT_RDWR)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while ask(server, "GET", f"{LIST}&pretty=1").status != 200:  # places come back as soon as the clients are gone
         assert time.monotonic() < deadline
 

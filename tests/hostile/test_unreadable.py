@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from typing import Any, TypeVar
 
 import pytest
 
@@ -20,6 +22,9 @@ from tests.integration.customresources.definitions import definition, establish
 from tests.integration.server.client import ask
 from tests.stalls import MARK
 
+T = TypeVar("T")
+
+TOGETHER = 2  # servers
 ROOT = "/registry/"
 # what a server reads besides the objects that it has written itself
 MORE = (
@@ -86,8 +91,18 @@ WRONG: dict[str, bytes] = {
 pytestmark = getattr(pytest.mark, MARK)("starts read 50 kB of brackets many times")
 
 
+World = tuple[EmbeddedEtcd, ApiServer]
+
+
 @pytest.fixture(scope="module")
-def server() -> Iterator[tuple[EmbeddedEtcd, ApiServer]]:
+def worlds() -> Iterator[list[World]]:
+    """Two servers, each with an etcd: what waits for one of them leaves time to the other."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(_world()) for _ in range(TOGETHER)]
+
+
+@contextmanager
+def _world() -> Iterator[World]:
     with EmbeddedEtcd() as etcd, api_server(etcd_servers=etcd.endpoint) as running:
         establish(running, definition("wrong.example.com"))
         port = {"spec": {"type": "NodePort", "ports": [{"port": 1}]}, "metadata": {"name": "a"}}
@@ -123,9 +138,9 @@ def _goes_on(server: ApiServer) -> None:
         for status in pool.map(lambda path: ask(server, "GET", path).status, ASKED):
             assert status in (200, 403, 404, 500, 503)
     for path in ("/api/v1/namespaces/default/services", "/api/v1/namespaces/default/configmaps"):
-        body = {"metadata": {"generateName": "b"}}
+        body: dict[str, Any] = {"metadata": {"generateName": "b"}}
         if path.endswith("services"):
-            body["spec"] = {"type": "NodePort", "ports": [{"port": 1}]}  # type: ignore[assignment]
+            body["spec"] = {"type": "NodePort", "ports": [{"port": 1}]}
         assert ask(server, "POST", path, body).status in (201, 403, 404, 500, 503)
     assert is_alive(server)
 
@@ -148,21 +163,39 @@ ASKED = (
 )
 
 
-@pytest.mark.parametrize("wrong", WRONG)
-def test_an_unreadable_value_ends_neither_a_process_nor_a_start(
-    server: tuple[EmbeddedEtcd, ApiServer], wrong: str
-) -> None:
-    etcd, running = server
-    before = asyncio.run(_overwrite(etcd.endpoint, WRONG[wrong]))
+NAMES = list(WRONG)
+
+
+@pytest.mark.parametrize(
+    "wrong", [NAMES[at : at + TOGETHER] for at in range(0, len(NAMES), TOGETHER)], ids=" and ".join
+)
+def test_an_unreadable_value_ends_neither_a_process_nor_a_start(worlds: list[World], wrong: list[str]) -> None:
+    concerned = worlds[: len(wrong)]
+    endpoints = [etcd.endpoint for etcd, _ in concerned]
+    before = asyncio.run(
+        _all(_overwrite(*each) for each in zip(endpoints, [WRONG[each] for each in wrong], strict=True))
+    )
     try:
         time.sleep(1.5)  # for those who look at intervals: nothing tells when they have
-        _goes_on(running)
-        running.stop()
-        running.start()
-        time.sleep(0.5)
-        _goes_on(running)
+        with ThreadPoolExecutor(TOGETHER) as pool:
+            for failed in [pool.submit(_outlives, server) for _, server in concerned]:
+                failed.result()
     finally:
-        asyncio.run(_put_back(etcd.endpoint, before))
-        if not is_alive(running):
-            running.kill()
-            running.start()
+        asyncio.run(_all(_put_back(*each) for each in zip(endpoints, before, strict=True)))
+        for _, server in concerned:
+            if not is_alive(server):
+                server.kill()
+                server.start()
+
+
+async def _all(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    return await asyncio.gather(*work)
+
+
+def _outlives(server: ApiServer) -> None:
+    """A server goes on, and starts again."""
+    _goes_on(server)
+    server.kill()
+    server.start()
+    time.sleep(0.5)  # as above
+    _goes_on(server)

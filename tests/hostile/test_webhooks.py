@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from apiserver_gateway.testing import ApiServer
-from gateway.credentials.certificates import ensure_certificates, server_context
+from tests.hostile.hook import Hook, serving
 from tests.hostile.probe import held_at_most, memory_returns
 from tests.hostile.wire import Wire
 from tests.integration.customresources.definitions import definition, establish, version
@@ -29,37 +26,10 @@ LIMIT = 0.1
 CROWD = 40
 
 
-@dataclass
-class Hook:
-    """A webhook that reads a head and then does what `answer` says; `asked` counts its connections."""
-
-    port: int = 0
-    ca_bundle: str = ""
-    answer: Callable[[ssl.SSLSocket], None] = lambda _: None
-    asked: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
-    ended: threading.Event = field(default_factory=threading.Event)
-
-    def serve(self, listener: socket.socket, context: ssl.SSLContext) -> None:
-        while not self.ended.is_set():
-            with contextlib.suppress(OSError):
-                threading.Thread(target=self._talk, args=(listener.accept()[0], context), daemon=True).start()
-
-    def _talk(self, plain: socket.socket, context: ssl.SSLContext) -> None:
-        with contextlib.suppress(OSError), context.wrap_socket(plain, server_side=True) as connection:
-            connection.recv(65536)
-            self.asked.release()
-            self.answer(connection)
-
-
 @pytest.fixture(scope="module")
 def hook(module_server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hook]:
     """A webhook, and a definition whose objects it converts."""
-    files = ensure_certificates(Path(tmp_path_factory.mktemp("hook")), ["localhost"])
-    made = Hook(ca_bundle=base64.b64encode(files.ca.read_bytes()).decode())
-    with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
-        made.port = listener.getsockname()[1]
-        context = server_context(files.certificate, files.key)
-        threading.Thread(target=made.serve, args=(listener, context), daemon=True).start()
+    with serving(Path(tmp_path_factory.mktemp("hook"))) as made:
         client = {"url": f"https://localhost:{made.port}/convert", "caBundle": made.ca_bundle}
         versions = [version("v1", {"spec": ANY}), {**version("v2", {"spec": ANY}), "storage": False}]
         conversion = {
@@ -68,7 +38,6 @@ def hook(module_server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> 
         }
         establish(module_server, definition(GROUP, *versions, conversion=conversion))
         yield made
-        made.ended.set()
 
 
 def create(server: ApiServer) -> Any:
@@ -133,7 +102,7 @@ def test_webhooks_that_say_nothing_hold_nobody(server: ApiServer, hook: Hook) ->
             for _ in range(CROWD):
                 wire = stack.enter_context(Wire(server))
                 wire.request(f"POST {THINGS}", "Content-Type: application/json", header, body=body)
-            assert all(hook.asked.acquire(timeout=10) for _ in range(CROWD))
+            assert all(hook.asked.acquire(timeout=25) for _ in range(CROWD))
             with ThreadPoolExecutor(4) as pool:
                 path = "/api/v1/namespaces/default/configmaps?dryRun=All"
                 answers = list(pool.map(lambda _: ask(server, "POST", path, big).status, range(4)))

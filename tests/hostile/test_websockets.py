@@ -24,7 +24,7 @@ UPGRADE = (
 def test_pings_hold_nobody_and_their_answers_do_not_pile_up(server: ApiServer) -> None:
     head = frame(PING, b"x")
     ping = bytes((head[0], head[1] | 128)) + b"\1\2\3\4" + b"y"
-    with Wire(server, timeout=5) as wire, memory_returns(server), held_at_most(server, LIMIT):
+    with Wire(server) as wire, memory_returns(server), held_at_most(server, LIMIT):
         wire.request(WATCH, *UPGRADE)
         with contextlib.suppress(TimeoutError):  # the server does not read what it would have to answer
             for _ in range(LARGE // len(ping) // 10_000):

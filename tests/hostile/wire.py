@@ -22,7 +22,7 @@ class Reply:
 class Wire:
     """A connection that sends what it is given. A context manager."""
 
-    def __init__(self, server: ApiServer, timeout: float = 10.0) -> None:
+    def __init__(self, server: ApiServer, timeout: float = 60.0) -> None:
         context = ssl.create_default_context(cafile=str(server.ca_file))
         plain = socket.create_connection(("127.0.0.1", server.port), timeout)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -34,6 +34,11 @@ class Wire:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the connection at once."""
+        self._file.close()
         self.socket.close()
 
     def send(self, data: bytes) -> None:
@@ -75,7 +80,7 @@ class Wire:
             return False
         return True
 
-    def is_closed(self, timeout: float = 10.0) -> bool:
+    def is_closed(self, timeout: float = 60.0) -> bool:
         """Whether the server ends the connection in time, without another byte."""
         self.socket.settimeout(timeout)
         try:

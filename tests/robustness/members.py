@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from storage.embedded import find_binary, free_ports
+from storage.embedded import find_binary
+from tests.ports import free_ports
 
-START = 10.0  # seconds
+START = 40.0  # seconds
 ATTEMPTS = 3
 UTIL_VARIABLE = "APISERVER_GATEWAY_ETCDUTL"
 
@@ -35,7 +36,7 @@ class Member:
     def __init__(self, directory: Path, name: str) -> None:
         directory.mkdir(exist_ok=True)
         self.name, self.data = name, directory / name
-        self.client, self.peer = free_ports()
+        self.client, self.peer = free_ports(2)
         self.cluster = f"{name}={self.peer_url}"
         self._log = directory / f"{name}.log"
         self._process: subprocess.Popen[bytes] | None = None

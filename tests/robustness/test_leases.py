@@ -9,7 +9,7 @@ from apiserver_gateway.testing import api_server
 from tests.integration.server.client import ask
 from tests.robustness.members import Member
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 def _event(number: int) -> dict[str, object]:

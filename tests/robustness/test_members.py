@@ -14,12 +14,13 @@ from storage.embedded import find_binary
 from storage.errors import Unavailable
 from storage.etcd import EtcdClient, EtcdSettings
 from tests.integration.reads.node import PATIENCE, Node
+from tests.limits import at_most
 from tests.robustness.consistency import assert_consistent
 from tests.robustness.members import Member
 from tests.robustness.proxy import Proxy
 
 HEARD = 6.0  # seconds until a watcher hears of a write
-ANSWERED = 3.0  # seconds for a request
+ANSWERED = 6.0  # seconds for a request: the question may go to the member that hangs, and the feed come from there
 LEFT = 2.7  # seconds until nothing is asked of a member that hangs
 
 
@@ -42,13 +43,19 @@ async def written(writer: EtcdClient, key: bytes) -> int:
 async def heard_in_time(node: Node, writer: EtcdClient, name: str) -> None:
     """A write elsewhere is heard of, and reads are answered, each in its time."""
     revision = await written(writer, node.key(name))
-    began = time.monotonic()
-    async with asyncio.timeout(HEARD):
+    async with in_time(HEARD):
         await node.cache.reach(revision)
-    heard = time.monotonic() - began
-    async with asyncio.timeout(ANSWERED):
+    async with in_time(ANSWERED):
         assert await node.reads.get(node.pods, node.key(name)) is not None
-    assert heard < HEARD
+
+
+@asynccontextmanager
+async def in_time(seconds: float) -> AsyncIterator[None]:
+    """Raises TooMuch where the block takes longer, and TimeoutError where it does not end."""
+    began = time.monotonic()
+    async with asyncio.timeout(PATIENCE):
+        yield
+    at_most(time.monotonic() - began, seconds)
 
 
 class Requests:
@@ -139,8 +146,8 @@ async def test_one_of_three_may_fail(members: list[Member], proxies: list[Proxy]
                     await heard_in_time(node, writer, f"after{number}")
                 await asyncio.sleep(max(0.0, began + LEFT + 0.5 - time.monotonic()))
             await assert_consistent(node)
-            assert requests.slowest < ANSWERED
-            assert not [at for at in requests.failed if at > began + LEFT], "those that were not under way fail, too"
+            at_most(requests.slowest, ANSWERED)
+            at_most(max(requests.failed, default=began) - began, LEFT, "one failed that began {found:.1f} s later")
             assert requests.answered
             members[0].resume() if fault == "pause" else proxies[0].heal()
             await heard_in_time(node, writer, "healed")
@@ -151,10 +158,10 @@ async def test_a_read_and_a_write_are_not_kept_by_a_stopped_member(members: list
     async with EtcdClient(EtcdSettings(tuple(member.endpoint for member in members))) as client:
         await client.put(b"/a", b"1")
         members[0].pause()
-        async with asyncio.timeout(ANSWERED):
+        async with in_time(ANSWERED):
             assert (await client.range(b"/a")).kvs
         with suppress(Unavailable):  # it may be on its way to the leader when that is the one that stopped
-            async with asyncio.timeout(ANSWERED):
+            async with in_time(ANSWERED):
                 await client.put(b"/a", b"2")
         members[0].resume()
 
@@ -164,13 +171,13 @@ async def test_progress_is_trusted_by_the_member_of_the_stream(
 ) -> None:
     """After the first member is gone the next is asked anew, and is too old to be trusted."""
     versions = iter([True, False, False])
-    monkeypatch.setattr("storage.etcd.watch.progress_notifications_correct", lambda version: next(versions))
+    monkeypatch.setattr("storage.etcd.watch.progress_notifications_correct", lambda version: next(versions, False))
     async with EtcdClient(EtcdSettings(tuple(member.endpoint for member in members))) as client:
         node = Node(client, b"/registry/")
         async with node.running():
             await node.reaches(await node.put("a"))
             assert node.feed.progress_trusted
             members[0].kill()
-            async with asyncio.timeout(HEARD), EtcdClient(EtcdSettings((members[1].endpoint,))) as writer:
+            async with asyncio.timeout(PATIENCE), EtcdClient(EtcdSettings((members[1].endpoint,))) as writer:
                 await node.cache.reach(await written(writer, node.key("b")))
             assert not node.feed.progress_trusted

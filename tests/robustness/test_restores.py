@@ -48,7 +48,7 @@ async def test_what_was_after_the_backup_is_gone(
             await node.reaches(last)
             position = node.pods.history.end
             if head == "blind":
-                node.feed._lineage.forget()
+                node.feed.lineage.forget()
             await asyncio.to_thread(member.restore, tmp_path / "backup", *flags)
             for number in range(since):
                 await node.put(f"new{number % 3}", str(number))
@@ -73,7 +73,7 @@ async def test_progress_past_the_last_change_hides_nothing(member: Member, tmp_p
                 revision = (await client.put(b"/elsewhere", b"")).revision
             assert await node.reads.not_older_than(revision)
             await asyncio.to_thread(member.kill)
-            node.feed._lineage.forget()
+            node.feed.lineage.forget()
             node.feed._client = broken = EtcdClient(EtcdSettings(("http://127.0.0.1:1",)))
             await asyncio.to_thread(member.restore, tmp_path / "backup")
             for number in range(3):

@@ -42,7 +42,7 @@ async def test_it_names_what_is_missing_and_where_tasks_wait(
     stuck = asyncio.create_task(stuck_somewhere(), name="the one that hangs")
     try:
         async with patient.said("something that never comes"):
-            await asyncio.wait_for(said.wait(), 10)
+            await asyncio.wait_for(said.wait(), 30)
     finally:
         patient.logger.removeHandler(listening)
         told.set()

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+from gateway.launch import launch
 
 ROOT = Path(__file__).parents[2]
 
@@ -18,7 +22,8 @@ LATER = (
     "jsonpatch",
     "gateway.validation.schema_values",
     "gateway.kinds.strategies.customresourcedefinitions",
-    "gateway.controllers.running",  # once requests are answered
+    "gateway.controllers.election",  # once requests are answered
+    "gateway.controllers.observing",
     "gateway.trials.snapshots",  # where they are asked for
     "fastapi",  # with the first request for version, metrics or documents
     "pydantic",
@@ -26,6 +31,8 @@ LATER = (
     "multiprocessing",
     "cryptography",  # in the process that makes keys
 )
+
+MOST = 440  # modules of the server's own
 
 
 def said(code: str) -> str:
@@ -37,6 +44,12 @@ def test_what_nobody_has_asked_for_is_not_imported() -> None:
         said(f"import sys, gateway.launch.process; print([each for each in {LATER!r} if each in sys.modules])")
         == "[]\n"
     )
+
+
+def test_a_start_imports_no_more_modules_than_it_did() -> None:
+    """Each costs a millisecond or two: what is off by default, or rare, is imported when it is first used."""
+    own = said("import sys, gateway.launch.process; print(*sys.modules)").split()
+    assert sum(each.startswith(("gateway.", "storage.")) for each in own) <= MOST
 
 
 def test_uvicorn_is_whole_to_whoever_asks_for_more() -> None:
@@ -53,3 +66,13 @@ def test_models_of_documents_are_built_when_they_are_used() -> None:
         "print(made.items.type, Schema.__pydantic_complete__, Own(number='1').number)"
     )
     assert said(code) == "False True\nstring True 1\n"
+
+
+def test_who_starts_a_killed_server_again_keeps_its_directory() -> None:
+    for said in (b"", b"\n"):
+        ours, theirs = socket.socketpair()
+        with theirs, ThreadPoolExecutor(1) as pool:
+            alone = pool.submit(launch._is_alone, theirs.fileno())
+            ours.send(said)
+            ours.close()
+            assert alone.result() is (not said), "it says so when it has killed the server"

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 # From the lowest on; a module belongs to the longest prefix. What stands on one line may import from each other.
@@ -34,6 +36,7 @@ ROOMS = (
     ("gateway.forwarding",),
     ("gateway.kinds",),
     ("gateway.settings",),
+    ("gateway.tracing",),
     ("gateway.access",),
     ("gateway.credentials",),
     ("gateway.encryption",),
@@ -75,6 +78,19 @@ def modules() -> dict[str, Path]:
     return found
 
 
+@cache
+def trees() -> dict[str, ast.Module]:
+    """What each module is parsed to."""
+    return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in modules().items()}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_stays() -> Iterator[None]:
+    """A million nodes would be looked at by each garbage collection to come."""
+    yield
+    trees.cache_clear()
+
+
 def _is_for_type_checkers(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
@@ -102,13 +118,11 @@ def _imported(tree: ast.AST) -> Iterator[str]:
 @cache
 def imports() -> dict[str, set[str]]:
     """The project's modules that each module imports."""
-    return {
-        name: {found for found in _imported(ast.parse(path.read_text())) if found in modules()} - {name}
-        for name, path in modules().items()
-    }
+    return {name: {found for found in _imported(tree) if found in modules()} - {name} for name, tree in trees().items()}
 
 
-def _room(module: str) -> int:
+def room_of(module: str) -> int:
+    """The line of ROOMS on which a module stands."""
     fitting = [
         (len(prefix), index)
         for index, prefixes in enumerate(ROOMS)
@@ -123,7 +137,7 @@ def test_nothing_lower_imports_anything_higher() -> None:
         f"{module} -> {imported}"
         for module, found in imports().items()
         for imported in found
-        if _room(imported) > _room(module)
+        if room_of(imported) > room_of(module)
     }
     assert not upwards
 
@@ -164,3 +178,103 @@ def test_circles_are_found() -> None:
 def test_no_module_leads_back_to_itself() -> None:
     graph = {module: set(found) for module, found in imports().items()}
     assert circles(graph) == []
+
+
+# The parts of a server process, of each of which there is one; of some of them one for each etcd.
+WIRING = "gateway.launch.wiring"
+OF_ETCD = "storage.database"
+FEEDER = "gateway.launch.feeder"
+PARTS = frozenset({
+    "gateway.access.following.Following",
+    "gateway.access.modes.Authorization",
+    "gateway.access.rbac.policy.Policy",
+    "gateway.admission.chain.Parts",
+    "gateway.admission.policies.policies.Policies",
+    "gateway.aggregation.delegation.Delegation",
+    "gateway.aggregation.described.Described",
+    "gateway.aggregation.discovered.Discovered",
+    "gateway.aggregation.running.Aggregation",
+    "gateway.aggregation.services.ApiServices",
+    "gateway.controllers.definitions.Definitions",
+    "gateway.controllers.running.Controllers",
+    "gateway.discovery.serving.Discovery",
+    "gateway.endpoints.caches.Caches",
+    "gateway.endpoints.services.Services",
+    "gateway.endpoints.table.Endpoints",
+    "gateway.flowcontrol.watches.OpenWatches",
+    "gateway.kinds.objects.Objects",
+    "gateway.launch.app.App",
+    "gateway.observability.siblings.Siblings",
+    "gateway.operations.application.Operational",
+    "gateway.quotas.charging.Charges",
+    "gateway.requests.handler.Handler",
+    "gateway.requests.interposed.Interposed",
+    "gateway.requests.parts.Gateway",
+    "gateway.webhooks.client.Webhooks",
+    "storage.catching_up.Pasts",
+    "storage.checking.Checker",
+    "storage.feed.Feed",
+    "storage.reads.Reads",
+    "storage.watch_cache.WatchCache",
+})  # fmt: skip
+
+
+def _made(tree: ast.AST) -> Iterator[str]:
+    """The qualified names of what a module calls that it has imported by name."""
+    known = {
+        alias.asname or alias.name: f"{node.module}.{alias.name}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in known:
+            yield known[node.func.id]
+
+
+def test_the_parts_of_a_process_are_put_together_in_one_place() -> None:
+    made = {name: set(_made(tree)) & PARTS for name, tree in trees().items()}
+    assert made.pop(FEEDER), "which is a process of another kind"
+    assert made.pop(WIRING) | made.pop(OF_ETCD) == PARTS, "a part of this list is not made any more"
+    assert {name: found for name, found in made.items() if found} == {}
+
+
+@pytest.mark.parametrize("module", [WIRING, "gateway.launch.app"])
+def test_parts_have_what_they_need_when_they_are_made(module: str) -> None:
+    targets = (
+        target
+        for node in ast.walk(trees()[module])
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else (node.target,))
+    )
+    late = [ast.unparse(each) for each in targets if isinstance(each, ast.Attribute)]
+    assert [each for each in late if not each.startswith("self.")] == []
+
+
+def test_objects_are_followed_in_one_way() -> None:
+    """Who follows objects is told of each one by storage/following.py, which alone takes batches apart."""
+    batches = {"Batch", "Changes", "State", "Told", "listen"}
+    taps = {
+        name
+        for name, tree in trees().items()
+        for node in _nodes(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "storage.tap"
+        if batches & {alias.name for alias in node.names}
+    }
+    assert taps == {"storage.following"}
+
+
+LINES, LINES_OF_A_FUNCTION = 400, 50
+
+
+def test_modules_and_functions_are_short() -> None:
+    sources = {name: path.read_text() for name, path in modules().items() if "generated" not in path.parts}
+    long = [name for name, text in sources.items() if text.count("\n") > LINES]
+    long += [
+        f"{name}.{node.name}"
+        for name in sources
+        for node in _nodes(trees()[name])
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or 0) - node.lineno >= LINES_OF_A_FUNCTION
+    ]
+    assert long == []

@@ -1,5 +1,5 @@
-"""An issuer's keys: found by its discovery document (OpenID Connect Discovery 1.0), and fetched when a token names one
-that is not known, so that they are rotated with the issuer's.
+"""An issuer's keys: found by its discovery document (OpenID Connect Discovery 1.0), and fetched again when a token
+names an unknown key, so that the issuer may rotate them.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ WELL_KNOWN = "/.well-known/openid-configuration"
 TIMEOUT = 10.0  # seconds for one document
 PAUSE = 10.0  # seconds between attempts at a discovery that failed
 BETWEEN_FETCHES = 1.0  # seconds: tokens that name unknown keys are no reason to ask more often
+MOST_KEYS = 64  # of a set; each is tried for a token that names none, and takes some 100 us
+_MOST_LOOKED_AT = 256  # of a set, those included that cannot be used
 _LARGEST = 1 << 20  # bytes
 
 
@@ -82,7 +84,7 @@ class KeySet:
             document = await self._get(self._place)
         except KeySetError as error:
             self._failed = time.monotonic()
-            logger.warning("keys of the issuer %s cannot be had: %s", self._issuer, error)
+            logger.warning("keys of the issuer %s cannot be fetched: %s", self._issuer, error)
             raise
         keys = document.get("keys")
         self._keys = tuple(_usable(keys if isinstance(keys, list) else ()))
@@ -124,8 +126,10 @@ def _usable(keys: Sequence[object]) -> list[PyJWK]:
     """The public keys to verify with, of those that a set has."""
     import jwt
 
-    found = []
-    for each in keys:
+    found: list[jwt.PyJWK] = []
+    for each in keys[:_MOST_LOOKED_AT]:
+        if len(found) >= MOST_KEYS:
+            break
         if not isinstance(each, dict) or each.get("use", "sig") != "sig" or each.get("kty") not in ("RSA", "EC"):
             continue
         public = {name: value for name, value in each.items() if name not in ("d", "p", "q", "dp", "dq", "qi", "oth")}

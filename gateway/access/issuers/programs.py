@@ -1,4 +1,4 @@
-"""Expressions about claims and about users."""
+"""CEL expressions of an AuthenticationConfiguration, over claims and over users."""
 
 from __future__ import annotations
 

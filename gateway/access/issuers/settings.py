@@ -1,4 +1,4 @@
-"""What is said of an issuer, by flags or by a configuration file."""
+"""The settings of an issuer, from flags or from a configuration file."""
 
 from __future__ import annotations
 

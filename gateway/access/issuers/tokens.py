@@ -1,5 +1,5 @@
-"""Authenticates by tokens of one issuer. PyJWT verifies signatures; a token's verified claims are remembered, while the
-user that they make and whether the token still holds is found anew.
+"""Authenticates by tokens of one issuer. PyJWT verifies signatures. A token's verified claims are remembered; the user
+and whether the token is still valid are determined for each request.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which nodes have to do with which objects, by the pods that run on them.
+"""Which objects a node may read: those that its pods refer to.
 
-Kept up to date from the watch cache. What has changed is only noted; it is looked at when somebody asks, in pieces that
-hold up nobody: most servers are asked about few nodes, and most changes of pods change nothing here.
+Kept up to date from the watch cache. A change is only noted, and evaluated when a node asks, in time slices: most
+servers are asked about few nodes, and most changes of pods change nothing here.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from enum import Enum
 
 from gateway.access.nodes.references import (
@@ -21,9 +21,10 @@ from gateway.access.nodes.references import (
     volume_secrets,
 )
 from gateway.jsontypes import JsonObject
-from storage.cache import ResourceCache, WatchCache
-from storage.entry import ChangeType, Entry
-from storage.tap import Batch, State, listen
+from storage.cache import ResourceCache
+from storage.entry import Entry
+from storage.guarded import guarded
+from storage.keys import namespace_and_name
 
 PIECE = 0.005  # seconds that are worked off before others have their turn
 
@@ -39,38 +40,38 @@ class Kind(Enum):
 
 _Key = tuple[str, str]  # namespace, name
 _Object = tuple[str, str, str]  # plural, namespace, name
+_Place = tuple[Kind, _Key]
+_KINDS = {(group, plural): kind for kind in Kind for group, _, plural in (kind.value,)}
 
 
 class NodeGraph:
     """What leads from objects to nodes."""
+
+    name = "node-authorizer"  # in logs and metrics
 
     def __init__(self) -> None:
         self._nodes: dict[_Object, Counter[str]] = {}  # how many pods of each node name the object
         self._pods: dict[_Key, tuple[str, tuple[_Object, ...]]] = {}  # node, and what the pod names
         self._volumes: dict[str, tuple[_Object, tuple[_Object, ...]]] = {}  # the claim, and the secrets
         self._users: dict[_Object, set[str]] = {}  # the volumes that name a secret
-        self._changed: dict[tuple[Kind, _Key], Entry | None] = {}
+        self._changed: dict[_Place, Entry | None] = {}
 
-    def follow(self, cache: WatchCache, resources: Mapping[Kind, ResourceCache]) -> Callable[[], None]:
-        """Keeps itself up to date from caches; gives what ends it."""
-        kinds = {resource: kind for kind, resource in resources.items()}
-        prefixes = {kind: len(resource.spec.prefix) for kind, resource in resources.items()}
+    # as a follower of the cache (storage/following.py): changes are noted
 
-        def key_of(kind: Kind, entry: Entry) -> tuple[Kind, _Key]:
-            namespace, _, name = entry.key[prefixes[kind] :].decode().rpartition("/")
-            return kind, (namespace, name)
+    def clear(self) -> None:
+        for each in (self._nodes, self._pods, self._volumes, self._users, self._changed):
+            each.clear()
 
-        def tell(batch: Batch) -> None:
-            if isinstance(batch, State):
-                self._clear()
-                for resource, entries in batch.entries.items():
-                    self._changed.update((key_of(kinds[resource], entry), entry) for entry in entries)
-                return
-            for told in batch.told:
-                gone = told.change.type is ChangeType.DELETED
-                self._changed[key_of(kinds[told.resource], told.change.entry)] = None if gone else told.change.entry
+    def take(self, resource: ResourceCache, entry: Entry) -> None:
+        self._changed[_place(resource, entry.key)] = entry
 
-        return listen(cache, list(resources.values()), tell)
+    def lose(self, resource: ResourceCache, entry: Entry) -> None:
+        self._changed[_place(resource, entry.key)] = None
+
+    def told(self, revision: int) -> None:
+        pass  # they are worked off when a node asks
+
+    # what nodes may read
 
     async def is_related(self, node: str, plural: str, namespace: str, name: str) -> bool:
         """Whether a node has to do with an object."""
@@ -141,11 +142,12 @@ class NodeGraph:
             if entry is None:
                 self.drop(kind, key)
             else:
-                self.put(kind, entry.parsed())
+                with guarded(self.name, entry):
+                    self.put(kind, entry.parsed())
 
-    def _clear(self) -> None:
-        for each in (self._nodes, self._pods, self._volumes, self._users, self._changed):
-            each.clear()
+
+def _place(resource: ResourceCache, key: bytes) -> _Place:
+    return _KINDS[resource.spec.group_resource], namespace_and_name(key, resource.spec.prefix)
 
 
 def _references(pod: JsonObject) -> Iterator[_Object]:

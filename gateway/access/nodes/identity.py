@@ -1,4 +1,4 @@
-"""Who is a node: a user of the group system:nodes whose name is system:node:NAME."""
+"""How a node is recognised: a user of the group system:nodes whose name is system:node:NAME."""
 
 from __future__ import annotations
 

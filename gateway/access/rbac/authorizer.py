@@ -37,7 +37,7 @@ class RBAC:
         return self.decide(attributes)
 
     def decide(self, attributes: Attributes) -> Verdict:
-        """The same without waiting."""
+        """The decision about a request; waits for nothing."""
         question = _question(attributes)
         verdict = self._decided.get(question)
         if verdict is None:

@@ -1,4 +1,4 @@
-"""Nobody grants rights that they do not have: what is checked before roles and bindings are written.
+"""Privilege escalation prevention: users may only grant rights that they have themselves.
 
 As kube-apiserver's `registry/rbac` policy-based storages ("Using RBAC Authorization", "Privilege escalation prevention
 and bootstrapping"). Every write of a role or binding passes here, whichever verb it comes by.

@@ -1,4 +1,4 @@
-"""Where somebody has very many roles not all are looked at: those that can matter are found by verb and resource.
+"""An index of the rules of a user with very many roles, by verb and resource, so that a decision does not look at all.
 
 An index is made when such a user is first asked about, and kept up to date with roles and bindings from then on.
 """

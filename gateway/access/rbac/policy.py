@@ -1,9 +1,9 @@
-"""The roles and bindings that are in force, kept up to date from the watch cache, and who is granted what by them."""
+"""The roles and bindings in force, kept up to date from the watch cache, and the rules that they grant to a user."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
@@ -14,16 +14,16 @@ from gateway.http.request_info import RequestInfo
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 from gateway.validation.field import go_quote
-from storage.cache import ResourceCache, WatchCache
-from storage.entry import ChangeType, Entry
-from storage.tap import Batch, State, listen
+from storage.cache import ResourceCache
+from storage.entry import Entry
+from storage.keys import namespace_and_name
 
 GROUP = "rbac.authorization.k8s.io"
 SERVICE_ACCOUNT = "system:serviceaccount:"
 
 _Subject = tuple[bool, str]  # whether it is a group, and its name
 _Key = tuple[str, str]  # namespace, name
-_Place = tuple[str, _Subject]  # namespace, and who has roles there
+_Place = tuple[str, _Subject]  # namespace, and the subject that has roles there
 _MOST_INDEXES = 64
 _MANY_GROUPS = 1000
 
@@ -75,6 +75,8 @@ class Policy:
     Bindings are found by namespace and subject, so that a decision looks at nobody else's.
     """
 
+    name = "rbac"  # in logs and metrics
+
     def __init__(self) -> None:
         self._roles: dict[_Key, tuple[Rule, ...]] = {}
         self._bindings: dict[_Key, Binding] = {}
@@ -88,29 +90,23 @@ class Policy:
         """Calls `listener` whenever a role or binding has changed."""
         self._listeners.append(listener)
 
-    def follow(self, cache: WatchCache, resources: Mapping[Kind, ResourceCache]) -> Callable[[], None]:
-        """Keeps itself up to date from caches, in the turn in which they change; gives what ends it."""
-        kinds = {resource: kind for kind, resource in resources.items()}
+    # as a follower of the cache (storage/following.py)
 
-        def tell(batch: Batch) -> None:
-            if isinstance(batch, State):
-                self._roles.clear()
-                self._bindings.clear()
-                self._granted.clear()
-                self._indexes.clear()
-                for resource, entries in batch.entries.items():
-                    for entry in entries:
-                        self._put(kinds[resource], entry)
-            else:
-                for told in batch.told:
-                    if told.change.type is ChangeType.DELETED:
-                        self._drop(kinds[told.resource], told.change.entry)
-                    else:
-                        self._put(kinds[told.resource], told.change.entry)
-            for listener in self._listeners:
-                listener()
+    def clear(self) -> None:
+        for each in (self._roles, self._bindings, self._granted, self._indexes):
+            each.clear()
 
-        return listen(cache, list(resources.values()), tell)
+    def take(self, resource: ResourceCache, entry: Entry) -> None:
+        self.put(_kind_of(resource), entry.parsed())
+
+    def lose(self, resource: ResourceCache, entry: Entry) -> None:
+        self.drop(_kind_of(resource), *namespace_and_name(entry.key, resource.spec.prefix))
+
+    def told(self, revision: int) -> None:
+        for listener in self._listeners:
+            listener()
+
+    # one role or binding
 
     def put(self, kind: Kind, obj: JsonObject) -> None:
         """Takes a role or binding, in place of the one of its name."""
@@ -120,8 +116,8 @@ class Policy:
             self._roles[key] = compile_rules(obj.get("rules"))
             self._renew(kind, key)
             return
-        self._unbind(key)
         binding = _binding(key, obj)
+        self._unbind(key)
         self._bindings[key] = binding
         for subject, _ in binding.subjects:
             place = (key[0], subject)
@@ -137,13 +133,6 @@ class Policy:
             self._renew(kind, (namespace, name))
         else:
             self._unbind((namespace, name))
-
-    def _put(self, kind: Kind, entry: Entry) -> None:
-        self.put(kind, entry.parsed())
-
-    def _drop(self, kind: Kind, entry: Entry) -> None:
-        meta = entry.parsed()["metadata"]
-        self.drop(kind, meta.get("namespace", ""), meta["name"])
 
     def _unbind(self, key: _Key) -> None:
         binding = self._bindings.pop(key, None)
@@ -186,7 +175,7 @@ class Policy:
                     yield named, role
 
     def relevant(self, user: User, info: RequestInfo) -> Iterator[tuple[dict[str, Binding], RoleRef]]:
-        """Those of `granted` that may allow a request, and those whose role is not there."""
+        """The roles of `granted` that may allow a request, and those that do not exist."""
         subjects = self._subjects(user)
         for scope in ("", info.namespace) if info.namespace else ("",):
             for subject in subjects:
@@ -198,7 +187,7 @@ class Policy:
                     yield by_role[role], role
 
     def _subjects(self, user: User) -> list[_Subject]:
-        """Whom bindings may name that mean a user; of very many groups those that some binding names."""
+        """The subjects by which bindings may name a user; of very many groups only those that some binding names."""
         groups: Iterable[str] = user.groups
         if len(user.groups) > _MANY_GROUPS:
             bound = {name for _, (is_group, name) in self._granted if is_group}
@@ -243,6 +232,10 @@ def role_ref(binding: JsonObject, namespace: str) -> RoleRef:
 def aggregated(errors: list[str]) -> str:
     """Several errors as one text, as apimachinery's aggregate has it."""
     return errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
+
+
+def _kind_of(resource: ResourceCache) -> Kind:
+    return Kind(resource.spec.group_resource[1])
 
 
 def _binding(key: _Key, obj: JsonObject) -> Binding:

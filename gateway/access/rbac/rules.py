@@ -1,4 +1,4 @@
-"""One policy rule, compiled: what it allows, and what of other rules it covers.
+"""One policy rule, compiled: which requests it allows, and which other rules it covers.
 
 As `rbac.authorization.k8s.io/v1` PolicyRule, and the comparison of rules of component-helpers'
 `auth/rbac/validation`.

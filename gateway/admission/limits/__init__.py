@@ -1,1 +1,1 @@
-"""What LimitRanges make of pods and claims, and what they refuse (page "Limit Ranges")."""
+"""LimitRanges: their defaults for pods, and what they refuse (page "Limit Ranges"). Enter by `limit_range`."""

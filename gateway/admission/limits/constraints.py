@@ -56,7 +56,7 @@ def maximum(kind: str, name: str, enforced: Quantity, usage: Usage) -> str:
 
 
 def maximum_request(kind: str, name: str, enforced: Quantity, usage: Usage) -> str:
-    """The same where nothing is limited, as of claims; empty if nothing is wrong."""
+    """What is wrong with a request where limits cannot be given, as in claims; empty if nothing is."""
     request = usage.requests.get(name)
     about = f"maximum {name} usage per {kind} is {enforced}"
     if request is None:

@@ -22,6 +22,6 @@ def pod_usage(spec: JsonObject, member: str) -> dict[str, Quantity]:
 
 
 def with_overhead(usage: dict[str, Quantity], spec: JsonObject) -> dict[str, Quantity]:
-    """The same with what the pod's runtime needs besides."""
+    """A pod's usage and the overhead of its runtime class."""
     more = quantities(spec.get("overhead"))
     return usage | {name: usage[name] + quantity if name in usage else quantity for name, quantity in more.items()}

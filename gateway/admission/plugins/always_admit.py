@@ -1,4 +1,4 @@
-"""AlwaysAdmit: has no objections, as it has always been; kept so that it can be named."""
+"""AlwaysAdmit: admits everything; deprecated, and kept so that flags may name it."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ def _handles(resource: Resource, operation: Operation) -> bool:
     return False
 
 
-PLUGIN = Plugin("AlwaysAdmit", _handles, lambda parts: Reviews(), default_on=False)
+PLUGIN = Plugin("AlwaysAdmit", _handles, lambda parts: Reviews())

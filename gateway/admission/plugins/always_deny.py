@@ -1,4 +1,4 @@
-"""AlwaysDeny: refuses whatever admission is asked about; for tests."""
+"""AlwaysDeny: refuses everything; for tests."""
 
 from __future__ import annotations
 
@@ -16,4 +16,4 @@ async def _refuse(admission: Admission) -> None:
     raise refused(admission, admission.obj, "admission control is denying all modifications")
 
 
-PLUGIN = Plugin("AlwaysDeny", _handles, lambda parts: Reviews(_refuse, _refuse), default_on=False)
+PLUGIN = Plugin("AlwaysDeny", _handles, lambda parts: Reviews(_refuse, _refuse))

@@ -1,4 +1,4 @@
-"""AlwaysPullImages: images are pulled, and so looked at with the pod's credentials, each time a pod starts."""
+"""AlwaysPullImages: each start of a pod pulls its images, so that the pod's credentials are checked each time."""
 
 from __future__ import annotations
 
@@ -60,5 +60,4 @@ PLUGIN = Plugin(
     "AlwaysPullImages",
     on("/pods", operations=(Operation.CREATE, Operation.UPDATE)),
     lambda parts: Reviews(_admit, _validate),
-    default_on=False,
 )

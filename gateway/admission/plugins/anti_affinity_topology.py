@@ -1,4 +1,4 @@
-"""LimitPodHardAntiAffinityTopology: a pod may keep others off its node, not off more than that."""
+"""LimitPodHardAntiAffinityTopology: required anti-affinity is allowed with the topology key of a node only."""
 
 from __future__ import annotations
 
@@ -27,5 +27,4 @@ PLUGIN = Plugin(
     "LimitPodHardAntiAffinityTopology",
     on("/pods", operations=(Operation.CREATE, Operation.UPDATE)),
     lambda parts: Reviews(validate=_validate),
-    default_on=False,
 )

@@ -1,12 +1,10 @@
-"""CertificateSigning: who signs a CSR must be allowed to sign for its signer (page "Certificates and CSRs")."""
+"""CertificateSigning: to sign a CSR, a user must be allowed to sign for its signer ("Certificates and CSRs")."""
 
 from __future__ import annotations
 
-from functools import partial
-
 from gateway.access.authorization import Authorizer
-from gateway.admission.chain import Parts, Plugin, Reviews, on
-from gateway.admission.plugins.signers import require_for_signer
+from gateway.admission.chain import Plugin, on
+from gateway.admission.plugins.signers import require_for_signer, validating
 from gateway.admission.record import Admission, Operation
 
 
@@ -20,12 +18,8 @@ async def _validate(authorizer: Authorizer, admission: Admission) -> None:
     await require_for_signer(authorizer, admission, old, "sign")
 
 
-def _make(parts: Parts) -> Reviews:
-    return Reviews(validate=partial(_validate, parts.authorizer))
-
-
 PLUGIN = Plugin(
     "CertificateSigning",
     on("certificates.k8s.io/certificatesigningrequests/status", operations=(Operation.UPDATE,)),
-    _make,
+    validating(_validate),
 )

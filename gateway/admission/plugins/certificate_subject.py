@@ -1,4 +1,4 @@
-"""CertificateSubjectRestriction: nobody asks the API server's client signer to be a system:masters."""
+"""CertificateSubjectRestriction: refuses CSRs of the signer kube-apiserver-client for the group system:masters."""
 
 from __future__ import annotations
 

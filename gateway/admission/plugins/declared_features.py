@@ -1,11 +1,11 @@
-"""NodeDeclaredFeatureValidator: a pod on a node is not changed in ways that the node does not say to support."""
+"""NodeDeclaredFeatureValidator: refuses changes of a pod that need a feature its node does not declare."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from gateway.admission.chain import Plugin, looking_up, on
-from gateway.admission.kinds import NODES
+from gateway.admission.plugins.placed_pods import node_of_change, required_node
 from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
@@ -24,19 +24,13 @@ def _needed(spec: JsonObject, before: JsonObject) -> Iterator[str]:
 
 
 async def _validate(admission: Admission, objects: Objects) -> None:
-    obj, old = admission.obj, admission.old
+    obj, old, name = admission.obj, admission.old, node_of_change(admission)
     assert obj is not None
     assert old is not None
-    spec = obj.get("spec") or {}
-    name = spec.get("nodeName", "")
-    if not name or old["metadata"].get("generation") == obj["metadata"].get("generation"):
-        return
-    needed = list(_needed(spec, old.get("spec") or {}))
+    needed = list(_needed(obj.get("spec") or {}, old.get("spec") or {})) if name else []
     if not needed:
         return
-    node = await objects.get(NODES, "", name)
-    if node is None:
-        raise refused(admission, obj, f"node {go_quote(name)} not found")
+    node = await required_node(admission, objects, name)
     declared = (node.get("status") or {}).get("declaredFeatures") or ()
     lacking = ", ".join(each for each in needed if each not in declared)
     if lacking:

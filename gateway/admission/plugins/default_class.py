@@ -1,4 +1,4 @@
-"""Which of several classes is the default: the newest that an annotation says so of."""
+"""Finds the default class: the newest one with the annotation for that."""
 
 from __future__ import annotations
 

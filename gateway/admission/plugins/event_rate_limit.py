@@ -1,6 +1,6 @@
-"""EventRateLimit: no more events are written than the configuration says ("Admission Control in Kubernetes").
+"""EventRateLimit: limits the rate of events as its configuration says ("Admission Control in Kubernetes").
 
-Of events of the core group only, as kube-apiserver has it. The budgets are one process's own.
+For events of the core group only, as in kube-apiserver. Each process has its own budgets.
 """
 
 from __future__ import annotations
@@ -127,6 +127,5 @@ PLUGIN = Plugin(
     NAME,
     on("/events", operations=(Operation.CREATE, Operation.UPDATE)),
     _make,
-    default_on=False,
     configure=configure,
 )

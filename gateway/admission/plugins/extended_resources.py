@@ -36,5 +36,4 @@ PLUGIN = Plugin(
     "ExtendedResourceToleration",
     on("/pods", operations=(Operation.CREATE, Operation.UPDATE)),
     lambda parts: Reviews(_admit),
-    default_on=False,
 )

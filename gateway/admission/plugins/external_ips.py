@@ -21,5 +21,4 @@ PLUGIN = Plugin(
     "DenyServiceExternalIPs",
     on("/services", operations=(Operation.CREATE, Operation.UPDATE)),
     lambda parts: Reviews(validate=_validate),
-    default_on=False,
 )

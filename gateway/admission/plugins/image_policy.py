@@ -109,7 +109,7 @@ class ImagePolicy:
             "spec": specification,
             "status": {"allowed": False},
         }
-        answer: Any = (await self._remote.ask(review)).get("status")
+        answer: Any = (await self._remote.ask(review)).get("status") or {}
         if not isinstance(answer, dict) or not isinstance(answer.get("auditAnnotations") or {}, dict):
             raise RemoteError("the answer is no ImageReview")
         ttl = self._ttl[bool(answer.get("allowed"))]
@@ -160,6 +160,5 @@ PLUGIN = Plugin(
     NAME,
     on("/pods", "/pods/ephemeralcontainers", operations=(Operation.CREATE, Operation.UPDATE)),
     _make,
-    default_on=False,
     configure=configure,
 )

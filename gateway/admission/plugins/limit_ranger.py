@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 from gateway.admission.chain import Plugin, looking_up
 from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import joined, refused
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.kinds.identity import GroupVersionResource
 from gateway.kinds.objects import Objects
 from gateway.kinds.resource import Resource
 
 _LIMIT_RANGES = GroupVersionResource("", "v1", "limitranges")
+_COMPLETED = "completed by limit ranges"
 _MOST_COMPARISONS = 20_000  # about 50 ms
 
 
@@ -34,13 +37,37 @@ def _limit_ranges(admission: Admission, objects: Objects) -> list[JsonObject]:
     return objects.stored(_LIMIT_RANGES, admission.namespace)
 
 
-async def _admit(admission: Admission, objects: Objects) -> None:
+def _admit(admission: Admission, objects: Objects) -> Awaitable[None] | None:
     if admission.resource.resource != "pods":
-        return
-    limit_ranges, pod = _limit_ranges(admission, objects), admission.obj
+        return None
+    limit_ranges = _limit_ranges(admission, objects)
+    return _complete(admission, limit_ranges) if limit_ranges else None
+
+
+async def _complete(admission: Admission, limit_ranges: list[JsonObject]) -> None:
+    """Sets the requests and limits that a pod leaves out."""
+    pod = admission.obj
     assert pod is not None
-    if not limit_ranges:
+    specification = admission.specification
+    if specification.template is None or admission.reinvoked:  # by when others may have changed what was sent
+        _set_defaults(admission, limit_ranges, pod)
         return
+    rules = (_COMPLETED, *map(_rule, limit_ranges))
+    spec, notes = specification.once(rules, lambda: _completed(admission, limit_ranges, pod))
+    pod["spec"] = loads(spec)
+    if notes:
+        pod["metadata"].setdefault("annotations", {}).update(notes)
+
+
+def _completed(admission: Admission, limit_ranges: list[JsonObject], pod: JsonObject) -> tuple[bytes, JsonObject]:
+    """A pod's specification with what it leaves out, and the annotations that tell of it."""
+    notes: JsonObject = {}
+    completed: JsonObject = {**pod, "metadata": {**pod["metadata"], "annotations": notes}}
+    _set_defaults(admission, limit_ranges, completed)
+    return dumps(completed["spec"]), notes
+
+
+def _set_defaults(admission: Admission, limit_ranges: list[JsonObject], pod: JsonObject) -> None:
     from gateway.admission.limits.limit_range import set_defaults  # what a start does not need
 
     for limit_range in limit_ranges:
@@ -48,25 +75,33 @@ async def _admit(admission: Admission, objects: Objects) -> None:
         set_defaults(limit_range, pod)
 
 
-async def _validate(admission: Admission, objects: Objects) -> None:
-    limit_ranges, obj, recurrence = _limit_ranges(admission, objects), admission.obj, admission.recurrence
+def _rule(limit_range: JsonObject) -> tuple[str | None, str | None]:
+    """What tells the versions of limit ranges apart."""
+    meta = limit_range["metadata"]
+    return meta.get("uid"), meta.get("resourceVersion")
+
+
+def _validate(admission: Admission, objects: Objects) -> Awaitable[None] | None:
+    limit_ranges = _limit_ranges(admission, objects)
+    return _hold(admission, limit_ranges) if limit_ranges else None
+
+
+async def _hold(admission: Admission, limit_ranges: list[JsonObject]) -> None:
+    """Refuses what is outside the limits."""
+    obj = admission.obj
     assert obj is not None
-    if not limit_ranges:
-        return
     from gateway.admission.limits.limit_range import violations_of_claim, violations_of_pod
 
     found = violations_of_pod if admission.resource.resource == "pods" else violations_of_claim
     for limit_range in limit_ranges:
-        meta = limit_range["metadata"]
-        rule = (meta.get("uid"), meta.get("resourceVersion"))
-        if recurrence is not None and recurrence.is_admitted(rule):
+        rule = _rule(limit_range)
+        if admission.specification.has_passed(rule):
             continue
         _refuse_too_much(admission, limit_range, obj)
         problems = list(found(limit_range, obj.get("spec") or {}))
         if problems:
             raise refused(admission, obj, joined(problems))
-        if recurrence is not None:
-            recurrence.admit(rule)
+        admission.specification.passes(rule)
 
 
 def _refuse_too_much(admission: Admission, limit_range: JsonObject, obj: JsonObject) -> None:

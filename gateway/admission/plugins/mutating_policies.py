@@ -1,25 +1,36 @@
-"""MutatingAdmissionPolicy: has the policies that a write concerns change it (page "Mutating Admission Policy")."""
+"""MutatingAdmissionPolicy: the policies that match a write change its object (page "Mutating Admission Policy")."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
-from gateway.admission.chain import Parts, Plugin, Reviews
+from gateway.admission.asking import asking
+from gateway.admission.chain import Plugin, Reviews
 from gateway.admission.policies.configuration import EXEMPT
-from gateway.admission.record import Admission, Operation
+from gateway.admission.policies.files import configure
+from gateway.admission.record import Operation
 from gateway.kinds.resource import Resource
 
+if TYPE_CHECKING:
+    from gateway.admission.asking import Ask
+    from gateway.admission.policies.configuration import Bound
+    from gateway.admission.policies.mutation import MutatingPolicy
 
-async def _admit(parts: Parts, admission: Admission) -> None:
-    candidates = parts.policies.mutating.of(admission.resource, admission.operation)
-    if candidates:
-        from gateway.admission.policies.mutating import mutate  # what evaluates expressions, which few have
 
-        await mutate(parts, admission, candidates)
+def _imported() -> Ask[Bound[MutatingPolicy]]:
+    from gateway.admission.policies.mutating import mutate  # what evaluates expressions, which few have
+
+    return mutate
 
 
 def _handles(resource: Resource, operation: Operation) -> bool:
     return operation is not Operation.DELETE and (resource.group, resource.resource) not in EXEMPT
 
 
-PLUGIN = Plugin("MutatingAdmissionPolicy", _handles, lambda parts: Reviews(admit=partial(_admit, parts)))
+PLUGIN = Plugin(
+    "MutatingAdmissionPolicy",
+    _handles,
+    lambda parts: Reviews(admit=asking(parts, parts.policies.mutating, _imported), idle=parts.policies.mutating),
+    configure=partial(configure, "MutatingAdmissionPolicy"),
+)

@@ -1,4 +1,4 @@
-"""NamespaceAutoProvision: what is made in a namespace that is missing makes the namespace too."""
+"""NamespaceAutoProvision: creating an object in a missing namespace creates the namespace too."""
 
 from __future__ import annotations
 
@@ -28,4 +28,4 @@ async def _admit(parts: Parts, admission: Admission) -> None:
         raise refused(admission, admission.obj, error.message) from None
 
 
-PLUGIN = Plugin("NamespaceAutoProvision", _handles, lambda parts: Reviews(partial(_admit, parts)), default_on=False)
+PLUGIN = Plugin("NamespaceAutoProvision", _handles, lambda parts: Reviews(partial(_admit, parts)))

@@ -1,4 +1,4 @@
-"""NamespaceExists: nothing is written in a namespace that is missing."""
+"""NamespaceExists: refuses writes in a missing namespace."""
 
 from __future__ import annotations
 
@@ -19,4 +19,4 @@ async def _validate(admission: Admission, objects: Objects) -> None:
         raise not_found("", "namespaces", admission.namespace)
 
 
-PLUGIN = Plugin("NamespaceExists", _handles, looking_up(validate=_validate), default_on=False)
+PLUGIN = Plugin("NamespaceExists", _handles, looking_up(validate=_validate))

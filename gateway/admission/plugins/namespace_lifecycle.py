@@ -1,12 +1,15 @@
-"""NamespaceLifecycle: nothing is created in a namespace that is missing or terminating; some namespaces stay."""
+"""NamespaceLifecycle: refuses creation in a missing or terminating namespace, and deletion of some namespaces."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 from gateway.admission.chain import Plugin, looking_up
+from gateway.admission.kinds import NAMESPACES
 from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import refused
 from gateway.http.status import forbidden, not_found
-from gateway.kinds.identity import core
+from gateway.jsontypes import JsonObject
 from gateway.kinds.objects import Objects
 from gateway.kinds.resource import Resource
 
@@ -19,19 +22,31 @@ def _handles(resource: Resource, operation: Operation) -> bool:
     return resource.namespaced and operation in (Operation.CREATE, Operation.UPDATE)
 
 
-async def _admit(admission: Admission, objects: Objects) -> None:
-    obj, old = admission.obj, admission.old
-    if obj is None:
+def _admit(admission: Admission, objects: Objects) -> Awaitable[None] | None:
+    if admission.obj is None:
         _refuse_immortal(admission)
-        return
+        return None
     if admission.resource.resource == "localsubjectaccessreviews":
-        return
-    namespace = await objects.get(core("namespaces"), "", admission.namespace)
+        return None
+    namespace = objects.cached(NAMESPACES, "", admission.namespace)
+    if namespace is None:
+        return _ask(admission, objects)
+    _check(admission, namespace)
+    return None
+
+
+async def _ask(admission: Admission, objects: Objects) -> None:
+    """Asks etcd for a namespace of which the cache does not know yet."""
+    namespace = await objects.get(NAMESPACES, "", admission.namespace)
     if namespace is None:
         raise not_found("", "namespaces", admission.namespace)
-    if old is None and (namespace.get("status") or {}).get("phase") == "Terminating":
+    _check(admission, namespace)
+
+
+def _check(admission: Admission, namespace: JsonObject) -> None:
+    if admission.old is None and (namespace.get("status") or {}).get("phase") == "Terminating":
         reason = f"unable to create new content in namespace {admission.namespace} because it is being terminated"
-        error = refused(admission, obj, reason)
+        error = refused(admission, admission.obj, reason)
         cause = {
             "reason": "NamespaceTerminating",
             "message": f"namespace {admission.namespace} is being terminated",

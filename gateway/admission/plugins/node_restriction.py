@@ -1,4 +1,4 @@
-"""NodeRestriction: a kubelet writes what is its own (page "Admission Control in Kubernetes", "NodeRestriction")."""
+"""NodeRestriction: limits what a kubelet may write (page "Admission Control in Kubernetes", "NodeRestriction")."""
 
 from __future__ import annotations
 
@@ -25,4 +25,4 @@ def _make(parts: Parts) -> Reviews:
     return Reviews(admit=Restriction(parts).admit)
 
 
-PLUGIN = Plugin("NodeRestriction", _handles, _make, default_on=False)
+PLUGIN = Plugin("NodeRestriction", _handles, _make)

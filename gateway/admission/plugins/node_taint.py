@@ -1,4 +1,4 @@
-"""TaintNodesByCondition: a new node is not ready until somebody says that it is."""
+"""TaintNodesByCondition: a new node gets the taint not-ready, which a controller takes away."""
 
 from __future__ import annotations
 

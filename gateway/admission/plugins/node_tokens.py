@@ -10,11 +10,12 @@ from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.http.status import StatusError, not_found
 from gateway.jsontypes import JsonObject
-from gateway.kinds.identity import core
+from gateway.kinds.identity import GroupVersionResource, core
 from gateway.kinds.objects import Objects
 from gateway.validation.field import go_quote
 
 _VERB = "request-serviceaccounts-token-audience"
+_CSI_DRIVERS = GroupVersionResource("storage.k8s.io", "v1", "csidrivers")
 # the drivers that have taken over volumes of the tree
 _DRIVERS = {
     "awsElasticBlockStore": "ebs.csi.aws.com",
@@ -78,7 +79,7 @@ class Audiences:
                     return True
             try:
                 driver = await self._driver(pod, volume)
-                found = await self._present("csidriver", "storage.k8s.io", "", driver) if driver else {}
+                found = await self._present("csidriver", _CSI_DRIVERS, "", driver) if driver else {}
             except _Absent as error:
                 absent[str(error)] = None
                 continue
@@ -98,15 +99,16 @@ class Audiences:
         return _driver_in(volume)
 
     async def _driver_of_claim(self, namespace: str, name: str) -> str:
-        claim = await self._present("persistentvolumeclaim", "", namespace, name)
+        claim = await self._present("persistentvolumeclaim", core("persistentvolumeclaims"), namespace, name)
         bound = (claim.get("spec") or {}).get("volumeName", "")
-        return _driver_in((await self._present("persistentvolume", "", "", bound)).get("spec") or {})
+        volume = await self._present("persistentvolume", core("persistentvolumes"), "", bound)
+        return _driver_in(volume.get("spec") or {})
 
-    async def _present(self, kind: str, group: str, namespace: str, name: str) -> JsonObject:
+    async def _present(self, kind: str, gvr: GroupVersionResource, namespace: str, name: str) -> JsonObject:
         """The object that is named. Raises _Absent with the text of kube-apiserver's cache, which names kinds."""
-        found = await self._objects.get(core(f"{kind}s"), namespace, name) if name else None
+        found = await self._objects.get(gvr, namespace, name) if name else None
         if found is None:
-            raise _Absent(not_found(group, kind, name).message)
+            raise _Absent(not_found(gvr.group, kind, name).message)
         return found
 
 

@@ -1,4 +1,4 @@
-"""What kubelets may write: their own Node and the pods on it, and nothing that would give them more than that."""
+"""The writes that kubelets may make: of their own Node and the pods on it, without gaining further rights."""
 
 from __future__ import annotations
 

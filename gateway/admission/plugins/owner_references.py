@@ -1,6 +1,6 @@
-"""OwnerReferencesPermissionEnforcement: who changes an object's owners must be allowed to delete it.
+"""OwnerReferencesPermissionEnforcement: to change an object's owners, a user must be allowed to delete the object.
 
-Who has it block the deletion of an owner must be allowed to update that one's finalizers.
+To set blockOwnerDeletion, a user must be allowed to update the owner's finalizers.
 """
 
 from __future__ import annotations
@@ -101,5 +101,4 @@ PLUGIN = Plugin(
     "OwnerReferencesPermissionEnforcement",
     _handles,
     lambda parts: Reviews(validate=partial(_validate, parts)),
-    default_on=False,
 )

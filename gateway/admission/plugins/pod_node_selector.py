@@ -1,4 +1,7 @@
-"""PodNodeSelector: pods run on the nodes that their namespace is for (page "Admission Control in Kubernetes")."""
+"""PodNodeSelector: pods get the node selector of their namespace (page "Admission Control in Kubernetes").
+
+kube-apiserver answers a wrong annotation of the namespace with 500, and so does this.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from gateway.admission.record import Admission, Operation
 from gateway.http.status import StatusError, forbidden, not_found
 from gateway.jsontypes import JsonObject
 from gateway.kinds.objects import Objects
+from gateway.validation.field import go_quote
 from gateway.validation.names import is_label_value, is_qualified_name
 
 NAME = "PodNodeSelector"
@@ -37,8 +41,13 @@ def parse_selector(text: str) -> dict[str, str]:
     labels = {}
     for part in text.split(",") if text else ():
         pieces = [piece.strip() for piece in part.split("=")]
-        if len(pieces) != 2 or is_qualified_name(pieces[0]) or is_label_value(pieces[1]):
+        if len(pieces) != 2:
             raise ValueError(f"invalid selector: [{' '.join(part.split('='))}]")
+        key, value = pieces
+        if problems := is_qualified_name(key):
+            raise ValueError(f"<nil>: Invalid value: {go_quote(key)}: {'; '.join(problems)}")
+        if problems := is_label_value(value):
+            raise ValueError(f"[{key}]: Invalid value: {go_quote(value)}: {'; '.join(problems)}")
         labels[pieces[0]] = pieces[1]
     return labels
 
@@ -59,7 +68,7 @@ async def _of_namespace(
     try:
         found = selectors.default if text is None else parse_selector(text)
     except ValueError as error:
-        raise _refused(pod, str(error)) from None
+        raise StatusError(500, "", str(error)) from None
     own = pod["spec"].get("nodeSelector") or {}
     if any(own.get(key, value) != value for key, value in found.items()):
         raise _refused(pod, _CONFLICT)
@@ -107,4 +116,4 @@ def _make(parts: Parts) -> Reviews:
     return Reviews(partial(_admit, selectors, parts.objects), partial(_validate, selectors, parts.objects))
 
 
-PLUGIN = Plugin(NAME, on("/pods", operations=(Operation.CREATE,)), _make, default_on=False, configure=configure)
+PLUGIN = Plugin(NAME, on("/pods", operations=(Operation.CREATE,)), _make, configure=configure)

@@ -1,4 +1,4 @@
-"""PodResizeValidator: a pod is resized on Linux nodes only, and to no more than its node has.
+"""PodResizeValidator: allows resizes on Linux nodes only, and to no more than the node has.
 
 Page "Resize CPU and Memory Resources assigned to Containers".
 """
@@ -6,7 +6,7 @@ Page "Resize CPU and Memory Resources assigned to Containers".
 from __future__ import annotations
 
 from gateway.admission.chain import Plugin, looking_up, on
-from gateway.admission.kinds import NODES
+from gateway.admission.plugins.placed_pods import node_of_change, required_node
 from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import refused
 from gateway.http.status import StatusError
@@ -18,21 +18,16 @@ _OS_LABEL = "kubernetes.io/os"
 
 
 async def _validate(admission: Admission, objects: Objects) -> None:
-    obj, old = admission.obj, admission.old
+    obj, name = admission.obj, node_of_change(admission)
     assert obj is not None
-    assert old is not None
-    spec = obj.get("spec") or {}
-    name = spec.get("nodeName", "")
-    if not name or old["metadata"].get("generation") == obj["metadata"].get("generation"):
+    if not name:
         return
-    node = await objects.get(NODES, "", name)
-    if node is None:
-        raise refused(admission, obj, f"node {go_quote(name)} not found")
+    node = await required_node(admission, objects, name)
     system = (node["metadata"].get("labels") or {}).get(_OS_LABEL, "linux")
     if system != "linux":
         reason = f"pod resize is only supported on linux nodes, node {go_quote(name)} is {go_quote(system)}"
         raise _of_type(refused(admission, obj, reason), "UnsupportedPlatform")
-    lacking = _lacking(spec, node)
+    lacking = _lacking(obj.get("spec") or {}, node)
     if lacking:
         reason = f"node didn't have enough allocatable resources: {'; '.join(lacking)}"
         raise _of_type(refused(admission, obj, reason), "NodeCapacity")

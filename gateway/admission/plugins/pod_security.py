@@ -1,12 +1,12 @@
 """PodSecurity: namespaces say by labels how pods are restricted (page "Pod Security Admission").
 
-Pods are refused, audited and warned of; templates of pods are audited and warned of only. A namespace that becomes
-stricter is answered with warnings about the pods that it has. What a start does not need is imported with the first
-thing that is judged.
+A pod that violates its namespace's policy is refused, audited or warned of; for a template of pods there are only audit
+annotations and warnings. The write that makes a namespace stricter is answered with warnings about its existing pods.
 """
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -61,15 +61,16 @@ def _is_labelled(obj: JsonObject | None) -> bool:
 def _make(parts: Parts) -> Reviews:
     security = cache(lambda: _security(parts))
 
-    async def validate(admission: Admission) -> None:
+    def validate(admission: Admission) -> Awaitable[None] | None:
         match admission.resource.resource:
             case "pods":
-                await security().validate_pod(admission)
+                return security().validate_pod(admission)
             case "namespaces":
                 if _is_labelled(admission.obj) or _is_labelled(admission.old):
-                    await security().validate_namespace(admission)
+                    return security().validate_namespace(admission)
+                return None
             case _:
-                await security().validate_template(admission)
+                return security().validate_template(admission)
 
     return Reviews(validate=validate)
 

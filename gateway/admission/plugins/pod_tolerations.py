@@ -1,4 +1,7 @@
-"""PodTolerationRestriction: pods get the tolerations of their namespace and may have no others than it allows."""
+"""PodTolerationRestriction: pods get the tolerations of their namespace, and may have only those that it allows.
+
+kube-apiserver answers both a pod that it refuses and a wrong annotation of the namespace with 500, and so does this.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,16 @@ from functools import partial
 from typing import Any
 
 from gateway.admission.chain import Parts, Plugin, Reviews, on
-from gateway.admission.configuration import Document, InvalidConfiguration, Leaf, checked, of_kind
+from gateway.admission.configuration import Document, InvalidConfiguration, Leaf, of_kind
 from gateway.admission.kinds import NAMESPACES
 from gateway.admission.record import Admission, Operation
-from gateway.admission.refusal import refused
-from gateway.http.status import not_found
-from gateway.jsontypes import JsonObject, loads
+from gateway.admission.tolerations import MOST_PAIRS, covers, merged
+from gateway.http.status import StatusError, not_found
+from gateway.jsontypes import JsonObject
 from gateway.kinds.objects import Objects
+from gateway.schema.catalog import type_of
+from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
+from gateway.schema.types import Kind, Type
 from gateway.validation.qos import qos_class
 
 NAME = "PodTolerationRestriction"
@@ -29,48 +35,17 @@ _TOLERATION = {
     "effect": Leaf.TEXT,
     "tolerationSeconds": Leaf.INTEGER,
 }
+_NAMES = {name.lower(): name for name in _TOLERATION}
+_TOLERATIONS = Type(Kind.LIST, "[]v1.Toleration", elem=type_of("io.k8s.api.core.v1.Toleration"))
 _OPERATORS, _EFFECTS = ("", "Equal", "Exists"), ("", "NoSchedule", "PreferNoSchedule", "NoExecute")
-_MOST_PAIRS = 50_000  # of tolerations that are compared: what takes longer would hold others up
 
 
 @dataclass(frozen=True, slots=True)
 class Tolerations:
-    """Those of the cluster: what pods get, and what they may have (nothing: anything)."""
+    """The tolerations of a cluster: what pods get, and what they may have (nothing: anything)."""
 
     default: Sequence[JsonObject]
     allowed: Sequence[JsonObject]
-
-
-def covers(wide: JsonObject, narrow: JsonObject) -> bool:
-    """Whether one toleration tolerates all that another does."""
-    if wide == narrow:
-        return True
-    operator, key = wide.get("operator", ""), wide.get("key", "")
-    if narrow.get("key", "") != key and (key or operator != "Exists"):
-        return False
-    effect = wide.get("effect", "")
-    if effect and narrow.get("effect", "") != effect:
-        return False
-    longest = wide.get("tolerationSeconds")
-    if effect == "NoExecute" and longest is not None:
-        seconds = narrow.get("tolerationSeconds")
-        if seconds is None or seconds > longest:
-            return False
-    if operator in ("", "Equal"):
-        return bool(narrow.get("operator") == "Equal" and narrow.get("value", "") == wide.get("value", ""))
-    return bool(operator == "Exists")
-
-
-def merged(first: Sequence[JsonObject], second: Sequence[JsonObject]) -> list[JsonObject]:
-    """Both, without those that another covers; of equal ones the first stays."""
-    everything = [*first, *second]
-    found: list[JsonObject] = []
-    for index, each in enumerate(everything):
-        later = everything[index + 1 :]
-        if any(covers(kept, each) for kept in found) or any(each != other and covers(other, each) for other in later):
-            continue
-        found.append(each)
-    return found
 
 
 async def _annotated(objects: Objects, admission: Admission, key: str) -> list[JsonObject] | None:
@@ -82,17 +57,22 @@ async def _annotated(objects: Objects, admission: Admission, key: str) -> list[J
     if not text:
         return None if text is None else []
     try:
-        return _checked(loads(text))
-    except ValueError as error:
-        raise refused(admission, admission.obj, f"annotation {key} of its namespace is wrong: {error}") from None
+        document, _ = parse_body(text.encode())
+        found: Any = decode(_TOLERATIONS, [] if document is None else _as_named(document), DecodeReport())
+    except DecodeError as error:
+        raise StatusError(500, "", str(error)) from None
+    tolerations: list[JsonObject] = found
+    return tolerations
 
 
-def _checked(given: Any) -> list[JsonObject]:
-    """The tolerations in what JSON holds, without what they have no members for. Raises ValueError."""
-    if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
-        raise ValueError("it is no list of tolerations")
-    known = [{key: each[key] for key in _TOLERATION if each.get(key) is not None} for each in given]
-    return [checked(each, _TOLERATION) for each in known]
+def _as_named(document: Any) -> Any:
+    """The same with members by the names of their fields: encoding/json takes them in any case."""
+    if not isinstance(document, list):
+        return document
+    return [
+        {_NAMES.get(name.lower(), name): value for name, value in each.items()} if isinstance(each, dict) else each
+        for each in document
+    ]
 
 
 async def _admit(cluster: Tolerations, objects: Objects, admission: Admission) -> None:
@@ -106,9 +86,7 @@ async def _admit(cluster: Tolerations, objects: Objects, admission: Admission) -
     if ((pod.get("status") or {}).get("qosClass") or qos_class(spec)) != "BestEffort":
         extra.append(_MEMORY_PRESSURE)
     if extra:
-        own = spec.get("tolerations") or []
-        comparable = (len(own) + len(extra)) ** 2 <= _MOST_PAIRS
-        spec["tolerations"] = [dict(each) for each in (merged(own, extra) if comparable else [*own, *extra])]
+        spec["tolerations"] = merged(spec.get("tolerations") or [], extra)
     await _validate(cluster, objects, admission)
 
 
@@ -122,11 +100,11 @@ async def _validate(cluster: Tolerations, objects: Objects, admission: Admission
     allowed, scope = (cluster.allowed, "cluster") if given is None else (given, "namespace")
     if not allowed:
         return
-    if len(tolerations) * len(allowed) > _MOST_PAIRS or not all(
+    if len(tolerations) * len(allowed) > MOST_PAIRS or not all(
         any(covers(each, toleration) for each in allowed) for toleration in tolerations
     ):
         subject = "pod tolerations (possibly merged with namespace default tolerations)"
-        raise refused(admission, pod, f"{subject} conflict with its {scope} whitelist")
+        raise StatusError(500, "", f"{subject} conflict with its {scope} whitelist")
 
 
 def configure(document: Document) -> Tolerations:
@@ -153,6 +131,5 @@ PLUGIN = Plugin(
     NAME,
     on("/pods", operations=(Operation.CREATE, Operation.UPDATE)),
     _make,
-    default_on=False,
     configure=configure,
 )

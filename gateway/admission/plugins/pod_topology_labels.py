@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 from gateway.admission.chain import Plugin, looking_up, on
 from gateway.admission.kinds import NODES
 from gateway.admission.record import Admission, Operation
+from gateway.jsontypes import JsonObject
 from gateway.kinds.objects import Objects
 
 _LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 
 
-async def _admit(admission: Admission, objects: Objects) -> None:
+def _admit(admission: Admission, objects: Objects) -> Awaitable[None] | None:
     obj = admission.obj
     assert obj is not None
     if admission.subresource == "binding":
@@ -18,7 +21,11 @@ async def _admit(admission: Admission, objects: Objects) -> None:
         name = target.get("name", "") if target.get("kind") == "Node" else ""
     else:
         name = (obj.get("spec") or {}).get("nodeName", "")
-    node = await objects.get(NODES, "", name) if name else None
+    return _label(obj, name, objects) if name else None
+
+
+async def _label(obj: JsonObject, name: str, objects: Objects) -> None:
+    node = await objects.get(NODES, "", name)
     labels = ((node or {}).get("metadata") or {}).get("labels") or {}
     copied = {key: labels[key] for key in _LABELS if key in labels}
     if copied:

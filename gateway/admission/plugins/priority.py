@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 from gateway.admission.chain import Plugin, looking_up, on
 from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import refused
@@ -9,69 +11,74 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersionResource
 from gateway.kinds.objects import Objects
 
+_FLAG = b'"globalDefault":true'
 _WRITES = (Operation.CREATE, Operation.UPDATE)
 _KEPT = ("priority", "preemptionPolicy")
 _CLASSES = GroupVersionResource("scheduling.k8s.io", "v1", "priorityclasses")
 
 
-async def _admit(admission: Admission, objects: Objects) -> None:
+def _admit(admission: Admission, objects: Objects) -> Awaitable[None] | None:
     obj, old = admission.obj, admission.old
     if obj is None or admission.resource.resource != "pods":
-        return
+        return None
     spec = obj.setdefault("spec", {})
     if old is not None:
         before = old.get("spec") or {}
         for key in _KEPT:
             if key in before:
                 spec.setdefault(key, before[key])
-        return
-    name, value, policy = await _established(obj, spec.get("priorityClassName") or "", admission, objects)
+        return None
+    if name := spec.get("priorityClassName"):
+        return _of_class(name, admission, obj, objects)
+    _set(admission, obj, _default_class(objects))
+    return None
+
+
+async def _of_class(name: str, admission: Admission, obj: JsonObject, objects: Objects) -> None:
+    found = await objects.get(_CLASSES, "", name)
+    if found is None:
+        raise refused(admission, obj, f"no PriorityClass with name {name} was found")
+    _set(admission, obj, found)
+
+
+def _set(admission: Admission, obj: JsonObject, class_: JsonObject | None) -> None:
+    """Gives a pod the class, value and preemption policy that hold for it."""
+    spec, (name, value, policy) = obj["spec"], _established(class_)
     if name:
         spec["priorityClassName"] = name
-    given = spec.get("priority")
-    if given is not None and given != value:
-        raise refused(
-            admission,
-            obj,
-            f"the integer value of priority ({given}) must not be provided in pod spec; priority admission controller "
-            f"computed {value} from the given PriorityClass name",
-        )
-    spec["priority"] = value
-    wanted = spec.get("preemptionPolicy")
-    if wanted is not None and wanted != policy:
-        raise refused(
-            admission,
-            obj,
-            f"the string value of PreemptionPolicy ({wanted}) must not be provided in pod spec; priority admission "
-            f"controller computed {policy} from the given PriorityClass name",
-        )
-    spec["preemptionPolicy"] = policy
+    for field, shown, computed in (
+        ("priority", "integer value of priority", value),
+        ("preemptionPolicy", "string value of PreemptionPolicy", policy),
+    ):
+        given = spec.get(field)
+        if given is not None and given != computed:
+            raise refused(
+                admission,
+                obj,
+                f"the {shown} ({given}) must not be provided in pod spec; priority admission controller "
+                f"computed {computed} from the given PriorityClass name",
+            )
+        spec[field] = computed
 
 
-async def _established(pod: JsonObject, name: str, admission: Admission, objects: Objects) -> tuple[str, int, str]:
-    """The class, value and preemption policy that hold for a pod."""
-    if name:
-        found = await objects.get(_CLASSES, "", name)
-        if found is None:
-            raise refused(admission, pod, f"no PriorityClass with name {name} was found")
-    else:
-        found = await _default_class(objects)
-        if found is None:
-            return "", 0, "PreemptLowerPriority"
+def _established(found: JsonObject | None) -> tuple[str, int, str]:
+    if found is None:
+        return "", 0, "PreemptLowerPriority"
     policy = found.get("preemptionPolicy") or "PreemptLowerPriority"
     return found["metadata"]["name"], found.get("value", 0), policy
 
 
-async def _default_class(objects: Objects) -> JsonObject | None:
-    classes = [each for each in objects.stored(_CLASSES) if each.get("globalDefault")]
+def _default_class(objects: Objects) -> JsonObject | None:
+    flagged = (each.parsed() for each in objects.readable(_CLASSES) if _FLAG in each.tail)
+    classes = [each for each in flagged if each.get("globalDefault")]
     return min(classes, key=lambda each: int(each.get("value", 0)), default=None)
 
 
-async def _validate(admission: Admission, objects: Objects) -> None:
+def _validate(admission: Admission, objects: Objects) -> None:
     obj, old = admission.obj, admission.old
     if obj is None or admission.resource.resource != "priorityclasses" or not obj.get("globalDefault"):
         return
-    default = await _default_class(objects)
+    default = _default_class(objects)
     if default is None:
         return
     name = default["metadata"]["name"]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from gateway.admission.chain import Parts, Plugin, Reviews
 from gateway.admission.configuration import Document, InvalidConfiguration, Leaf, of_kind
 from gateway.admission.record import Admission, Operation
 from gateway.http.status import StatusError, forbidden
+from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersion
+from gateway.kinds.recurring import ANY_SPECIFICATION
 from gateway.kinds.resource import Resource
 from gateway.quotas.charging import Charged, Charges, Charging
 from gateway.quotas.checking import Uncovered
@@ -54,28 +56,63 @@ def configure(document: Document) -> tuple[Limited, ...]:
         raise InvalidConfiguration(str(error)) from None
 
 
-async def _validate(charges: Charges, limited: tuple[Limited, ...], admission: Admission) -> None:
+def _validate(charges: Charges, limited: tuple[Limited, ...], admission: Admission) -> Awaitable[None] | None:
     if not (limited or charges.concern(admission.namespace)):
-        return
+        return None
     resource = admission.resource
     evaluator = evaluator_of(resource.group, resource.resource)
     assert evaluator is not None
-    write = await _written(admission, evaluator)
+    version = _READ_IN.get((evaluator.group, evaluator.resource))
+    if version is not None:
+        return _convert_and_charge(charges, limited, admission, evaluator, version)
+    return _charge(charges, limited, admission, evaluator, admission.obj, admission.old)
+
+
+async def _convert_and_charge(
+    charges: Charges,
+    limited: tuple[Limited, ...],
+    admission: Admission,
+    evaluator: Evaluator,
+    version: GroupVersion,
+) -> None:
+    waiting = _charge(charges, limited, admission, evaluator, *await admission.as_version(version))
+    if waiting is not None:
+        await waiting
+
+
+def _charge(
+    charges: Charges,
+    limited: tuple[Limited, ...],
+    admission: Admission,
+    evaluator: Evaluator,
+    obj: JsonObject | None,
+    old: JsonObject | None,
+) -> Awaitable[None] | None:
+    """Has the write charged, at once where there is room for it; else that has to be waited for."""
+    assert obj is not None
+    write = _written(admission, obj, old)
     if not evaluator.handles(write):
-        return
+        return None
+    resource = admission.resource
     prefix = f"{resource.storage_prefix}/".encode()
     charged = Charged(admission.namespace, prefix, write, evaluator, limited, _refusal_of(admission))
+    found = charges.has_room(charged)
+    if found is None:
+        return _wait_for_room(charges, charged, admission)
+    if found and not admission.dry_run:
+        admission.charge = Charging(charges, charged)
+    return None
+
+
+async def _wait_for_room(charges: Charges, charged: Charged, admission: Admission) -> None:
     if await charges.admit(charged) and not admission.dry_run:
         admission.charge = Charging(charges, charged)
 
 
-async def _written(admission: Admission, evaluator: Evaluator) -> Written:
-    obj, old = admission.obj, admission.old
-    version = _READ_IN.get((evaluator.group, evaluator.resource))
-    if version is not None:
-        obj, old = await admission.as_version(version)
-    assert obj is not None
-    return Written(admission.operation, admission.subresource, obj, old)
+def _written(admission: Admission, obj: JsonObject, old: JsonObject | None) -> Written:
+    new = admission.operation is Operation.CREATE and not admission.subresource
+    specification = admission.specification if new else ANY_SPECIFICATION
+    return Written(admission.operation, admission.subresource, obj, old, specification=specification)
 
 
 def _refusal_of(admission: Admission) -> Callable[[Exception], StatusError]:

@@ -1,12 +1,13 @@
-"""RuntimeClass: a pod gets the overhead and the scheduling constraints of its class (page "Runtime Class")."""
+"""RuntimeClass: a pod gets the overhead and the scheduling constraints of its RuntimeClass (page "Runtime Class")."""
 
 from __future__ import annotations
 
-from copy import deepcopy
+from collections.abc import Awaitable
 
 from gateway.admission.chain import Plugin, looking_up, on
 from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import refused
+from gateway.admission.tolerations import merged
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersionResource
 from gateway.kinds.objects import Objects
@@ -16,29 +17,30 @@ _OVERHEAD_DIFFERS = "pod rejected: Pod's Overhead doesn't match RuntimeClass's d
 _CLASSES = GroupVersionResource("node.k8s.io", "v1", "runtimeclasses")
 
 
-async def _class_of(pod: JsonObject, admission: Admission, objects: Objects) -> JsonObject | None:
-    name = (pod.get("spec") or {}).get("runtimeClassName")
-    if name is None:
-        return None
+async def _class(name: str, pod: JsonObject, admission: Admission, objects: Objects) -> JsonObject:
     found = await objects.get(_CLASSES, "", name)
     if found is None:
         raise refused(admission, pod, f"pod rejected: RuntimeClass {go_quote(name)} not found")
     return found
 
 
-async def _admit(admission: Admission, objects: Objects) -> None:
+def _admit(admission: Admission, objects: Objects) -> Awaitable[None] | None:
     obj = admission.obj
     assert obj is not None
-    runtime = await _class_of(obj, admission, objects)
-    if runtime is None:
-        return
-    spec = obj["spec"]
+    name = (obj.get("spec") or {}).get("runtimeClassName")
+    return None if name is None else _apply(name, obj, admission, objects)
+
+
+async def _apply(name: str, obj: JsonObject, admission: Admission, objects: Objects) -> None:
+    """Gives a pod what its class asks for."""
+    runtime, spec = await _class(name, obj, admission, objects), obj["spec"]
     overhead = (runtime.get("overhead") or {}).get("podFixed")
     if overhead is not None:
         if spec.get("overhead") and spec["overhead"] != overhead:
             raise refused(admission, obj, _OVERHEAD_DIFFERS)
         spec["overhead"] = dict(overhead)
-    _set_scheduling(obj, runtime.get("scheduling") or {}, admission)
+    if (scheduling := runtime.get("scheduling")) is not None:
+        _set_scheduling(obj, scheduling, admission)
 
 
 def _set_scheduling(pod: JsonObject, scheduling: JsonObject, admission: Admission) -> None:
@@ -55,19 +57,28 @@ def _set_scheduling(pod: JsonObject, scheduling: JsonObject, admission: Admissio
         selector[key] = value
     if selector:
         spec["nodeSelector"] = selector
-    tolerations = list(spec.get("tolerations") or [])
-    for toleration in scheduling.get("tolerations") or ():
-        if toleration not in tolerations:
-            tolerations.append(deepcopy(toleration))
-    if tolerations:
+    if tolerations := merged(spec.get("tolerations") or (), scheduling.get("tolerations") or ()):
         spec["tolerations"] = tolerations
 
 
-async def _validate(admission: Admission, objects: Objects) -> None:
+def _validate(admission: Admission, objects: Objects) -> Awaitable[None] | None:
     obj = admission.obj
     assert obj is not None
-    runtime = await _class_of(obj, admission, objects)
-    overhead = ((runtime or {}).get("overhead") or {}).get("podFixed")
+    spec = obj["spec"]
+    if spec.get("runtimeClassName") is not None:
+        return _compare(spec["runtimeClassName"], obj, admission, objects)
+    if spec.get("overhead") is not None:
+        _check(obj, None, admission)
+    return None
+
+
+async def _compare(name: str, obj: JsonObject, admission: Admission, objects: Objects) -> None:
+    runtime = await _class(name, obj, admission, objects)
+    _check(obj, (runtime.get("overhead") or {}).get("podFixed"), admission)
+
+
+def _check(obj: JsonObject, overhead: JsonObject | None, admission: Admission) -> None:
+    """Raises StatusError for a pod with another overhead than that of its class."""
     given = obj["spec"].get("overhead")
     if overhead is not None:
         if (given or {}) != overhead:

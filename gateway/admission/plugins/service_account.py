@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
 from gateway.admission.chain import Plugin, looking_up, on
 from gateway.admission.record import Admission, Operation
@@ -12,7 +12,7 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import core
 from gateway.kinds.metadata import generated_name
 from gateway.kinds.objects import Objects
-from gateway.kinds.recurring import Recurrence
+from gateway.kinds.recurring import Specification
 
 MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 TOKEN_SECONDS = 3607
@@ -21,39 +21,50 @@ _VOLUME_PREFIX = "kube-api-access-"
 _MIRROR = "kubernetes.io/config.mirror"
 _ENFORCE_SECRETS = "kubernetes.io/enforce-mountable-secrets"
 _DEFAULT_MODE = 0o644
+_ACCOUNTS = core("serviceaccounts")
 
 
-async def _admit(admission: Admission, objects: Objects) -> None:
+def _admit(admission: Admission, objects: Objects) -> Awaitable[None] | None:
     obj, old = admission.obj, admission.old
     if obj is None or old is not None:
-        return
+        return None
     spec = obj.setdefault("spec", {})
-    if not _is_mirror(obj):
-        name = spec.get("serviceAccountName") or "default"
-        spec["serviceAccountName"] = spec["serviceAccount"] = name
-        account = await _account(obj, admission, objects)
-        if _automounts(account, spec):
-            _mount_token(spec, admission.recurrence)
-        if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
-            spec["imagePullSecrets"] = [{"name": each.get("name", "")} for each in account["imagePullSecrets"]]
-    await _validate(admission, objects)
+    if _is_mirror(obj):
+        return _validate(admission, objects)
+    name = spec.get("serviceAccountName") or "default"
+    spec["serviceAccountName"] = spec["serviceAccount"] = name
+    return _with_account(obj, admission, objects, _complete)
 
 
-async def _validate(admission: Admission, objects: Objects) -> None:
+def _complete(obj: JsonObject, account: JsonObject, admission: Admission) -> None:
+    """Gives a pod what its account brings."""
+    spec = obj["spec"]
+    if _automounts(account, spec):
+        _mount_token(spec, admission.specification)
+    if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
+        spec["imagePullSecrets"] = [{"name": each.get("name", "")} for each in account["imagePullSecrets"]]
+    _check(obj, account, admission)
+
+
+def _validate(admission: Admission, objects: Objects) -> Awaitable[None] | None:
     obj, old = admission.obj, admission.old
     if obj is None or (old is not None and admission.subresource != "ephemeralcontainers"):
-        return
+        return None
     spec = obj.get("spec") or {}
     if old is None and _is_mirror(obj):
         _check_mirror(obj, spec, admission)
-        return
+        return None
     if not spec.get("serviceAccountName"):
         name = obj["metadata"].get("name", "")
         raise refused(admission, obj, f"no service account specified for pod {admission.namespace}/{name}")
-    account = await _account(obj, admission, objects)
+    return _with_account(obj, admission, objects, _check)
+
+
+def _check(obj: JsonObject, account: JsonObject, admission: Admission) -> None:
+    """Refuses secrets that the account does not allow."""
     enforced = (account["metadata"].get("annotations") or {}).get(_ENFORCE_SECRETS, "")
     if enforced in ("1", "t", "T", "true", "TRUE", "True"):
-        problem = _forbidden_secret(spec, account, ephemeral=old is not None)
+        problem = _forbidden_secret(obj["spec"], account, ephemeral=admission.old is not None)
         if problem:
             raise refused(admission, obj, problem)
 
@@ -62,15 +73,33 @@ def _is_mirror(pod: JsonObject) -> bool:
     return _MIRROR in (pod["metadata"].get("annotations") or {})
 
 
+def _with_account(
+    obj: JsonObject,
+    admission: Admission,
+    objects: Objects,
+    use: Callable[[JsonObject, JsonObject, Admission], None],
+) -> Awaitable[None] | None:
+    """Has the pod and its account be used: at once, where the cache has that."""
+    account = objects.cached(_ACCOUNTS, admission.namespace, obj["spec"]["serviceAccountName"])
+    if account is not None:
+        use(obj, account, admission)
+        return None
+
+    async def later() -> None:
+        use(obj, await _account(obj, admission, objects), admission)
+
+    return later()
+
+
 async def _account(pod: JsonObject, admission: Admission, objects: Objects) -> JsonObject:
     """The pod's account. Of a new namespace the account `default` is waited for, as kube-apiserver does."""
     name = pod["spec"]["serviceAccountName"]
-    account = await objects.get(core("serviceaccounts"), admission.namespace, name)
+    account = await objects.get(_ACCOUNTS, admission.namespace, name)
     for _ in range(ATTEMPTS if name == "default" else 0):
         if account is not None:
             break
         await asyncio.sleep(PAUSE)
-        account = await objects.get(core("serviceaccounts"), admission.namespace, name)
+        account = await objects.get(_ACCOUNTS, admission.namespace, name)
     if account is None:
         missing = f'serviceaccount "{name}" not found'
         where = f"{admission.namespace}/{name}"
@@ -86,19 +115,15 @@ def _automounts(account: JsonObject, spec: JsonObject) -> bool:
     return True
 
 
-def _volume_name(recurrence: Recurrence | None) -> str:
+def _volume_name(specification: Specification) -> str:
     """A random name for the volume of the token; pods of one specification get the same one, and so stay alike."""
-    if recurrence is None:
-        return generated_name(_VOLUME_PREFIX)
-    template = recurrence.template
-    template.token_volume = template.token_volume or generated_name(_VOLUME_PREFIX)
-    return template.token_volume
+    return specification.once("volume of the token", lambda: generated_name(_VOLUME_PREFIX))
 
 
-def _mount_token(spec: JsonObject, recurrence: Recurrence | None) -> None:
+def _mount_token(spec: JsonObject, specification: Specification) -> None:
     volumes = spec.get("volumes") or []
     present = next((v["name"] for v in volumes if v.get("name", "").startswith(_VOLUME_PREFIX)), "")
-    name = present or _volume_name(recurrence)
+    name = present or _volume_name(specification)
     needed = False
     for container in [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]:
         mounts = container.get("volumeMounts") or []

@@ -1,14 +1,23 @@
-"""Who may approve or sign for a signer of certificates (page "Certificates and Certificate Signing Requests")."""
+"""Asks whether a user may approve or sign for a signer (page "Certificates and Certificate Signing Requests")."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from functools import partial
+
 from gateway.access.authorization import Authorizer, asked_of_resource
+from gateway.admission.chain import Parts, Reviews
 from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
 from gateway.validation.field import go_quote
 
 GROUP = "certificates.k8s.io"
+
+
+def validating(validate: Callable[[Authorizer, Admission], Awaitable[None]]) -> Callable[[Parts], Reviews]:
+    """Makes a plug-in's validating half of a function that asks the authorizer."""
+    return lambda parts: Reviews(validate=partial(validate, parts.authorizer))
 
 
 async def require_for_signer(authorizer: Authorizer, admission: Admission, request: JsonObject, verb: str) -> None:

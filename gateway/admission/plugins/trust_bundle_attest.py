@@ -1,4 +1,4 @@
-"""ClusterTrustBundleAttest: who publishes the trust anchors of a signer must be allowed to attest for it."""
+"""ClusterTrustBundleAttest: to publish a signer's trust anchors, a user must be allowed to attest for the signer."""
 
 from __future__ import annotations
 

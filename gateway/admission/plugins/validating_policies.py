@@ -1,25 +1,36 @@
-"""ValidatingAdmissionPolicy: asks the policies that a write concerns (page "Validating Admission Policy")."""
+"""ValidatingAdmissionPolicy: evaluates the policies that match a write (page "Validating Admission Policy")."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
-from gateway.admission.chain import Parts, Plugin, Reviews
+from gateway.admission.asking import asking
+from gateway.admission.chain import Plugin, Reviews
 from gateway.admission.policies.configuration import EXEMPT
-from gateway.admission.record import Admission, Operation
+from gateway.admission.policies.files import configure
+from gateway.admission.record import Operation
 from gateway.kinds.resource import Resource
 
+if TYPE_CHECKING:
+    from gateway.admission.asking import Ask
+    from gateway.admission.policies.configuration import Bound
+    from gateway.admission.policies.validation import ValidatingPolicy
 
-async def _validate(parts: Parts, admission: Admission) -> None:
-    candidates = parts.policies.validating.of(admission.resource, admission.operation)
-    if candidates:
-        from gateway.admission.policies.validating import review  # what evaluates expressions, which few have
 
-        await review(parts, admission, candidates)
+def _imported() -> Ask[Bound[ValidatingPolicy]]:
+    from gateway.admission.policies.validating import review  # what evaluates expressions, which few have
+
+    return review
 
 
 def _handles(resource: Resource, operation: Operation) -> bool:
     return (resource.group, resource.resource) not in EXEMPT
 
 
-PLUGIN = Plugin("ValidatingAdmissionPolicy", _handles, lambda parts: Reviews(validate=partial(_validate, parts)))
+PLUGIN = Plugin(
+    "ValidatingAdmissionPolicy",
+    _handles,
+    lambda parts: Reviews(validate=asking(parts, parts.policies.validating, _imported), idle=parts.policies.validating),
+    configure=partial(configure, "ValidatingAdmissionPolicy"),
+)

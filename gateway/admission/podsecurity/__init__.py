@@ -1,1 +1,4 @@
-"""Pod Security Admission: which pods a namespace takes (pages "Pod Security Standards", "Pod Security Admission")."""
+"""Pod Security Admission: which pods a namespace allows (pages "Pod Security Standards", "Pod Security Admission").
+
+Enter by `reviews.PodSecurity`. `checks` has a module for each check, `registry` says which a level makes in a version.
+"""

@@ -80,12 +80,12 @@ class Check:
 
 
 def unless_windows(check: CheckPod) -> CheckPod:
-    """The same for pods that are not for Windows: on Linux alone it means something."""
+    """A check that only looks at pods for Linux."""
     return lambda pod: None if pod.on_windows else check(pod)
 
 
 def unless_in_user_namespace(check: CheckPod) -> CheckPod:
-    """The same for pods whose root is the host's."""
+    """A check that only looks at pods without a user namespace, whose root is the host's."""
     return lambda pod: None if pod.in_user_namespace else check(pod)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from enum import IntEnum
+from typing import NamedTuple
 
 from gateway.validation.field import FieldError, invalid
 
@@ -32,8 +32,7 @@ class Level(IntEnum):
 _LEVELS = {level.text: level for level in Level}
 
 
-@dataclass(frozen=True, slots=True)
-class LevelVersion:
+class LevelVersion(NamedTuple):
     """A level as one minor version of Kubernetes has it; `minor` None is the latest."""
 
     level: Level
@@ -55,8 +54,7 @@ class LevelVersion:
 _ANYTHING = LevelVersion(Level.PRIVILEGED)
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(NamedTuple):
     """What is refused, what the audit log is told of, and what the client is warned of."""
 
     enforce: LevelVersion = _ANYTHING
@@ -71,7 +69,7 @@ class Policy:
     @property
     def fully_privileged(self) -> bool:
         """Whether nothing is asked of pods."""
-        return all(mode.level is Level.PRIVILEGED for mode in self.modes)
+        return self.enforce.level is self.audit.level is self.warn.level is Level.PRIVILEGED
 
     def equivalent(self, other: Policy) -> bool:
         """Whether the two ask the same."""
@@ -105,7 +103,7 @@ def policy_of(labels: dict[str, str], defaults: Policy) -> tuple[Policy, list[Fi
     warn = _mode(labels, "warn", defaults.warn, Level.PRIVILEGED, errors)
     enforced = labels.get(PREFIX + "enforce") in _LEVELS
     if enforced and PREFIX + "warn" not in labels and enforce.level > warn.level:
-        warn = replace(warn, level=enforce.level) if PREFIX + "warn-version" in labels else enforce
+        warn = warn._replace(level=enforce.level) if PREFIX + "warn-version" in labels else enforce
     return Policy(enforce, audit, warn), errors
 
 

@@ -1,4 +1,4 @@
-"""What Pod Security Admission counts of itself, as kube-apiserver does."""
+"""The metrics of Pod Security Admission, under kube-apiserver's names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from storage.instruments import Counter, counter
 _REQUEST = ("request_operation", "resource", "subresource")
 _EVALUATIONS = counter(
     "pod_security_evaluations_total",
-    "Pods and templates that were judged, by what came of it; those ignored or exempt are not counted.",
+    "Evaluated pods and templates, by decision; ignored and exempt ones are not counted.",
     "decision",
     "policy_level",
     "policy_version",
@@ -22,7 +22,7 @@ _EVALUATIONS = counter(
 _EXEMPTIONS = counter("pod_security_exemptions_total", "Requests that were exempt.", *_REQUEST)
 _ERRORS = counter(
     "pod_security_errors_total",
-    "Failures to judge as was asked; after one that is not fatal restricted:latest may have been enforced.",
+    "Errors of evaluation; after one that is not fatal, restricted:latest may have been enforced.",
     "fatal",
     *_REQUEST,
 )

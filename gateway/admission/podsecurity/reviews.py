@@ -1,8 +1,8 @@
-"""Pods, templates of pods and namespaces, each judged by what the labels of the namespace ask for."""
+"""Reviews of pods, pod templates and namespaces by the policy in the namespace's labels."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from functools import lru_cache
 
 from gateway.admission.kinds import NAMESPACES, PODS
@@ -19,7 +19,7 @@ from gateway.http import status
 from gateway.jsontypes import JsonObject
 from gateway.kinds.objects import Objects
 from gateway.kinds.pod_templates import template_of
-from gateway.kinds.recurring import Recurrence
+from gateway.kinds.recurring import ANY_SPECIFICATION, Specification
 from gateway.validation.field import FieldError, go_quote
 
 
@@ -29,24 +29,34 @@ class PodSecurity:
     def __init__(self, configuration: Configuration, objects: Objects) -> None:
         self._defaults, self._exempt, self._objects = configuration.defaults, configuration.exemptions, objects
 
-    async def validate_pod(self, admission: Admission) -> None:
-        """Refuses, audits and warns. Raises StatusError."""
+    def validate_pod(self, admission: Admission) -> Awaitable[None] | None:
+        """Refuses, audits and warns. Raises StatusError, at once or when it is awaited."""
         if self._is_exempt(admission):
-            return
+            return None
+        namespace = self._objects.cached(NAMESPACES, "", admission.namespace)
+        return self._validate_later(admission) if namespace is None else self._validate_in(namespace, admission)
+
+    async def _validate_later(self, admission: Admission) -> None:
+        """As `validate_pod`, in a namespace that the cache does not have yet."""
         namespace = await self._objects.get(NAMESPACES, "", admission.namespace)
         if namespace is None:
             count_error(admission, fatal=True)
             raise status.internal_error(f"failed to objects namespace {go_quote(admission.namespace)}")
+        waiting = self._validate_in(namespace, admission)
+        if waiting is not None:
+            await waiting
+
+    def _validate_in(self, namespace: JsonObject, admission: Admission) -> Awaitable[None] | None:
         policy, errors = self._policy(namespace)
         if not errors and policy.fully_privileged:
             count_evaluation(admission, True, "enforce", policy.enforce)
             _annotate(admission, "enforce-policy", "privileged:latest")
-            return
+            return None
         obj, old = admission.obj, admission.old
         assert obj is not None
         if old is not None and not is_significant(obj["spec"], old["spec"]):
-            return
-        await self._judge(admission, policy, errors, obj, enforce=True)
+            return None
+        return self._judge(admission, policy, errors, obj, enforce=True)
 
     async def validate_template(self, admission: Admission) -> None:
         """Audits and warns; who makes pods of the template is refused when it comes to that."""
@@ -120,8 +130,8 @@ class PodSecurity:
             _annotate(admission, "error", f"Failed to parse policy: {joined([str(each) for each in errors])}")
             count_error(admission, fatal=False)
         subject = PodUnderCheck(pod.get("metadata") or {}, spec)
-        recurrence = admission.recurrence if enforce and not _has_profiles(subject) else None
-        found = await _found(policy, policy.modes if enforce else policy.modes[1:], subject, recurrence)
+        known = admission.specification if enforce and not _has_profiles(subject) else ANY_SPECIFICATION
+        found = await _found(policy, policy.modes if enforce else policy.modes[1:], subject, known)
         refused_for = found[policy.enforce] if enforce else []
         if enforce:
             _annotate(admission, "enforce-policy", str(policy.enforce))
@@ -159,17 +169,17 @@ def _policy_of(values: tuple[str | None, ...], defaults: Policy) -> tuple[Policy
 
 
 async def _found(
-    policy: Policy, modes: Iterable[LevelVersion], pod: PodUnderCheck, recurrence: Recurrence | None
+    policy: Policy, modes: Iterable[LevelVersion], pod: PodUnderCheck, known: Specification
 ) -> dict[LevelVersion, list[Violation]]:
     """What the pod violates in each of the policy's modes.
 
-    `recurrence` is of a pod of which nothing matters but its specification, which may be known to violate nothing.
+    `known` is the specification of a pod of which nothing else matters.
     """
-    if recurrence is not None and recurrence.is_admitted(policy):
+    if known.has_passed(policy):
         return {mode: [] for mode in modes}
     found = {mode: await violations_of(mode, pod) for mode in set(modes)}
-    if recurrence is not None and not any(found.values()):
-        recurrence.admit(policy)
+    if not any(found.values()):
+        known.passes(policy)
     return found
 
 

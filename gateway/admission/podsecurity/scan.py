@@ -1,4 +1,4 @@
-"""What a namespace's pods would violate of a policy that is to be enforced from now on."""
+"""Finds the pods of a namespace that violate a stricter policy, for warnings."""
 
 from __future__ import annotations
 

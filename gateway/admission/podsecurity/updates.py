@@ -1,4 +1,4 @@
-"""Which changes of a pod are judged anew: those of what may be changed at all and matters to the standards."""
+"""Whether an update of a pod is reviewed: only if it changes a field that the standards look at."""
 
 from __future__ import annotations
 

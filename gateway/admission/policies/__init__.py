@@ -1,1 +1,1 @@
-"""Admission policies: the configuration that is in force, and what validating and mutating ones do with a write."""
+"""Admission policies: those in force (`policies`, `configuration`), and what they do (`validating`, `mutating`)."""

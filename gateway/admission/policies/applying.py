@@ -1,15 +1,17 @@
-"""ApplyConfiguration: what a mutation says is merged into the object as server-side apply would, without managers."""
+"""ApplyConfiguration: a mutation's value is merged into the object as server-side apply does, without managers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gateway.admission.policies.foreign_values import foreign_problems
 from gateway.admission.policies.json_values import JsonValues
+from gateway.admission.policies.keyed_maps import Unfit, fitting
 from gateway.admission.policies.target_type import TargetType
 from gateway.apply.merging import merged
 from gateway.apply.nonconformity import nonconformity
+from gateway.apply.shapes import Shape, shape_of
 from gateway.cel.patch_objects import misnamed
 from gateway.cel.values import EvaluationError
 from gateway.jsontypes import JsonObject
@@ -22,10 +24,16 @@ class MutationFailed(Exception):
     """A mutation cannot be made; the message says why, in kube-apiserver's words."""
 
 
-def apply_configuration(obj: JsonObject, value: Any, target: TargetType) -> JsonObject:
-    """The object with a configuration (the value of an expression) merged into it. Raises MutationFailed."""
+def apply_configuration(obj: JsonObject, value: Any, target: TargetType, read: Iterable[Any]) -> JsonObject:
+    """The object with a configuration (the value of an expression that saw `read`) merged into it.
+
+    Raises MutationFailed.
+    """
     if wrong := misnamed(value):
         raise MutationFailed("type mismatch: " + "\n".join(wrong))
+    value = fitting(value, read)
+    if isinstance(value, Unfit):
+        raise MutationFailed("invalid return type: *dynamic.ObjectVal")
     if foreign := list(foreign_problems(value, target.type)) if target.described else []:
         raise _unfit(foreign[0] if len(foreign) == 1 else "\n  ".join(("errors:", *foreign)))
     try:
@@ -65,9 +73,19 @@ def atoms(value: Any, type_: Type, path: str = "") -> Iterator[str]:
     elif isinstance(value, list):
         if type_.kind is not Kind.LIST or type_.list_type not in ("map", "set"):
             yield path
-        if type_.kind is Kind.LIST and type_.elem is not None:
-            for at, each in enumerate(value):
+        for at, each in enumerate(value):
+            if type_.kind is Kind.LIST and type_.elem is not None:
                 yield from atoms(each, type_.elem, f"{path}[{at}]")
+            elif shape_of(type_) is Shape.FREE:
+                yield from _free_atoms(each, f"{path}[{at}]")
+
+
+def _free_atoms(value: Any, path: str) -> Iterator[str]:
+    """Those in a list of which no schema says anything: each of its maps and lists is one."""
+    if isinstance(value, dict | list):
+        yield path
+    for at, each in enumerate(value if isinstance(value, list) else ()):
+        yield from _free_atoms(each, f"{path}[{at}]")
 
 
 def _is_free_atom(type_: Type) -> bool:

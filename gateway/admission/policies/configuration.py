@@ -1,31 +1,30 @@
-"""The policies that are bound, compiled once each, and found by what they are about.
+"""The policies that have bindings, each compiled once, found by the resource and operation that they match.
 
-They are followed in the turn in which they change, so that a policy is in force once its write is answered.
+Changes are applied in the same turn of the event loop, so that a policy is in force when its write is answered.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from gateway.admission.matching import Candidate, Constraints, Matcher, Rule
+from gateway.admission.matching import Constraints, InForce, Matcher, Rule
 from gateway.admission.policies.params import ParamKind, ParamRef
-from gateway.admission.record import Operation
 from gateway.jsontypes import JsonObject, dumps
 from gateway.kinds.registry import Registry
-from gateway.kinds.resource import Resource
 from gateway.validation.expressions import LONG
-from storage.cache import ResourceCache, WatchCache
-from storage.entry import ChangeType
-from storage.tap import Batch, State, listen
+from storage.entry import Entry
+from storage.following import ByName
+from storage.keys import name_of
 
-GROUP = "admissionregistration.k8s.io"
-# what is never asked about: the API's own configuration of policies, and questions about who may do what
+GUARDED = frozenset(f"{sort}admissionpolic{end}" for sort in ("validating", "mutating") for end in ("ies", "ybindings"))
+"""What no policy is asked about but those of files, so that a broken one can be removed."""
+
+# what none is ever asked about: questions about who may do what
 EXEMPT = frozenset(
     (
-        *((GROUP, f"{sort}admissionpolic{end}") for sort in ("validating", "mutating") for end in ("ies", "ybindings")),
         ("authentication.k8s.io", "selfsubjectreviews"),
         ("authentication.k8s.io", "tokenreviews"),
         ("authorization.k8s.io", "localsubjectaccessreviews"),
@@ -34,6 +33,7 @@ EXEMPT = frozenset(
         ("authorization.k8s.io", "subjectaccessreviews"),
     )
 )
+_NAME = "admission-policies"  # in logs and metrics
 _ANY = frozenset("*")
 _EVERYTHING = Rule(_ANY, _ANY, frozenset((("*", "*"),)), _ANY, "*", frozenset())
 
@@ -45,13 +45,17 @@ class Binding:
     """A binding of a policy."""
 
     name: str
+    policy: str
     param_ref: ParamRef | None
     actions: tuple[str, ...]  # validationActions
+    constraints: Constraints
 
     @classmethod
     def of(cls, name: str, spec: JsonObject) -> Binding:
         """Reads a valid binding."""
-        return cls(name, ParamRef.of(spec), tuple(spec.get("validationActions") or ()))
+        actions = tuple(spec.get("validationActions") or ())
+        constraints = _binding_constraints(spec.get("matchResources"))
+        return cls(name, spec.get("policyName", ""), ParamRef.of(spec), actions, constraints)
 
 
 class Policy(Generic[C]):
@@ -88,67 +92,62 @@ class Bound(Generic[C]):
     bindings: Matcher[Binding]
 
 
-class Bindings(Generic[C]):
-    """All policies of one kind that are bound. `compile_` makes of a policy's name and spec what evaluates it."""
+class Bindings(InForce[Bound[C]], Generic[C]):
+    """All policies of one kind that are bound, in the order of their names.
+
+    `policies` and `bindings` follow those of the cluster by name.
+    """
+
+    guarded = GUARDED
 
     def __init__(self, registry: Registry, compile_: Callable[[str, JsonObject], C]) -> None:
-        self.registry, self._compile = registry, compile_
-        self._policies: dict[str, Policy[C]] = {}
-        self._bindings: dict[str, JsonObject] = {}
-        self._matcher: Matcher[Bound[C]] | None = Matcher((), registry)
+        """`compile_` makes of a policy's name and spec what evaluates it."""
+        super().__init__(registry)
+        self._compile, self.idle = compile_, True
+        self.policies: ByName[Policy[C]] = ByName(_NAME, self._policy, self._changed)
+        self.bindings: ByName[Binding] = ByName(_NAME, _binding, self._changed)
         self.param_kinds: frozenset[tuple[str, str]] = frozenset()  # groups and kinds of their parameters
 
-    def follow(self, cache: WatchCache, policies: ResourceCache, bindings: ResourceCache) -> Callable[[], None]:
-        """Keeps itself up to date; gives what ends it."""
+    def guard(self, policies: Sequence[JsonObject], bindings: Sequence[JsonObject]) -> None:
+        """Takes the policies of files and their bindings in the place of those before."""
+        known = {_name(obj): Policy(_name(obj), obj.get("spec") or {}, self._compile) for obj in policies}
+        bound = {_name(obj): Binding.of(_name(obj), obj.get("spec") or {}) for obj in bindings}
+        self._take_files(self._bound(known, bound))
 
-        def tell(batch: Batch) -> None:
-            if isinstance(batch, State):
-                kept, self._policies = self._policies, {}
-                for entry in batch.entries[policies]:
-                    self._put(entry.parsed(), kept)
-                self._bindings = {_name(obj): obj for obj in (each.parsed() for each in batch.entries[bindings])}
-            else:
-                for told in batch.told:
-                    obj, gone = told.change.entry.parsed(), told.change.type is ChangeType.DELETED
-                    if told.resource is policies and not gone:
-                        self._put(obj, self._policies)
-                    elif told.resource is policies:
-                        self._policies.pop(_name(obj), None)
-                    elif gone:
-                        self._bindings.pop(_name(obj), None)
-                    else:
-                        self._bindings[_name(obj)] = obj
-            self._matcher = None
-            kinds = (each.param_kind for each in self._policies.values())
-            self.param_kinds = frozenset((each.group, each.kind) for each in kinds if each is not None)
+    def _policy(self, entry: Entry, before: Policy[C] | None) -> Policy[C]:
+        spec = entry.parsed().get("spec") or {}
+        if before is not None and before.same(spec):
+            return before
+        return Policy(name_of(entry.key), spec, self._compile)
 
-        return listen(cache, [policies, bindings], tell)
+    def _changed(self, names: Collection[str], revision: int) -> None:
+        self._forget()
+        kinds = (each.param_kind for each in self.policies.all.values())
+        self.param_kinds = frozenset((each.group, each.kind) for each in kinds if each is not None)
 
-    def _put(self, obj: JsonObject, known: dict[str, Policy[C]]) -> None:
-        name, spec = _name(obj), obj.get("spec") or {}
-        before = known.get(name)
-        same = before is not None and before.same(spec)
-        self._policies[name] = before if before is not None and same else Policy(name, spec, self._compile)
+    def _is_empty(self) -> bool:
+        return not (self.policies.all and self.bindings.all)
 
-    def of(self, resource: Resource, operation: Operation) -> Sequence[Candidate[Bound[C]]]:
-        """The policies that may concern an operation on a resource, in the order of their names."""
-        matcher = self._matcher
-        if matcher is None:
-            matcher = self._matcher = self._compiled()
-        return matcher.of(resource, operation)
+    def _all(self, of_files: Sequence[tuple[Bound[C], Constraints]]) -> Sequence[tuple[Bound[C], Constraints]]:
+        return [*of_files, *self._bound(self.policies.all, self.bindings.all)]
 
-    def _compiled(self) -> Matcher[Bound[C]]:
+    def _bound(
+        self, policies: Mapping[str, Policy[C]], bindings: Mapping[str, Binding]
+    ) -> list[tuple[Bound[C], Constraints]]:
+        """The policies that have bindings, by their names."""
         by_policy = dict[str, list[tuple[Binding, Constraints]]]()
-        for name in sorted(self._bindings):
-            spec = self._bindings[name].get("spec") or {}
-            bound = Binding.of(name, spec), _binding_constraints(spec.get("matchResources"))
-            by_policy.setdefault(spec.get("policyName", ""), []).append(bound)
-        hooks = [
-            (Bound(self._policies[name], Matcher(bindings, self.registry)), self._policies[name].constraints)
-            for name, bindings in sorted(by_policy.items())
-            if name in self._policies
+        for name in sorted(bindings):
+            binding = bindings[name]
+            by_policy.setdefault(binding.policy, []).append((binding, binding.constraints))
+        return [
+            (Bound(policies[name], Matcher(found, self.registry)), policies[name].constraints)
+            for name, found in sorted(by_policy.items())
+            if name in policies
         ]
-        return Matcher(hooks, self.registry)
+
+
+def _binding(entry: Entry, before: object) -> Binding:
+    return Binding.of(name_of(entry.key), entry.parsed().get("spec") or {})
 
 
 def _binding_constraints(match: JsonObject | None) -> Constraints:

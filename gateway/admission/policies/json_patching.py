@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from gateway.admission.policies.applying import MutationFailed
@@ -12,8 +13,10 @@ from gateway.cel.values import EvaluationError
 from gateway.jsontypes import JsonObject
 from gateway.patches.json_patch import MAX_OPERATIONS, PatchFailed, applied
 
+_NULL = object()  # a null that is written out: unlike that of a client's patch, it is equal to nothing
 
-def apply_patches(obj: JsonObject, value: Any, target: TargetType) -> JsonObject:
+
+def apply_patches(obj: JsonObject, value: Any, target: TargetType, read: Iterable[Any]) -> JsonObject:
     """The object with the operations (the value of an expression) applied; one whose test fails leaves it as it is.
 
     Raises MutationFailed, and StatusError 500 where the result cannot be read.
@@ -44,4 +47,6 @@ def _operation(patch: dict[str, Any], values: JsonValues) -> JsonObject:
         except EvaluationError as error:
             what = f"JSONPath valueExpression evaluated to a type that could not marshal to JSON: {error}"
             raise MutationFailed(what) from None
+        if patch["op"] == "test" and operation["value"] is None:
+            operation["value"] = _NULL
     return operation

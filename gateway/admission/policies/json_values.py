@@ -5,28 +5,33 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import Any
 
+from gateway.admission.policies.keyed_maps import Unfit
 from gateway.cel.conversions import CONVERSIONS
-from gateway.cel.values import Duration, EvaluationError, Optional, Timestamp, type_name
+from gateway.cel.values import Duration, EvaluationError, Optional, Timestamp, TypeValue, type_name
 
-LARGEST = 16 << 20  # characters and values that one mutation may come to: an expression can name an object many times
 _SAFE = 1 << 53  # integers beyond are strings, as in protobuf's JSON
+_PLAIN = 1e21  # numbers from which on protobuf's JSON has an exponent
+_OWN = {"net.IP": "IP", "net.CIDR": "CIDR", "kubernetes.NamedFormat": "Format"}  # names in cel-go's errors
+_KEYS = {"bool": "type conversion error from bool", "double": "type conversion error from Double"}
+_TEXT_AS = dict.fromkeys(_KEYS, "'string'")
 
 
 class JsonValues:
     """Makes JSON of the values of one mutation; `exact` keeps large integers, which are strings otherwise."""
 
-    __slots__ = ("_exact", "_left")
+    __slots__ = ("_exact",)
 
     def __init__(self, *, exact: bool) -> None:
-        self._exact, self._left = exact, LARGEST
+        self._exact = exact
 
     def of(self, value: Any) -> Any:
-        """The JSON of a value. Raises EvaluationError for what has none, and for too much of it."""
-        self._left -= len(value) + 1 if isinstance(value, str | bytes) else 1
-        if self._left < 0:
-            raise EvaluationError(f"a mutation may not come to more than {LARGEST} bytes")
-        if value is None or isinstance(value, str | bool | float):
+        """The JSON of a value. Raises EvaluationError for what has none."""
+        if value is None or isinstance(value, str | bool):
             return value
+        if isinstance(value, float):
+            return int(value) if not self._exact and value.is_integer() and abs(value) < _PLAIN else value
+        if isinstance(value, Unfit):
+            return None  # of a field that is refused whatever it holds
         if isinstance(value, int):
             number = int(value)
             return number if self._exact or -_SAFE < number < _SAFE else str(number)
@@ -40,10 +45,14 @@ class JsonValues:
             return CONVERSIONS["timestamp_to_string" if isinstance(value, Timestamp) else "duration_to_string"](value)
         if isinstance(value, Optional) and value.present:
             return self.of(value.value)
-        raise EvaluationError(f"unsupported type {type_name(value)}")
+        if type(value) is TypeValue:
+            raise EvaluationError("type conversion not supported for 'type'")
+        name = type_name(value)
+        own = _OWN.get(name, name.rpartition(".")[2])
+        raise EvaluationError(f"type conversion error from '{own}' to '*structpb.Value'")
 
     def _key(self, name: Any) -> str:
         if not isinstance(name, str):
-            raise EvaluationError(f"map key {name} is of type {type_name(name)}, not string")
-        self._left -= len(name)
+            words = _KEYS.get(type_name(name), "unsupported type conversion from '{}'").format(type_name(name))
+            raise EvaluationError(f"{words} to {_TEXT_AS.get(type_name(name), 'string')}")
         return name

@@ -11,20 +11,20 @@ _VALIDATING, _MUTATING = "apiserver_validating_admission_policy_check", "apiserv
 _BY = ("policy", "policy_binding", "error_type")
 _VALIDATIONS = counter(
     f"{_VALIDATING}_total",
-    "What validating admission policies said, by what was done about it.",
+    "Validations by policies, by enforcement action.",
     *_BY,
     "enforcement_action",
     level="BETA",
 )
 _VALIDATION_SECONDS = histogram(
     f"{_VALIDATING}_duration_seconds",
-    "How long validations take, by what was done about what they said.",
+    "Duration of validations by policies, by enforcement action.",
     *_BY,
     "enforcement_action",
     buckets=_BUCKETS,
     level="BETA",
 )
-_MUTATIONS = counter(f"{_MUTATING}_total", "Mutations by policies, and what went wrong with them.", *_BY)
+_MUTATIONS = counter(f"{_MUTATING}_total", "Mutations by policies, by error type.", *_BY)
 _MUTATION_SECONDS = histogram(
     f"{_MUTATING}_duration_seconds", "How long mutations by policies take.", *_BY, buckets=_BUCKETS
 )

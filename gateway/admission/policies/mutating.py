@@ -1,6 +1,6 @@
-"""MutatingAdmissionPolicy: has the policies that a write concerns change its object.
+"""MutatingAdmissionPolicy: the policies that match a write change its object.
 
-Source: page "Mutating Admission Policy"; what is refused, and what runs a second time, is as kube-apiserver has it.
+Source: page "Mutating Admission Policy"; refusals and reinvocation are as in kube-apiserver.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from gateway.admission.chain import Parts
 from gateway.admission.decisions import Decisions
 from gateway.admission.expressions import Activation, activation_of
-from gateway.admission.matching import Candidate, Target, selects
+from gateway.admission.matching import Candidate, Constraints, Target, selects
 from gateway.admission.policies.applying import MutationFailed
 from gateway.admission.policies.configuration import Binding, Bound, Policy
 from gateway.admission.policies.metrics import observe_mutation
@@ -62,12 +62,12 @@ class _Invocation:
 
 
 async def mutate(parts: Parts, admission: Admission, candidates: Sequence[Candidate[Bound[MutatingPolicy]]]) -> None:
-    """Has the policies that may concern a write change its object. Raises StatusError where they fail."""
+    """Lets the policies that match a write change its object. Raises StatusError when they fail."""
     mutating = _Mutating(parts, admission, Decisions(parts.authorizer))
     found = list[_Invocation]()
     for candidate in candidates:
         target = candidate.target(admission.name)
-        if target is not None and await selects(candidate.constraints, admission, parts.objects):
+        if target is not None and await mutating.selects(candidate.hook.policy, None, candidate.constraints):
             found += await mutating.invocations(candidate, target)
     if found:
         await mutating.run(found)
@@ -101,6 +101,15 @@ class _Mutating:
             by = f"policy '{policy.name}' with binding '{binding.name}'"
         self.failures.append((f"{by} denied request: {message}", reason))
 
+    async def selects(self, policy: Policy[MutatingPolicy], binding: Binding | None, by: Constraints) -> bool:
+        """Whether selectors choose the write; where its namespace is not there, that is a fault of the policy's."""
+        try:
+            return await selects(by, self.admission, self.parts.objects)
+        except StatusError as error:
+            what = "policy" if binding is None else "binding"
+            self._fail(policy, binding, f"failed to configure {what}: {error.message}")
+            return False
+
     async def invocations(self, candidate: Candidate[Bound[MutatingPolicy]], target: Target) -> list[_Invocation]:
         """A policy with each of its bindings that concerns the write, and each of their parameters."""
         policy, admission, objects = candidate.hook.policy, self.admission, self.parts.objects
@@ -111,7 +120,7 @@ class _Mutating:
             return []
         found = list[_Invocation]()
         for each in candidate.hook.bindings.of(admission.resource, admission.operation):
-            if each.target(admission.name) is None or not await selects(each.constraints, admission, objects):
+            if each.target(admission.name) is None or not await self.selects(policy, each.hook, each.constraints):
                 continue
             given: list[JsonObject | None] = [None]
             if params is not None and each.hook.param_ref is not None:
@@ -168,7 +177,8 @@ class _Mutating:
         self, invocation: _Invocation, program: MutatingPolicy, obj: JsonObject, activation: Activation
     ) -> JsonObject:
         """What the mutations of a policy make of an object, one after the other; one that fails is left out."""
-        kind = TargetType.of(self.admission.resource, invocation.target.kind)
+        new = self.admission.old is None
+        kind = TargetType.of(self.admission.resource, invocation.target.kind, new=new)
         for mutation in program.mutations:
             await self.turns.take()
             problem, began = "", time.perf_counter()

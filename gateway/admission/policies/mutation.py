@@ -1,26 +1,30 @@
-"""What a MutatingAdmissionPolicy makes of one object with one parameter."""
+"""Applies the mutations of a MutatingAdmissionPolicy to one object, with one parameter object."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from gateway.admission.condition_metrics import Asker
 from gateway.admission.expressions import Activation, Evaluation, Match, MatchConditions, OutOfBudget
 from gateway.admission.policies.applying import MutationFailed, apply_configuration
 from gateway.admission.policies.json_patching import apply_patches
 from gateway.admission.policies.target_type import TargetType
 from gateway.admission.policies.validation import compiled_variables
 from gateway.cel.costs import PER_OBJECT
+from gateway.cel.metering import weigh
 from gateway.cel.policies import Compiled, PolicyExpressions
 from gateway.jsontypes import JsonObject, dumps
 from gateway.validation.expressions import Use
 
-BIG = 96 * 1024  # bytes of an object from which on it is patched in a thread
+BIG = 96 * 1024  # bytes of an object, or of what an expression reads beside it, from which on a thread patches it
+LARGEST = 1 << 18  # values that one mutation may come to: an expression can name an object many times
+MANY = 2000  # values of a mutation from which on it is made in a thread
 COSTLY = 20_000  # units that an expression cost whose value may be large
 
-Patch = Callable[[JsonObject, Any, TargetType], JsonObject]
+Patch = Callable[[JsonObject, Any, TargetType, Iterable[Any]], JsonObject]
 _PATCHES: Mapping[str, tuple[str, Use, Patch]] = {
     "ApplyConfiguration": ("applyConfiguration", Use.APPLY_CONFIGURATION, apply_configuration),
     "JSONPatch": ("jsonPatch", Use.JSON_PATCH, apply_patches),
@@ -31,6 +35,7 @@ class MutatingPolicy:
     """The compiled expressions of one policy."""
 
     def __init__(self, name: str, spec: JsonObject) -> None:
+        self._asker = Asker(name, "policy", "validate")  # as kube-apiserver has it, though it mutates
         self._fails = spec.get("failurePolicy", "Fail") != "Ignore"
         self.again = spec.get("reinvocationPolicy") == "IfNeeded"
         expressions = PolicyExpressions("paramKind" in spec, composed=True)
@@ -40,7 +45,8 @@ class MutatingPolicy:
 
     async def match(self, activation: Activation) -> Match:
         """Whether its match conditions hold."""
-        return await self._conditions.match(replace(activation, namespace=None), fail=self._fails)
+        activation = replace(activation, namespace=None)
+        return await self._conditions.match(activation, fail=self._fails, asker=self._asker)
 
     async def mutate(
         self, mutation: tuple[Compiled, Patch], obj: JsonObject, activation: Activation, target: TargetType
@@ -56,9 +62,14 @@ class MutatingPolicy:
             raise MutationFailed(str(error)) from None
         if result.error:
             raise MutationFailed(result.error)
-        if len(dumps(obj)) > BIG or evaluation.budget < PER_OBJECT - COSTLY:
-            return await asyncio.to_thread(patch, obj, result.value, target)
-        return patch(obj, result.value, target)
+        read = (obj, activation.old, activation.params, activation.request, activation.namespace)
+        size = weigh(result.value, {})
+        if size > LARGEST:
+            raise MutationFailed(f"a mutation may not come to more than {LARGEST} values or {LARGEST * 16} characters")
+        large = any(each is not None and len(dumps(each)) > BIG for each in (obj, activation.old, activation.params))
+        if large or size > MANY or evaluation.budget < PER_OBJECT - COSTLY:
+            return await asyncio.to_thread(patch, obj, result.value, target, read)
+        return patch(obj, result.value, target, read)
 
 
 def _mutation(spec: JsonObject, expressions: PolicyExpressions) -> tuple[Compiled, Patch]:

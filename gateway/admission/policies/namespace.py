@@ -1,4 +1,4 @@
-"""The namespace of what is admitted, as expressions see it."""
+"""The variable `namespaceObject`: the namespace of the admitted object, as expressions see it."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class ParamKind:
 
     @classmethod
     def of(cls, spec: JsonObject) -> ParamKind | None:
-        """That of a policy's spec."""
+        """The parameter kind of a policy's spec."""
         if (given := spec.get("paramKind")) is None:
             return None
         version = GroupVersion.parse(given["apiVersion"])
@@ -54,7 +54,7 @@ class ParamRef:
 
     @classmethod
     def of(cls, spec: JsonObject) -> ParamRef | None:
-        """That of a binding's spec."""
+        """The parameter reference of a binding's spec."""
         if (given := spec.get("paramRef")) is None:
             return None
         selector = compile_selector(given.get("selector"))

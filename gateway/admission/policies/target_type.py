@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gateway.admission.custom_objects import metadata_of
 from gateway.http.status import internal_error
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersionKind
@@ -18,23 +19,28 @@ from gateway.schema.types import Type
 
 @dataclass(frozen=True, slots=True)
 class TargetType:
-    """`described`: whether its own group version describes it, so that configurations can be applied to it."""
+    """`described`: whether its own group version describes it, so that configurations can be applied to it.
+
+    `new`: whether the object is one that is to be created.
+    """
 
     gvk: GroupVersionKind
     type: Type
     default: Callable[[JsonObject], None]
     custom: bool
     described: bool
+    new: bool
 
     @classmethod
-    def of(cls, resource: Resource, kind: GroupVersionKind) -> TargetType:
+    def of(cls, resource: Resource, kind: GroupVersionKind, *, new: bool = True) -> TargetType:
         """That of a resource's objects in the version of `kind`."""
         if resource.foreign_kind:
-            return cls(kind, resource.type, resource.default, resource.custom, described=False)
+            return cls(kind, resource.type, resource.default, resource.custom, described=False, new=new)
         version = resource.model.versions[kind.group_version]
         if version.gvk == kind:
-            return cls(kind, version.type, version.default, version.openapi is not None, described=True)
-        return cls(kind, resource.type, resource.default, resource.custom, described=True)
+            default = version.default_applied or version.default  # nulls stay, to be refused
+            return cls(kind, version.type, default, version.openapi is not None, described=True, new=new)
+        return cls(kind, resource.type, resource.default, resource.custom, described=True, new=new)
 
     def read(self, value: JsonObject) -> JsonObject:
         """What a JSON patch has made, read strictly and defaulted. Raises StatusError 500."""
@@ -44,7 +50,7 @@ class TargetType:
             return self._defaulted(dict(value))
         kind, version = value.get("kind") or self.gvk.kind, value.get("apiVersion") or self.gvk.api_version
         if (kind, version) != (self.gvk.kind, self.gvk.api_version):
-            raise internal_error(self._of_another(str(kind), str(version)))
+            raise internal_error(self._of_another(value, str(kind), str(version)))
         report = DecodeReport()
         try:
             read = decode(self.type, value, report)
@@ -54,12 +60,19 @@ class TargetType:
             raise internal_error(f"strict decoding error: {', '.join(report.problems)}")
         return self._defaulted(read)
 
-    def _of_another(self, kind: str, version: str) -> str:
+    def _of_another(self, value: JsonObject, kind: str, version: str) -> str:
         group, _, number = version.rpartition("/")
         try:
-            type_for(group, number, kind)
+            type_ = type_for(group, number, kind)
         except KeyError:
             return unregistered(kind, version)
+        report = DecodeReport()
+        try:
+            decode(type_, value, report)
+        except DecodeError as error:
+            return str(error)
+        if report.problems:
+            return f"strict decoding error: {', '.join(report.problems)}"
         into = f"{internal_package(self.gvk.group)}.{self.gvk.kind}"
         return f"failed to convert object: converting ({number}.{kind}) to ({into}): unknown conversion"
 
@@ -78,6 +91,6 @@ class TargetType:
     def _defaulted(self, obj: JsonObject) -> JsonObject:
         obj["kind"], obj["apiVersion"] = self.gvk.kind, self.gvk.api_version
         if self.custom or "metadata" in self.type.fields:
-            obj["metadata"] = dict(obj.get("metadata") or {})
+            obj["metadata"] = metadata_of(obj, new=self.new) if self.custom else dict(obj.get("metadata") or {})
         self.default(obj)
         return obj

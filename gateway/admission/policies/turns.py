@@ -1,4 +1,4 @@
-"""Lets others have the event loop between the policies that one write is asked about."""
+"""Gives other requests a turn on the event loop between the policies of one write."""
 
 from __future__ import annotations
 

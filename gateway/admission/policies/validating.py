@@ -1,6 +1,6 @@
-"""ValidatingAdmissionPolicy: asks the policies that a write concerns, and does what their bindings say.
+"""ValidatingAdmissionPolicy: evaluates the policies that match a write, and does what their bindings say.
 
-Source: page "Validating Admission Policy"; what is said when, is as kube-apiserver has it.
+Source: page "Validating Admission Policy"; messages and their order are kube-apiserver's.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from gateway.admission.chain import Parts
 from gateway.admission.decisions import Decisions
 from gateway.admission.expressions import activation_of
-from gateway.admission.matching import Candidate, Target, selects
+from gateway.admission.matching import Candidate, Constraints, Target, selects
 from gateway.admission.policies.configuration import Binding, Bound, Policy
 from gateway.admission.policies.metrics import Action, observe_validation
 from gateway.admission.policies.namespace import namespace_of
@@ -36,7 +36,7 @@ async def review(parts: Parts, admission: Admission, candidates: Sequence[Candid
     reviewed = _Review(parts, admission, Decisions(parts.authorizer))
     for candidate in candidates:
         target = candidate.target(admission.name)
-        if target is not None and await selects(candidate.constraints, admission, parts.objects):
+        if target is not None and await reviewed.selects(candidate.hook.policy, None, candidate.constraints):
             await reviewed.ask(candidate, target)
     if reviewed.denied:
         raise _refusal(admission, *reviewed.denied[0])
@@ -63,6 +63,16 @@ class _Review:
         by = f"ValidatingAdmissionPolicy '{policy}'" + (f" with binding '{binding.name}'" if binding else "")
         self.denied.append((f"{by} denied request: {message}", reason))
 
+    async def selects(self, policy: Policy[ValidatingPolicy], binding: Binding | None, by: Constraints) -> bool:
+        """Whether selectors choose the write; where its namespace is not there, that is a fault of the policy's."""
+        try:
+            return await selects(by, self.admission, self.parts.objects)
+        except StatusError as error:
+            if policy.fails:
+                what = "policy" if binding is None else "binding"
+                self._deny(policy.name, binding, f"failed to configure {what}: {error.message}")
+            return False
+
     async def ask(self, candidate: Candidate[Bound[ValidatingPolicy]], target: Target) -> None:
         """Asks a policy by each of its bindings that concerns the write."""
         policy, admission = candidate.hook.policy, self.admission
@@ -76,7 +86,7 @@ class _Review:
         for each in candidate.hook.bindings.of(admission.resource, admission.operation):
             if each.target(admission.name) is None:
                 continue
-            if not await selects(each.constraints, admission, self.parts.objects):
+            if not await self.selects(policy, each.hook, each.constraints):
                 continue
             for judgement in await self._judge(policy, each.hook, params, target):
                 self._act(policy, each.hook, judgement)

@@ -1,10 +1,11 @@
-"""What a ValidatingAdmissionPolicy says of one write with one parameter."""
+"""Evaluates a ValidatingAdmissionPolicy for one write, with one parameter object."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from gateway.admission.condition_metrics import Asker
 from gateway.admission.expressions import Activation, Evaluation, MatchConditions, OutOfBudget, Result
 from gateway.cel.costs import PER_EXPRESSION, PER_OBJECT
 from gateway.cel.policies import Compiled, PolicyExpressions
@@ -51,6 +52,7 @@ class ValidatingPolicy:
     """The compiled expressions of one policy."""
 
     def __init__(self, name: str, spec: JsonObject) -> None:
+        self._asker = Asker(name, "policy", "validate")
         self._fails = spec.get("failurePolicy", "Fail") != "Ignore"
         expressions = PolicyExpressions("paramKind" in spec, composed=True)
         self._variables: Mapping[str, Compiled] = compiled_variables(spec, expressions)
@@ -65,7 +67,8 @@ class ValidatingPolicy:
     async def judge(self, activation: Activation, request: JsonObject) -> Judgement:
         """What it says of a write; `request` is the request as validations see it, match conditions see another."""
         if self._conditions.conditions:
-            match = await self._conditions.match(replace(activation, namespace=None), fail=self._fails)
+            alone = replace(activation, namespace=None)
+            match = await self._conditions.match(alone, fail=self._fails, asker=self._asker)
             if match.error:
                 return self._failed(match.error)
             if not match.matches:

@@ -1,5 +1,6 @@
-"""Admission webhooks: servers of others that are asked about writes ("Dynamic Admission Control").
+"""Admission webhooks: other servers that are asked about writes ("Dynamic Admission Control").
 
-`configuration` has those that are in force and finds the ones that a write concerns; `mutating` and `validating` are
-the two plug-ins, which ask them by `calling`; `review` is what is said there and back, `patching` what comes of it.
+`configuration` has the webhooks in force and finds those that match a write. `mutating` and `validating` are the two
+plug-ins, which call a webhook by `calling`; `review` makes the request, `answer` reads the response, `patching` applies
+its patch.
 """

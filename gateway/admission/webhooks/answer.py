@@ -1,4 +1,4 @@
-"""AdmissionReview, the response: what a webhook answers (admission.k8s.io/v1 and v1beta1)."""
+"""The response of a webhook, an AdmissionReview (admission.k8s.io/v1 and v1beta1)."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from gateway.settings.configuration_file import InvalidConfiguration, load_yaml
 GROUP, KIND = "admission.k8s.io", "AdmissionReview"
 _VERSIONS = ("v1", "v1beta1")
 _MOST_YAML = 256 << 10  # bytes
+_MOST_OPENED = 1000  # brackets of YAML: its scanner looks at all that are open for each token
+_MOST_AT_ONCE = 64 << 10  # bytes of an answer that the loop reads itself
 _META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 
@@ -46,32 +48,29 @@ def _member(name: str, go_name: str, of: Type, *, pointer: bool = False) -> tupl
 
 
 _TEXT = Type(Kind.STRING, "string")
-_RESPONSE = Type(
-    Kind.STRUCT,
-    "v1.AdmissionResponse",
-    dict(
-        (
-            _member("uid", "UID", Type(Kind.STRING, "types.UID")),
-            _member("allowed", "Allowed", Type(Kind.BOOL, "bool")),
-            _member("status", "Result", type_of(META + "Status"), pointer=True),
-            _member("patch", "Patch", Type(Kind.BYTES, "[]uint8")),
-            _member("patchType", "PatchType", Type(Kind.STRING, "v1.PatchType"), pointer=True),
-            _member("auditAnnotations", "AuditAnnotations", Type(Kind.MAP, "map[string]string", elem=_TEXT)),
-            _member("warnings", "Warnings", Type(Kind.LIST, "[]string", elem=_TEXT)),
-        )
-    ),
-)
-_REVIEW = Type(
-    Kind.STRUCT,
-    "v1.AdmissionReview",
-    dict(
-        (
-            _member("kind", "Kind", _TEXT),
-            _member("apiVersion", "APIVersion", _TEXT),
-            _member("response", "Response", _RESPONSE, pointer=True),
-        )
-    ),
-)
+
+
+def _review(version: str) -> Type:
+    response = (
+        _member("uid", "UID", Type(Kind.STRING, "types.UID")),
+        _member("allowed", "Allowed", Type(Kind.BOOL, "bool")),
+        _member("status", "Result", type_of(META + "Status"), pointer=True),
+        _member("patch", "Patch", Type(Kind.BYTES, "[]uint8")),
+        _member("patchType", "PatchType", Type(Kind.STRING, f"{version}.PatchType"), pointer=True),
+        _member("auditAnnotations", "AuditAnnotations", Type(Kind.MAP, "map[string]string", elem=_TEXT)),
+        _member("warnings", "Warnings", Type(Kind.LIST, "[]string", elem=_TEXT)),
+    )
+    members = (
+        _member("kind", "Kind", _TEXT),
+        _member("apiVersion", "APIVersion", _TEXT),
+        _member(
+            "response", "Response", Type(Kind.STRUCT, f"{version}.AdmissionResponse", dict(response)), pointer=True
+        ),
+    )
+    return Type(Kind.STRUCT, f"{version}.AdmissionReview", dict(members))
+
+
+_REVIEWS = {f"{GROUP}/{version}": _review(version) for version in _VERSIONS}
 
 
 async def verdict(answer: bytes, version: str, uid: str, *, mutating: bool) -> Verdict:
@@ -100,7 +99,8 @@ async def _read(answer: bytes, version: str) -> JsonObject:
     """The answer as an AdmissionReview. Raises Undecodable."""
     try:
         if answer.lstrip()[:1] == b"{":
-            value, _ = parse_body(answer)
+            big = len(answer) > _MOST_AT_ONCE
+            value, _ = await asyncio.to_thread(parse_body, answer) if big else parse_body(answer)
         else:
             value = await _yaml(answer)
     except DecodeError as error:
@@ -110,32 +110,47 @@ async def _read(answer: bytes, version: str) -> JsonObject:
     if not isinstance(value, dict):
         wrong = f"json: cannot unmarshal {go_kind(value)} into Go value of type {_META}"
         raise Undecodable(f"couldn't get version/kind; json parse error: {wrong}")
-    _check_kind(value, version)
+    kind, api_version = _kind_of(value, version)
     try:
-        return decode(_REVIEW, value, DecodeReport())
+        type_ = _REVIEWS.get(api_version, _REVIEWS[f"{GROUP}/{version}"])
+        if len(answer) > _MOST_AT_ONCE:
+            review = await asyncio.to_thread(decode, type_, value, DecodeReport())
+        else:
+            review = decode(type_, value, DecodeReport())
     except DecodeError as error:
-        raise Undecodable(str(error)) from None
+        if kind == KIND:
+            raise Undecodable(str(error)) from None
+        review = {}
+    if (kind, api_version) != (KIND, f"{GROUP}/{version}"):
+        named = f"{api_version.rpartition('/')[2]}.{kind}"
+        raise Undecodable(f"converting ({named}) to ({version}.{KIND}): unknown conversion")
+    return review
 
 
 async def _yaml(answer: bytes) -> Any:
     if len(answer) > _MOST_YAML:
         raise DecodeError(f"YAML of more than {_MOST_YAML} bytes")
+    if answer.count(b"[") + answer.count(b"{") > _MOST_OPENED:
+        raise DecodeError(f"YAML of more than {_MOST_OPENED} lists and maps in brackets")
     try:
         return await asyncio.to_thread(load_yaml, answer)
     except InvalidConfiguration as error:
         raise DecodeError(f"error converting YAML to JSON: {error}") from None
 
 
-def _check_kind(value: JsonObject, version: str) -> None:
-    """Raises Undecodable for what says to be something else; what says nothing is taken for what is wanted."""
+def _kind_of(value: JsonObject, version: str) -> tuple[str, str]:
+    """What it says to be, kind and apiVersion; what says nothing is taken for what is wanted.
+
+    Raises Undecodable for what is not known.
+    """
+    for member in ("apiVersion", "kind"):
+        if not isinstance(value.get(member), str | None):
+            wrong = f"json: cannot unmarshal {go_kind(value[member])} into Go struct field .{member} of type string"
+            raise Undecodable(f"couldn't get version/kind; json parse error: {wrong}")
     kind, api_version = value.get("kind") or KIND, value.get("apiVersion") or f"{GROUP}/{version}"
-    if (kind, api_version) == (KIND, f"{GROUP}/{version}"):
-        return
-    known = [(KIND, f"{GROUP}/{each}") for each in _VERSIONS] + [("Status", "v1")]
-    if (kind, api_version) not in known:
-        raise Undecodable(unregistered(str(kind), str(api_version)))
-    named = f"{api_version.rpartition('/')[2]}.{kind}"
-    raise Undecodable(f"converting ({named}) to ({version}.{KIND}): unknown conversion")
+    if (kind, api_version) not in [(KIND, each) for each in _REVIEWS] + [("Status", "v1")]:
+        raise Undecodable(unregistered(kind, api_version))
+    return kind, api_version
 
 
 def _check(review: JsonObject, uid: str, patch: bytes, patch_type: str | None, *, mutating: bool) -> None:

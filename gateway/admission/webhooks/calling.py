@@ -1,8 +1,10 @@
-"""Asking one webhook: the call, what it answered, and every way in which that may fail."""
+"""Calls one webhook: the call, its answer, and each way to fail."""
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractContextManager
+from itertools import islice
 from time import monotonic
 
 from gateway.admission.matching import Target
@@ -16,12 +18,13 @@ from gateway.http.status import StatusError, bad_request, internal_error
 from gateway.validation.field import go_quote
 from gateway.validation.names import is_qualified_name
 from gateway.webhooks.client import WebhookError, Webhooks
+from storage.instruments.timing import current, span
 
 LARGEST = 3 << 20  # bytes of an answer
 _HEADERS = ((b"user-agent", b"kube-apiserver-admission"),)
-_LOWEST_DENIAL = 400
+_LOWEST_DENIAL, _HIGHEST_DENIAL = 400, 999  # beyond that HTTP has no codes
 _LIST_META = ("selfLink", "resourceVersion", "continue", "remainingItemCount")
-_MOST_WARNINGS = 4096  # of one answer: of more than that nobody is shown any
+_MOST_WARNINGS = 4096  # of one answer, and annotations: of more than that nobody is shown any
 
 
 class CallFailed(Exception):
@@ -55,7 +58,9 @@ async def ask(
         raise CallFailed(hook, f"could not create admission objects: {text}", 400)
     uid, body = await reviews.review(hook.version, target)
     try:
-        answer = await client.ask(hook.client, body, _seconds(hook, admission), _HEADERS, LARGEST)
+        with _span(hook, admission, target, half, uid):
+            await _spoiled(client, hook)
+            answer = await client.ask(hook.client, body, _seconds(hook, admission), _HEADERS, LARGEST)
         found = await verdict(answer, hook.version, uid, mutating=half is Half.MUTATING)
     except InvalidAnswer as error:
         raise CallFailed(hook, f"received invalid webhook response: {error}") from None
@@ -67,15 +72,37 @@ async def ask(
     return found
 
 
+def _span(hook: Hook, admission: Admission, target: Target, half: Half, uid: str) -> AbstractContextManager[object]:
+    resource = target.resource
+    return span(
+        f"Call {half.name.lower()} webhook",
+        configuration=hook.configuration,
+        webhook=hook.name,
+        resource=f"{resource.group}/{resource.version}, Resource={resource.resource}",
+        subresource=admission.subresource,
+        operation=admission.operation.value,
+        UID=uid,
+    )
+
+
+async def _spoiled(client: Webhooks, hook: Hook) -> None:
+    """Raises WebhookError where a test ordered that the call fails."""
+    times = current.get()
+    if times is not None and times.spoil is not None:
+        reason = await times.spoil(hook.name)
+        if reason:
+            raise WebhookError(f'Post "{client.url(hook.client, hook.timeout)}": {reason}')
+
+
 def _seconds(hook: Hook, admission: Admission) -> float:
-    """How long a webhook is waited for: no longer than the client waits."""
+    """The timeout of a webhook's call: at most as long as the client waits."""
     if admission.deadline is None:
         return hook.timeout
     return max(0.0, min(hook.timeout, admission.deadline - asyncio.get_running_loop().time()))
 
 
 def _take_over(hook: Hook, found: Verdict, admission: Admission) -> None:
-    for key, value in found.annotations.items():
+    for key, value in islice(found.annotations.items(), _MOST_WARNINGS):
         if "/" not in key and not is_qualified_name(f"{hook.name}/{key}"):
             admission.annotate(f"{hook.name}/{key}", value)
     for text in list(dict.fromkeys(found.warnings))[:_MOST_WARNINGS]:
@@ -87,7 +114,7 @@ def _denial(hook: Hook, found: Verdict) -> StatusError:
     status = found.status or {}
     code, message = status.get("code"), status.get("message")
     reason = status["reason"] if isinstance(status.get("reason"), str) else ""
-    code = code if isinstance(code, int) and code >= _LOWEST_DENIAL else _LOWEST_DENIAL
+    code = code if isinstance(code, int) and _LOWEST_DENIAL <= code <= _HIGHEST_DENIAL else _LOWEST_DENIAL
     text = f"admission webhook {go_quote(hook.name)} denied the request"
     said = message or reason
     text = f"{text}: {said}" if isinstance(said, str) and said else f"{text} without explanation"
@@ -109,7 +136,7 @@ class Asking:
         self._began = monotonic()
 
     def allowed(self) -> None:
-        """It said yes."""
+        """Counts a call that allowed the write."""
         self._observe(200, rejected=False)
 
     def failed(self, error: CallFailed | Denied | StatusError, annotation: str) -> StatusError | None:
@@ -138,4 +165,7 @@ class Asking:
 
     def _observe(self, code: int, *, rejected: bool) -> None:
         seconds = monotonic() - self._began
+        times = current.get()
+        if times is not None and times.hear is not None:
+            times.hear(self._hook.name, seconds, code, rejected)
         observe(self._hook.name, self._half, self._admission.operation, seconds, code, rejected=rejected)

@@ -1,28 +1,24 @@
-"""The webhooks that are in force, compiled once each and found by what they are about.
+"""The webhooks in force, each compiled once, found by the resource and operation that they match.
 
-They are followed in the turn in which configurations change, so that one is in force once its write is answered.
+Changes are applied in the same turn of the event loop, so that a webhook is in force when its write is answered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from gateway.admission.matching import Candidate, Constraints, Matcher
-from gateway.admission.record import Operation
+from gateway.admission.matching import Constraints, InForce
 from gateway.jsontypes import JsonObject
 from gateway.kinds.registry import Registry
-from gateway.kinds.resource import Resource
 from gateway.webhooks.client import Webhooks
-from storage.cache import ResourceCache, WatchCache
-from storage.entry import ChangeType
-from storage.tap import Batch, State, listen
+from storage.entry import Entry
+from storage.following import ByName
 
 if TYPE_CHECKING:
     from gateway.admission.expressions import MatchConditions
 
-GROUP = "admissionregistration.k8s.io"
-EXEMPT = frozenset(
+GUARDED = frozenset(
     f"{sort}{what}"
     for sort in ("validating", "mutating")
     for what in ("webhookconfigurations", "admissionpolicies", "admissionpolicybindings")
@@ -52,9 +48,9 @@ class Hook:
         "version",
     )
 
-    def __init__(self, configuration: str, position: int, hook: JsonObject) -> None:
+    def __init__(self, configuration: str, position: int, hook: JsonObject, origin: str = "") -> None:
         self.configuration, self.name, self.index = configuration, str(hook["name"]), 0
-        self.uid = f"{configuration}/{self.name}/{position}"
+        self.uid = f"{origin}{configuration}/{self.name}/{position}"
         self.client: JsonObject = hook.get("clientConfig") or {}
         self.constraints = Constraints.of(hook, "rules")
         self.fails = hook.get("failurePolicy", "Fail") != "Ignore"
@@ -76,60 +72,44 @@ class Hook:
         return self._conditions
 
 
-class Hooks:
-    """All webhooks of one sort, mutating or validating: by the names of their configurations, then in their order."""
+class Hooks(InForce[Hook]):
+    """All webhooks of one sort, mutating or validating: by the names of their configurations, then in their order.
 
-    def __init__(self, registry: Registry, client: Webhooks, static: Sequence[JsonObject] = ()) -> None:
-        """`client` calls them; `static` are configurations of files, which come first."""
-        self.registry, self.client = registry, client
-        self.informed = False  # whether the configurations of the cluster are known
-        self._static = tuple(hook for each in static for hook in _hooks(each))
-        self._guards = Matcher([(hook, hook.constraints) for hook in self._static], registry)
-        self._known: dict[str, tuple[Hook, ...]] = {}
-        self._matcher: Matcher[Hook] | None = None
+    `configurations` follows those of the cluster, each by its name.
+    """
 
-    def follow(self, cache: WatchCache, configurations: ResourceCache) -> Callable[[], None]:
-        """Keeps itself up to date; gives what ends it."""
+    guarded = GUARDED
 
-        def tell(batch: Batch) -> None:
-            if isinstance(batch, State):
-                self._known = dict(_named(entry.parsed()) for entry in batch.entries[configurations])
-                self.informed = batch.revision > 0
-            else:
-                for told in batch.told:
-                    obj = told.change.entry.parsed()
-                    if told.change.type is ChangeType.DELETED:
-                        self._known.pop(obj["metadata"]["name"], None)
-                    else:
-                        name, hooks = _named(obj)
-                        self._known[name] = hooks
-            self._matcher = None
+    def __init__(self, registry: Registry, client: Webhooks) -> None:
+        """`client` calls them."""
+        super().__init__(registry)
+        self.client = client
+        self.informed = False
+        self.configurations: ByName[tuple[Hook, ...]] = ByName("admission-webhooks", _read, self._changed)
 
-        return listen(cache, [configurations], tell)
+    def guard(self, configurations: Sequence[JsonObject]) -> None:
+        """Takes the configurations of files in the place of those before."""
+        self._take_files([(hook, hook.constraints) for each in configurations for hook in _hooks(each, "manifest/")])
 
-    def of(self, resource: Resource, operation: Operation) -> Sequence[Candidate[Hook]]:
-        """The webhooks that may concern an operation on a resource, in their order.
+    def _changed(self, names: Collection[str], revision: int) -> None:
+        self.informed = revision > 0
+        self._forget()
 
-        Those of files alone are asked about the configuration of admission itself.
-        """
-        if resource.group == GROUP and resource.resource in EXEMPT:
-            return self._guards.of(resource, operation)
-        matcher = self._matcher
-        if matcher is None:
-            matcher = self._matcher = self._compiled()
-        return matcher.of(resource, operation)
+    def _is_empty(self) -> bool:
+        return self.informed and not self.configurations.all
 
-    def _compiled(self) -> Matcher[Hook]:
-        found = [*self._static, *(hook for name in sorted(self._known) for hook in self._known[name])]
-        for index, hook in enumerate(found):
+    def _all(self, of_files: Sequence[tuple[Hook, Constraints]]) -> Sequence[tuple[Hook, Constraints]]:
+        known = self.configurations.all
+        found = [*of_files, *((hook, hook.constraints) for name in sorted(known) for hook in known[name])]
+        for index, (hook, _) in enumerate(found):
             hook.index = index
-        return Matcher([(hook, hook.constraints) for hook in found], self.registry)
+        return found
 
 
-def _named(configuration: JsonObject) -> tuple[str, tuple[Hook, ...]]:
-    return configuration["metadata"]["name"], _hooks(configuration)
+def _read(entry: Entry, before: object) -> tuple[Hook, ...]:
+    return _hooks(entry.parsed())
 
 
-def _hooks(configuration: JsonObject) -> tuple[Hook, ...]:
+def _hooks(configuration: JsonObject, origin: str = "") -> tuple[Hook, ...]:
     name = configuration["metadata"]["name"]
-    return tuple(Hook(name, i, hook) for i, hook in enumerate(configuration.get("webhooks") or ()))
+    return tuple(Hook(name, i, hook, origin) for i, hook in enumerate(configuration.get("webhooks") or ()))

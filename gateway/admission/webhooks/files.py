@@ -1,30 +1,29 @@
-"""What --admission-control-config-file says of webhooks: WebhookAdmissionConfiguration.
+"""WebhookAdmissionConfiguration: the configuration of the webhook plug-ins in --admission-control-config-file.
 
 Source: pages "Dynamic Admission Control" and "Manifest-Based Admission Control".
 
-`kubeConfigFile` has as whom webhooks are called, `staticManifestsDir` configurations that no client can change.
+`kubeConfigFile` has the credentials for webhooks, `staticManifestsDir` configurations that no client can change.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from gateway.admission.configuration import Document, InvalidConfiguration, Leaf, of_kind
-from gateway.admission.webhooks.configuration import GROUP, Hooks
+from gateway.admission.manifests import Manifests
+from gateway.admission.webhooks.configuration import Hooks
 from gateway.jsontypes import JsonObject
 from gateway.kinds.registry import Registry
 from gateway.settings.configuration_file import GROUP as CONFIG_GROUP
 from gateway.settings.configuration_file import load_yaml
+from gateway.validation.field import go_quote
 from gateway.webhooks.client import ANONYMOUS, Identity, Webhooks
 
 _KIND, _VERSIONS = "WebhookAdmissionConfiguration", (f"{CONFIG_GROUP}/v1",)
 _SHAPE = {"kubeConfigFile": Leaf.TEXT, "staticManifestsDir": Leaf.TEXT}
-_ENDINGS = (".yaml", ".yml", ".json")
-_SUFFIX = ".static.k8s.io"
 _HTTPS = 443
 
 
@@ -32,7 +31,7 @@ _HTTPS = 443
 class Configured:
     """The configurations of files, and as whom each webhook is called."""
 
-    manifests: tuple[JsonObject, ...] = ()
+    manifests: Manifests | None = None
     identities: Identities | None = None
 
 
@@ -51,13 +50,13 @@ class Identities:
         return next((self._users[name] for name in (*names, "*") if name in self._users), ANONYMOUS)
 
 
-def configure(kind: str, document: Document) -> Configured:
+def configure(plugin: str, kind: str, document: Document) -> Configured:
     """What the part of a plug-in says whose webhooks are of a kind of configuration. Raises InvalidConfiguration."""
     given = of_kind(document, _KIND, _VERSIONS, _SHAPE)
     directory, kubeconfig = given.get("staticManifestsDir"), given.get("kubeConfigFile")
     try:
         return Configured(
-            tuple(_manifests(kind, Path(directory))) if directory else (),
+            Manifests(plugin, directory, (kind,), _check) if directory else None,
             Identities(_users(Path(kubeconfig))) if kubeconfig else None,
         )
     except OSError as error:
@@ -69,56 +68,18 @@ def hooks_of(configured: object, registry: Registry, client: Webhooks) -> Hooks:
     if not isinstance(configured, Configured):
         return Hooks(registry, client)
     identified = client if configured.identities is None else client.identified(configured.identities)
-    return Hooks(registry, identified, configured.manifests)
+    return Hooks(registry, identified)
 
 
-def _manifests(kind: str, directory: Path) -> Iterator[JsonObject]:
-    """The configurations in a directory's files, as they would be stored. Raises OSError, InvalidConfiguration."""
-    if not directory.is_absolute():
-        raise InvalidConfiguration(f"staticManifestsDir: {directory}: must be an absolute path")
-    seen = set[str]()
-    for file in sorted(each for each in directory.iterdir() if each.suffix in _ENDINGS):
-        found = load_yaml(file.read_bytes())
-        documents = found.get("items") or () if isinstance(found, dict) and found.get("kind") == "List" else (found,)
-        for document in documents:
-            obj = _checked(kind, document, file)
-            if (name := obj["metadata"]["name"]) in seen:
-                raise InvalidConfiguration(f"{file}: {name} is there twice")
-            seen.add(name)
-            yield obj
-
-
-def _checked(kind: str, document: Any, file: Path) -> JsonObject:
-    """Decoded strictly, defaulted and validated like a client's object. Raises InvalidConfiguration."""
-    from gateway.http.request_info import RequestInfo
-    from gateway.http.user import ITSELF
-    from gateway.kinds.attributes import Attributes  # what a start without manifests does not need
-    from gateway.kinds.builtin import builtin_registry
-    from gateway.kinds.write_context import WriteContext
-    from gateway.schema.decode import DecodeError, DecodeReport
-
-    resource = builtin_registry().by_kind(GROUP, "v1", kind)
-    assert resource is not None
-    if not isinstance(document, dict) or (document.get("kind"), document.get("apiVersion")) != (kind, f"{GROUP}/v1"):
-        raise InvalidConfiguration(f"{file}: it must be of kind {kind} and apiVersion {GROUP}/v1")
-    version, report = resource.model_version, DecodeReport()
-    try:
-        obj = version.decode(document, report)
-    except DecodeError as error:
-        raise InvalidConfiguration(f"{file}: {error}") from None
-    if report.problems:
-        raise InvalidConfiguration(f"{file}: strict decoding error: {', '.join(report.problems)}")
-    obj["kind"], obj["apiVersion"] = kind, resource.api_version
-    version.default(obj)
-    name = obj["metadata"].get("name", "")
-    if not name.endswith(_SUFFIX):
-        raise InvalidConfiguration(f"{file}: metadata.name: {name!r} must end with {_SUFFIX!r}")
-    context = WriteContext(Attributes(ITSELF, RequestInfo("create", "")), resource, name=name)
-    if errors := resource.strategy.validate(obj, context):
-        raise InvalidConfiguration(f"{file}: {errors[0]}")
-    if any(hook["clientConfig"].get("url") is None for hook in obj.get("webhooks") or ()):
-        raise InvalidConfiguration(f"{file}: clientConfig.url is required: services are not known at start")
-    return obj
+def _check(found: Sequence[JsonObject]) -> None:
+    for configuration in found:
+        for hook in configuration.get("webhooks") or ():
+            what = f"webhook {go_quote(hook['name'])} in {go_quote(configuration['metadata']['name'])}"
+            if hook["clientConfig"].get("service") is not None:
+                said = "clientConfig.service is not supported for static manifests; use clientConfig.url instead"
+                raise InvalidConfiguration(f"{what}: {said}")
+            if not hook["clientConfig"].get("url"):
+                raise InvalidConfiguration(f"{what}: clientConfig.url is required for static manifests")
 
 
 def _users(path: Path) -> dict[str, Identity]:

@@ -18,14 +18,14 @@ _DURATION = histogram(
 )
 _REJECTIONS = counter(
     "apiserver_admission_webhook_rejection_count",
-    "Requests that were rejected because of a webhook, by the code and by what went wrong.",
+    "Requests that were rejected because of a webhook, by code and error type.",
     *_TYPES,
     "error_type",
     "rejection_code",
 )
 _REQUESTS = counter(
     "apiserver_admission_webhook_request_total",
-    "Calls of webhooks, by the code that came of them.",
+    "Calls of webhooks, by the code of the outcome.",
     *_TYPES,
     "code",
     "rejected",

@@ -1,11 +1,12 @@
-"""Asking mutating webhooks, one after the other; each sees what those before it have made of the object.
+"""Calls mutating webhooks, one after the other; each sees the object as the webhooks before it have changed it.
 
-When one has changed the object, in-tree plug-ins run once more, and so do those before it that want it (IfNeeded). A
-webhook that was not called in the first round is not called in the second.
+When one has changed the object, in-tree plug-ins run once more, and so do the earlier webhooks with the reinvocation
+policy IfNeeded. A webhook that was not called in the first round is not called in the second.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,7 @@ from gateway.admission.chain import Parts
 from gateway.admission.matching import Candidate, Target
 from gateway.admission.record import Admission
 from gateway.admission.webhooks import review
+from gateway.admission.webhooks.answer import Verdict
 from gateway.admission.webhooks.calling import Asking, CallFailed, Denied, ask
 from gateway.admission.webhooks.configuration import Hook
 from gateway.admission.webhooks.metrics import Half
@@ -26,6 +28,7 @@ from gateway.validation.field import go_quote
 NAME = "MutatingAdmissionWebhook"
 _MUTATED = "mutation.webhook.admission.k8s.io/round_{}_index_{}"
 _PATCHED = "patch.webhook.admission.k8s.io/round_{}_index_{}"
+_MOST_AT_ONCE = 64 << 10  # bytes of a patch that the loop reads itself
 _FAILED_OPEN = "failed-open.mutation.webhook.admission.k8s.io/round_{}_index_{}"
 
 
@@ -44,11 +47,11 @@ class _Rounds:
 
 
 async def mutate(parts: Parts, admission: Admission, candidates: Sequence[Candidate[Hook]]) -> None:
-    """Has the webhooks that may be concerned change the object. Raises StatusError."""
+    """Lets the webhooks that match change the object. Raises StatusError."""
     rounds: _Rounds = admission.reinvocations.setdefault(NAME, _Rounds())
     if admission.reinvoked and rounds.left != _content(admission.obj):
         rounds.changed()
-    selection = Selection(parts, admission, parts.webhooks.mutating)
+    selection = Selection(parts, admission, parts.webhooks.mutating, "admit")
     reviews = review.Reviews(admission)
     for each in candidates:
         target = await selection.target(each)
@@ -74,9 +77,10 @@ async def _one(parts: Parts, admission: Admission, hook: Hook, target: Target, r
     changed = False
     try:
         found = await ask(parts.webhooks.mutating.client, hook, admission, target, reviews, Half.MUTATING)
-        changes = operations(hook, found)
+        big = len(found.patch) > _MOST_AT_ONCE
+        changes = await asyncio.to_thread(operations, hook, found) if big else operations(hook, found)
         if changes:
-            changed = await _patch(admission, hook, target, changes, len(found.patch))
+            changed = await _patch(admission, hook, target, changes, found)
             reviews.forget()
             text = _about(hook, patch=loads(found.patch), patchType="JSONPatch")
             admission.annotate(_PATCHED.format(*place), text, detail=True)
@@ -91,14 +95,24 @@ async def _one(parts: Parts, admission: Admission, hook: Hook, target: Target, r
     return changed
 
 
-async def _patch(admission: Admission, hook: Hook, target: Target, changes: list[JsonObject], size: int) -> bool:
-    """Changes the object; whether it is another one now. Raises StatusError 500."""
+async def _patch(admission: Admission, hook: Hook, target: Target, changes: list[JsonObject], found: Verdict) -> bool:
+    """Changes the object; whether it is another one now. Raises StatusError 500, CallFailed for another type."""
     before = (await admission.as_version(target.kind.group_version)).obj
     if before is None:
         what = "attempted to modify the object, which is not supported for this operation"
         raise internal_error(f"admission webhook {go_quote(hook.name)} {what}")
+    if found.patch_type != "JSONPatch":
+        raise CallFailed(hook, f"unsupported patch type {go_quote(found.patch_type)}")
     document = review.encoded(admission.resource, before, target.kind)
-    after = await patched(document, changes, admission.resource, target.kind, size)
+    after = await patched(
+        document,
+        changes,
+        admission.resource,
+        target.kind,
+        len(found.patch),
+        new=admission.old is None,
+        converted=admission.is_converted(target.kind.group_version),
+    )
     changed = not identical(before, after)
     await admission.replace(after)
     return changed

@@ -1,16 +1,17 @@
-"""What a mutating webhook makes of an object: its JSON patch, applied, read like a client's object, and defaulted."""
+"""Applies the JSON patch of a mutating webhook; the result is decoded like a client's object, and defaulted."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any
 
+from gateway.admission.custom_objects import settled
 from gateway.admission.webhooks.answer import Verdict
 from gateway.admission.webhooks.calling import CallFailed
 from gateway.admission.webhooks.configuration import Hook
 from gateway.admission.webhooks.review import type_in
 from gateway.http.status import StatusError, internal_error, request_too_large
-from gateway.jsontypes import JsonObject, loads
+from gateway.jsontypes import JsonObject, dumps_sorted, loads
 from gateway.kinds.identity import GroupVersion, GroupVersionKind
 from gateway.kinds.resource import Resource
 from gateway.kinds.scheme import internal_package, unregistered
@@ -23,7 +24,7 @@ _BIG = 64 * 1024  # bytes of patch and object together from which on a thread do
 
 
 def operations(hook: Hook, found: Verdict) -> list[JsonObject]:
-    """The operations of a patch. Raises CallFailed for what is no patch."""
+    """The operations of a patch, whatever its type is. Raises CallFailed for what is no patch."""
     if not found.patch:
         return []
     try:
@@ -35,8 +36,6 @@ def operations(hook: Hook, found: Verdict) -> list[JsonObject]:
             raise DecodeError(_unreadable(wrong[0], "jsonpatch.Operation"))
     except DecodeError as error:
         raise CallFailed(hook, f"received undecodable patch in webhook response: {error}") from None
-    if found.patch_type != "JSONPatch":
-        raise CallFailed(hook, f"unsupported patch type {found.patch_type!r}".replace("'", '"'))
     return document or []
 
 
@@ -45,9 +44,17 @@ def _unreadable(value: Any, wanted: str) -> str:
 
 
 async def patched(
-    document: bytes, changes: list[JsonObject], resource: Resource, kind: GroupVersionKind, size: int
+    document: bytes,
+    changes: list[JsonObject],
+    resource: Resource,
+    kind: GroupVersionKind,
+    size: int,
+    *,
+    new: bool,
+    converted: bool,
 ) -> JsonObject:
-    """The object of a JSON `document` of one kind with a patch applied, decoded and defaulted; `size` is the patch's.
+    """The object of a JSON `document` of one kind with a patch applied, decoded and defaulted; `size` is the patch's,
+    `new` says whether the object is one that is to be created, and `converted` whether a webhook is to convert it.
 
     Raises StatusError 500 for a patch that does not apply, or whose result is no object of the kind, 413 for too many
     operations.
@@ -56,30 +63,34 @@ async def patched(
         count = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(changes)}"
         raise request_too_large(count)
     if len(document) + size < _BIG:
-        return _patched(document, changes, resource, kind)
-    return await asyncio.to_thread(_patched, document, changes, resource, kind)
+        return _patched(document, changes, resource, kind, new, converted)
+    return await asyncio.to_thread(_patched, document, changes, resource, kind, new, converted)
 
 
-def _patched(document: bytes, changes: list[JsonObject], resource: Resource, kind: GroupVersionKind) -> JsonObject:
+def _patched(
+    document: bytes, changes: list[JsonObject], resource: Resource, kind: GroupVersionKind, new: bool, converted: bool
+) -> JsonObject:
     try:
         result = applied(loads(document), changes)
     except PatchFailed as error:
         raise internal_error(str(error)) from None
     if not isinstance(result, dict):
         raise internal_error(_unreadable(result, "struct { APIVersion string; Kind string }"))
+    for key in ("apiVersion", "kind"):
+        if result.get(key) is not None and not isinstance(result[key], str):
+            said = f"json: cannot unmarshal {go_kind(result[key])} into Go struct field .{key} of type string"
+            raise internal_error(f"couldn't get version/kind; json parse error: {said}")
     version = None if resource.foreign_kind else resource.model.versions.get(kind.group_version)
     if version is not None and version.openapi is not None:
-        obj: JsonObject = result  # a custom object keeps what its schema does not know, until it is stored
-        if not isinstance(obj.get("metadata"), dict):
-            obj["metadata"] = {}
         _check_version(result, resource, kind)
-    else:
-        _check_kind(result, resource, kind)
-        type_ = type_in(resource, kind) or type_for(*kind)
-        try:
-            obj = decode(type_, result, DecodeReport())
-        except DecodeError as error:
-            raise internal_error(str(error)) from None
+        # a custom object keeps what its schema does not know, until it is stored
+        return settled(result, version, new=new, converted=converted)
+    _check_kind(result, resource, kind)
+    type_ = type_in(resource, kind) or type_for(*kind)
+    try:
+        obj = decode(type_, result, DecodeReport())
+    except DecodeError as error:
+        raise internal_error(str(error)) from None
     obj["kind"], obj["apiVersion"] = result.get("kind") or kind.kind, result.get("apiVersion") or kind.api_version
     if version is not None:
         version.default(obj)
@@ -89,11 +100,16 @@ def _patched(document: bytes, changes: list[JsonObject], resource: Resource, kin
 
 
 def _check_version(result: JsonObject, resource: Resource, kind: GroupVersionKind) -> None:
-    """Raises StatusError 500 for a custom object of a version that its kind has not; validation looks at kinds."""
-    version = str(result.get("apiVersion") or kind.api_version)
-    if GroupVersion.parse(version) not in resource.model.versions:
-        what = f"{version}, Kind={result.get('kind') or kind.kind} is unstructured"
-        raise StatusError(500, "", f'{what} and is not suitable for converting to "{kind.api_version}"')
+    """Raises StatusError 500 for a custom object without a kind, or of a version that its kind has not; what kind it
+    is validation looks at.
+    """
+    if not result.get("kind"):
+        shown = dumps_sorted(result).decode()
+        raise internal_error(f"Object 'Kind' is missing in '{shown}'")
+    version = GroupVersion.parse(result.get("apiVersion") or "")
+    if version not in resource.model.versions:
+        what = f"{version.group}/{version.version}, Kind={result['kind']} is unstructured"
+        raise StatusError(500, "", f'{what} and is not suitable for converting to "{resource.api_version}"')
 
 
 def _check_kind(result: JsonObject, resource: Resource, kind: GroupVersionKind) -> None:

@@ -1,4 +1,4 @@
-"""AdmissionReview, the request: what a webhook is sent (admission.k8s.io/v1 and v1beta1)."""
+"""The request to a webhook, an AdmissionReview (admission.k8s.io/v1 and v1beta1)."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ class Reviews:
 
 def encoded(resource: Resource, obj: JsonObject, kind: GroupVersionKind) -> bytes:
     """An object as JSON in Go's order, of one version of the kind that `resource` takes."""
-    return encode_answer(obj, obj.get("kind") or kind.kind, kind.api_version, type_in(resource, kind))
+    answer = encode_answer(obj, obj.get("kind") or kind.kind, kind.api_version, type_in(resource, kind))
+    return answer.removesuffix(b"\n")
 
 
 def type_in(resource: Resource, kind: GroupVersionKind) -> Type | None:

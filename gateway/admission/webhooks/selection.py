@@ -1,24 +1,29 @@
-"""Which of the webhooks that may concern a write do so: by labels, then by their match conditions."""
+"""Selects webhooks whose rules match a write: by labels of namespace and object, then by their match conditions."""
 
 from __future__ import annotations
 
 from gateway.admission.chain import Parts
+from gateway.admission.condition_metrics import Asker, exclude
 from gateway.admission.decisions import Decisions
 from gateway.admission.expressions import Activation, activation_of
 from gateway.admission.matching import Candidate, Target, selects
 from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.admission.webhooks.configuration import Hook, Hooks
+from gateway.http.status import forbidden
 
 
 class Selection:
     """Selects for one half of one admission."""
 
-    def __init__(self, parts: Parts, admission: Admission, hooks: Hooks) -> None:
-        """Raises StatusError 403 where it is not known yet which webhooks there are."""
+    def __init__(self, parts: Parts, admission: Admission, hooks: Hooks, half: str) -> None:
+        """`half` is how metrics of conditions name it: "admit", "validate".
+
+        Raises StatusError 403 where it is not known yet which webhooks there are.
+        """
         if not hooks.informed:
             raise refused(admission, admission.obj, "not yet ready to handle request")
-        self._parts, self._admission = parts, admission
+        self._parts, self._admission, self._half = parts, admission, half
         self._decisions: Decisions | None = None
         self._activations: dict[Target, Activation] = {}
 
@@ -30,9 +35,12 @@ class Selection:
             return None
         if hook.conditions is None:
             return target
-        match = await hook.conditions.match(await self._activation(target), fail=hook.fails)
+        asker = Asker(hook.name, "webhook", self._half)
+        match = await hook.conditions.match(await self._activation(target), fail=hook.fails, asker=asker)
         if match.error:
-            raise refused(admission, admission.obj, match.error)
+            raise forbidden(admission.gvr.group, admission.gvr.resource, admission.name, match.error)
+        if not match.matches:
+            exclude(asker, admission.operation.value)
         return target if match.matches else None
 
     async def _activation(self, target: Target) -> Activation:

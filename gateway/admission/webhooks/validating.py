@@ -1,6 +1,6 @@
-"""Asking validating webhooks, all at once: a write is refused if one refuses it.
+"""Calls validating webhooks, all at the same time: a write is refused if one of them refuses it.
 
-All are waited for; the first denial to arrive is the answer.
+It waits for all of them; the denial that arrives first is the answer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FAILED_OPEN = "failed-open.validating.webhook.admission.k8s.io/round_0_index_{}
 
 async def validate(parts: Parts, admission: Admission, candidates: Sequence[Candidate[Hook]]) -> None:
     """Asks the webhooks that may be concerned. Raises StatusError."""
-    selection = Selection(parts, admission, parts.webhooks.validating)
+    selection = Selection(parts, admission, parts.webhooks.validating, "validate")
     concerned = [(each.hook, target) for each in candidates if (target := await selection.target(each)) is not None]
     if not concerned:
         return

@@ -8,11 +8,10 @@ from typing import Any
 
 import re2
 
-from gateway.cel.values import EvaluationError, no_overload
-from gateway.validation.go_regexp import regexp_problem
+from gateway.cel.values import EvaluationError, Texts, no_overload
+from gateway.validation.go_regexp import compile_pattern, regexp_problem
 
 _OPTIONS = re2.Options()
-_OPTIONS.log_errors = False
 _OPTIONS.never_capture = True
 
 
@@ -22,7 +21,7 @@ def compiled(pattern: str) -> Any:
     if problem := regexp_problem(pattern):
         raise EvaluationError(problem)
     try:
-        return re2.compile(pattern, _OPTIONS)
+        return compile_pattern(pattern, _OPTIONS)
     except re2.error as error:
         raise EvaluationError(f"error parsing regexp: {error}: `{pattern}`") from None
 
@@ -45,11 +44,10 @@ def _find(text: str, pattern: str) -> str:
     return found[0] if found else ""
 
 
-def _find_all(text: str, pattern: str, most: int = -1) -> list[str]:
-    finder = _library_pattern(pattern)
+def _find_all(text: str, pattern: str, most: int = -1) -> Texts:
+    finder, found = _library_pattern(pattern), Texts()
     if most == 0:
-        return []
-    found = list[str]()
+        return found
     last = -1
     for each in finder.finditer(text):
         if each.start() == each.end() and each.start() == last:

@@ -11,8 +11,10 @@ from gateway.cel.moments import between, valid_duration, valid_timestamp
 from gateway.cel.values import (
     INT_MAX,
     INT_MIN,
+    LISTS,
     Duration,
     EvaluationError,
+    Joined,
     KeyedList,
     SetList,
     Timestamp,
@@ -24,7 +26,6 @@ from gateway.cel.values import (
     type_name,
 )
 
-_LISTS = (list, SetList, KeyedList, tuple)
 # types that take any call, and refuse it themselves
 _RECEIVERS = (str, Timestamp, Duration)
 
@@ -37,8 +38,8 @@ def _refused(name: str, value: Any, *able: type) -> EvaluationError:
 def add(one: Any, other: Any) -> Any:
     """`+` of any two values; raises EvaluationError."""
     kind = type(one)
-    if kind in _LISTS:
-        if type(other) not in _LISTS:
+    if kind in LISTS:
+        if type(other) not in LISTS:
             raise no_overload()
         return add_lists(one, other)
     if kind is type(other):
@@ -61,7 +62,7 @@ def add(one: Any, other: Any) -> Any:
 
 
 def add_lists(one: Any, other: Any) -> Any:
-    """One list after the other; sets and keyed lists are joined."""
+    """One list after the other, the other one alone where one is empty; sets and keyed lists are joined."""
     if type(one) is SetList:
         known = lookup(one)
         return SetList([*one, *(each for each in other if each not in known)])
@@ -69,7 +70,9 @@ def add_lists(one: Any, other: Any) -> Any:
         joined = {key_of(each, one.keys): each for each in one}
         joined.update((key_of(each, one.keys), each) for each in other)
         return KeyedList(list(joined.values()), one.keys)
-    return [*one, *other]
+    if not (one and other):
+        return one or other
+    return Joined([*one, *other])
 
 
 def subtract(one: Any, other: Any) -> Any:
@@ -170,7 +173,7 @@ def logical_not(value: Any) -> bool:
 def contained(value: Any, within: Any) -> bool:
     """`in`; raises EvaluationError."""
     kind = type(within)
-    if kind in _LISTS:
+    if kind in LISTS:
         return member(value, within)
     if kind is dict:
         return is_key(value) and key(value) in within

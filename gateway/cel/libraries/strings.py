@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gateway.cel.formatting import format_string
-from gateway.cel.values import EvaluationError
+from gateway.cel.values import EvaluationError, Texts
 
 _LOWER = {code: code + 32 for code in range(65, 91)}
 _UPPER = {code: code - 32 for code in range(97, 123)}
@@ -50,14 +50,14 @@ def _replace(text: str, old: str, new: str, count: int = -1) -> str:
     return text.replace(old, new, count if count >= 0 else -1)
 
 
-def _split(text: str, separator: str, count: int = -1) -> list[str]:
+def _split(text: str, separator: str, count: int = -1) -> Texts:
     if count == 0:
-        return []
+        return Texts()
     if separator:
-        return text.split(separator, count - 1) if count > 0 else text.split(separator)
+        return Texts(text.split(separator, count - 1 if count > 0 else -1))
     if 0 < count < len(text):
-        return [*text[: count - 1], text[count - 1 :]]
-    return list(text)
+        return Texts((*text[: count - 1], text[count - 1 :]))
+    return Texts(text)
 
 
 def _substring(text: str, start: int, end: int | None = None) -> str:

@@ -1,7 +1,7 @@
 """The provider `kms`: values are encrypted with keys derived from a seed, which the key management service encrypts.
 
-A seed is used until the service names another key, or is lost from sight for too long: reads go on then, and writes are
-refused three minutes after the service was last well.
+A seed is used until the service names another key. When the service does not answer, reads go on, and writes are
+refused three minutes after its last successful status.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Columns of custom resources: the additionalPrinterColumns of their definitions."""
+"""Columns of custom resources: the additionalPrinterColumns of their CRDs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DEFAULT = ({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimes
 
 
 def custom_columns(definitions: Sequence[JsonObject] | None) -> Columns:
-    """The columns that a version of a definition gives its resource: the name and then those.
+    """The columns that a version of a CRD gives its resource: the name and then those.
 
     A column whose path can't be read ends them, as in kube-apiserver; without any there is the age.
     """

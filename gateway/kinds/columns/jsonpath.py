@@ -1,7 +1,7 @@
 """JSONPath in the dialect of Kubernetes ("JSONPath Support"), as printer columns of custom resources use it.
 
-Paths are written by whoever may make definitions, objects by others: a path is read in linear time up to a length, and
-following one takes no more steps than the caller gives.
+Authors of CRDs write paths, and other users write the objects: so a path is parsed in linear time up to a length, and
+its evaluation takes no more steps than the caller allows.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def _exists(item: Any, path: tuple[Node, ...], budget: Budget) -> bool:
     except PathError:
         if budget.left < 0:
             raise
-        return True  # whoever can't go on still holds what it came from
+        return True  # an exhausted iterator still refers to its source
 
 
 def _sides(item: Any, left: tuple[Node, ...], right: tuple[Node, ...], budget: Budget) -> tuple[Any, Any] | None:

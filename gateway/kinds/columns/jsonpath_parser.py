@@ -106,7 +106,7 @@ class _Action:
             elif first == "_" or first.isalpha():
                 self._keyword()
             else:
-                raise PathError(f"unrecognized character in action: {first}")
+                raise PathError(f"unrecognized character in action: U+{ord(first):04X} '{first}'")
 
     def _field(self) -> None:
         found = _name(self.text, self.at)

@@ -1,6 +1,6 @@
-"""What a kind's Table is made of: column definitions, and the cells of one object.
+"""The Table of a kind: column definitions, and the cells of one object.
 
-Cells are what the object says, whatever the time is; an age is an `Elapsed`, which becomes text when it is sent.
+Cells do not depend on the present time: an age is an `Elapsed`, which becomes text when it is sent.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Columns of what makes pods: controllers of group apps, replication controllers, and disruption budgets."""
+"""Columns of workloads: the kinds of the group apps, replication controllers, and disruption budgets."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Conversions between served versions that share storage: HorizontalPodAutoscaler (autoscaling v1 and v2) and Event
 (core v1 and events.k8s.io v1).
 
-What a version has no field for travels in annotations, as in kube-apiserver.
+Fields that a version does not have are kept in annotations, as in kube-apiserver.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ _WEBHOOK = {"webhookClientConfig": "clientConfig", "conversionReviewVersions": "
 
 
 def definition_to_v1(stored: JsonObject) -> JsonObject:
-    """The definition in v1; a new object that shares parts with the stored one."""
+    """The CRD in v1; a new object that shares parts with the stored one."""
     spec: JsonObject = dict(stored.get("spec") or {})
     shared = {key: spec.pop(above, None) for key, above in _SHARED.items()}
     first = spec.pop("version", None)

@@ -19,7 +19,7 @@ CompilingCheck = Callable[[JsonObject, JsonObject | None, NewExpressions], list[
 
 
 def compiling(check: CompilingCheck) -> Check:
-    """The same check of objects that have expressions."""
+    """A check of objects with expressions, which it is given a compiler for."""
     return lambda obj, old: check(obj, old, PolicyCompilers())
 
 

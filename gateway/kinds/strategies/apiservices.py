@@ -24,12 +24,15 @@ MAX_GROUP_PRIORITY, MAX_VERSION_PRIORITY = 20000, 1000
 
 
 def _name(obj: JsonObject) -> list[FieldError]:
-    """The name says version and group."""
-    name, spec = obj["metadata"].get("name", ""), obj.get("spec", {})
+    """The name says version and group; that to generate one of, too."""
+    spec, found = obj.get("spec", {}), list[FieldError]()
     wanted = f"{spec.get('version', '')}.{spec.get('group', '')}"
-    if not name or name == wanted or is_path_segment_name(name):
-        return []
-    return [invalid("metadata.name", name, f'must be `spec.version+"."+spec.group`: {go_quote(wanted)}')]
+    for key in ("generateName", "name"):
+        name = obj["metadata"].get(key, "")
+        if name and name != wanted and not is_path_segment_name(name):
+            text = f'must be `spec.version+"."+spec.group`: {go_quote(wanted)}'
+            found.append(invalid(f"metadata.{key}", name, text))
+    return found
 
 
 def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:

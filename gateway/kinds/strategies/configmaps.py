@@ -20,14 +20,21 @@ def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
     binary: dict[str, str] = obj.get("binaryData") or {}
     found: list[FieldError] = []
     for key in data:
-        found += each(f"data[{key}]", key, is_config_map_key(key))
+        if messages := is_config_map_key(key):
+            found += each(f"data[{key}]", key, messages)
         if key in binary:
             found.append(invalid(f"data[{key}]", key, "duplicate of key present in binaryData"))
     for key in binary:
         found += each(f"binaryData[{key}]", key, is_config_map_key(key))
-    if sum(map(byte_length, data.values())) + sum(map(decoded_length, binary.values())) > MAX_SIZE:
+    # characters are at most four bytes each
+    if sum(map(len, data.values())) * 4 + sum(map(len, binary.values())) > MAX_SIZE and _size(data, binary) > MAX_SIZE:
         found.append(too_long("[]", MAX_SIZE))
     return found
+
+
+def _size(data: dict[str, str], binary: dict[str, str]) -> int:
+    """Bytes of what is stored."""
+    return sum(map(byte_length, data.values())) + sum(map(decoded_length, binary.values()))
 
 
 def decoded_length(encoded: str) -> int:

@@ -7,6 +7,7 @@ from gateway.kinds.strategy import Strategy, on_update
 from gateway.kinds.write_context import WriteContext
 from gateway.validation.checks import each, same
 from gateway.validation.field import FieldError, invalid
+from gateway.validation.internal_form import selector_json
 from gateway.validation.labels import validate_label_selector
 from gateway.validation.names import is_dns1123_subdomain
 from gateway.validation.node_labels import selector_warnings
@@ -32,7 +33,7 @@ def _validate_update(obj: JsonObject, old: JsonObject, attributes: WriteContext)
     found = validate_object_meta(obj["metadata"], True) + _validate_capacity(obj, any_value)
     found += recheck_object_meta_update(obj["metadata"], old["metadata"])
     if not same(obj.get("nodeTopology"), old.get("nodeTopology")):
-        found.append(invalid("nodeTopology", obj.get("nodeTopology"), IMMUTABLE))
+        found.append(invalid("nodeTopology", selector_json(obj.get("nodeTopology")), IMMUTABLE))
     name = obj.get("storageClassName", "")
     return found if name == old.get("storageClassName", "") else [*found, invalid("storageClassName", name, IMMUTABLE)]
 

@@ -8,7 +8,7 @@ from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.kinds.strategies.status import counting, keep_spec
 from gateway.kinds.strategy import Strategy, Termination
 from gateway.kinds.write_context import WriteContext
-from gateway.time_limits import TakesLong, on_loop
+from gateway.time_limits import RULES_ON_LOOP, TakesLong, on_loop
 from gateway.validation.custom_resource_definition import validate_definition, validate_definition_status
 from gateway.validation.definition_schema import RuleChecks
 from gateway.validation.field import FieldError, go_quote, invalid
@@ -17,7 +17,6 @@ from gateway.validation.schema_defaults import EvaluateRules, OutOfBudget
 from gateway.validation.schema_formats import known_format
 from gateway.validation.structural_schema import every
 
-PATIENCE = 100_000  # units of cost for which rules may hold an event loop: about 10 ms
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 _WEIGHT = 64  # expressions and patterns are compiled
 
@@ -37,7 +36,7 @@ def _rules_of(old: JsonObject | None) -> RuleChecks:
     before = [(version.get("schema") or {}).get("openAPIV3Schema") for version in versions]
 
     def check(schema: JsonObject, path: str, found: list[FieldError]) -> list[FieldError]:
-        from gateway.cel.definition_rules import validate_definition_rules  # few definitions have rules
+        from gateway.cel.definition_rules import validate_definition_rules  # few CRDs have rules
 
         if not _has_rules(schema):
             return []
@@ -68,7 +67,7 @@ def _default_rules() -> EvaluateRules:
         rules = compile_schema(schema, root=is_object)
         if rules is None:
             return []
-        budget, patience = left[0] if left else PER_OBJECT, PATIENCE if on_loop() else None
+        budget, patience = left[0] if left else PER_OBJECT, RULES_ON_LOOP if on_loop() else None
         try:
             found, rest = validate_default(rules, loads(dumps(value)), path, budget, patience)
         except TooCostly:
@@ -118,7 +117,7 @@ def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
 
 
 def _begin_termination(obj: JsonObject, now: str) -> None:
-    """Marks a definition whose objects have to go first."""
+    """Marks a CRD whose objects have to go first."""
     meta, status = obj["metadata"], obj.setdefault("status", {})
     if meta.get("deletionTimestamp"):
         return

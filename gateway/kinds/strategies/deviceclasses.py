@@ -19,6 +19,7 @@ from gateway.validation.devices import (
     validate_selector,
 )
 from gateway.validation.field import FieldError, invalid
+from gateway.validation.names import name_is_declared_subdomain
 from gateway.validation.objectmeta import validate_object_meta
 from gateway.validation.resource_names import is_extended
 
@@ -55,6 +56,7 @@ STRATEGIES = {
         prepare_for_update=_prepare_for_update,
         validate=_validate,
         validate_update=_validate_update,
+        validate_name=name_is_declared_subdomain,
         returns_deleted=True,
     )
 }

@@ -1,4 +1,4 @@
-"""What strategies give to validation, which lies below the compiler: something that compiles expressions."""
+"""The compiler of CEL expressions for validation, which is a lower room than CEL: strategies pass it in."""
 
 from __future__ import annotations
 

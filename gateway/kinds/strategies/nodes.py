@@ -9,6 +9,7 @@ from gateway.kinds.strategies.status import keep_spec, keep_status
 from gateway.kinds.strategy import Strategy, on_update
 from gateway.kinds.write_context import WriteContext
 from gateway.validation.addresses import cidr_warnings, parse_cidr, validate_cidr_legacy
+from gateway.validation.avoided_pods import validate_avoided_pods
 from gateway.validation.field import (
     DUPLICATE,
     FieldError,
@@ -123,7 +124,7 @@ def _cidrs(spec: JsonObject) -> list[str]:
 
 
 def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
-    errors: list[FieldError] = []
+    errors = validate_avoided_pods(obj["metadata"], "metadata")
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     _taints(spec.get("taints") or [], errors)
     _resources(status, errors)
@@ -137,7 +138,7 @@ def _validate(obj: JsonObject, attributes: WriteContext) -> list[FieldError]:
 
 def _changes(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> list[FieldError]:
     """What every update checks, also of the status."""
-    errors: list[FieldError] = []
+    errors = validate_avoided_pods(obj["metadata"], "metadata")
     spec, before, status = obj.get("spec") or {}, old.get("spec") or {}, obj.get("status") or {}
     _resources(status, errors)
     _declared_features(status.get("declaredFeatures") or [], errors)

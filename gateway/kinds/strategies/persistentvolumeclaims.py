@@ -70,7 +70,7 @@ def _validate_spec(obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
         "spec",
         found,
         any_selector_values=bool(validate_label_selector(before.get("selector"), "")),
-        any_api_group=any("apiGroup" in source for source in sources),
+        any_api_group=any(source.get("apiGroup") is not None for source in sources),
     )
     return found
 

@@ -113,8 +113,8 @@ def _renamed(old: object, new: object) -> object:
     """`old` with those beta labels renamed that `new` has under their GA name in the same place."""
     if isinstance(old, dict) and isinstance(new, dict):
         renamed = {key: _renamed(value, new.get(key)) for key, value in old.items()}
-        if "key" in old and _TO_GA.get(old["key"]) == new.get("key"):
-            renamed["key"] = new["key"]
+        if "key" in old and _TO_GA.get(old["key"], "") == new.get("key", ""):  # one that has none may become empty
+            renamed["key"] = new.get("key", "")
         return renamed
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         return [_renamed(a, b) for a, b in zip(old, new, strict=True)]

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from gateway.defaults.pod import default_all_but_spec
 from gateway.jsontypes import JsonObject
-from gateway.kinds.recurring import Recurrence, Templates
-from gateway.kinds.strategies.status import bump_generation, keep
+from gateway.kinds.recurring import ANY_SPECIFICATION, Specification, Templates
+from gateway.kinds.strategies.status import CLIENTS_METADATA, bump_generation, keep
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
 from gateway.validation.addresses import ip_warnings
@@ -37,17 +37,8 @@ from gateway.validation.scheduling import PREFERRED_TERMS, REQUIRED_TERMS
 from gateway.validation.security_context import validate_app_armor_profile
 
 _WITH_IMAGES = ("containers", "initContainers")
+_VALID = "valid as that of a pod"
 _GATED = "Scheduling is blocked due to non-empty scheduling gates"
-# what a subresource that is not about metadata leaves as it was
-_KEPT_METADATA = (
-    "deletionTimestamp",
-    "generation",
-    "selfLink",
-    "labels",
-    "annotations",
-    "finalizers",
-    "ownerReferences",
-)
 
 
 def _spec(pod: JsonObject) -> JsonObject:
@@ -83,8 +74,6 @@ def _prepare_for_create(pod: JsonObject, attributes: WriteContext) -> None:
         for term, operators in _label_key_terms(spec):
             _merge_label_keys(term, labels, operators)
     _app_armor(pod, spec, attributes)
-    if attributes.recurrence is not None:
-        attributes.recurrence.prepared(spec)
 
 
 def _label_key_terms(spec: JsonObject) -> Iterator[tuple[JsonObject, dict[str, str]]]:
@@ -155,13 +144,13 @@ def _metadata_and_spec(
     errors: list[FieldError],
     options: PodOptions,
     old: JsonObject | None = None,
-    recurrence: Recurrence | None = None,
+    specification: Specification = ANY_SPECIFICATION,
 ) -> None:
     """What is checked of a pod apart from its metadata as such; a specification that stays was valid before."""
     spec, annotations = pod.get("spec") or {}, _annotations(pod)
     if annotations:
         validate_pod_annotations(annotations, spec, "metadata.annotations", errors, options)
-    if (old is not None and spec == old.get("spec")) or (recurrence is not None and recurrence.accepted is not None):
+    if (old is not None and spec == old.get("spec")) or specification.has_passed(_VALID):
         return
     found = len(errors)
     validate_pod_spec(spec, pod["metadata"], "spec", errors, options)
@@ -174,13 +163,13 @@ def _metadata_and_spec(
     for key in ("containers", "initContainers"):
         for i, container in enumerate(spec.get(key) or ()):
             validate_image_spacing(container, f"spec.{key}[{i}]", errors)
-    if recurrence is not None:
-        recurrence.valid = len(errors) == found and stands_alone(spec)
+    if len(errors) == found and stands_alone(spec):
+        specification.passes(_VALID)
 
 
 def _validate(pod: JsonObject, attributes: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
-    _metadata_and_spec(pod, errors, CREATE_POD, recurrence=attributes.recurrence)
+    _metadata_and_spec(pod, errors, CREATE_POD, specification=attributes.specification)
     spec, annotations = pod.get("spec") or {}, _annotations(pod)
     if spec.get("ephemeralContainers"):
         errors.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
@@ -226,13 +215,10 @@ def _validate_update(pod: JsonObject, old: JsonObject, attributes: WriteContext)
 
 
 def _warnings(pod: JsonObject, attributes: WriteContext) -> list[str]:
-    found, recurrence = name_warning(pod["metadata"].get("name", ""), "the Pod's hostname"), attributes.recurrence
-    if recurrence is None or annotations_matter(_annotations(pod)):
+    found = name_warning(pod["metadata"].get("name", ""), "the Pod's hostname")
+    if annotations_matter(_annotations(pod)):
         return found + pod_warnings(pod)
-    if recurrence.accepted is not None:
-        return [*found, *recurrence.accepted.warnings]
-    recurrence.warnings = tuple(pod_warnings(pod))
-    return [*found, *recurrence.warnings]
+    return [*found, *attributes.specification.once("warnings of pods", lambda: pod_warnings(pod))]
 
 
 def _prepare_status(pod: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
@@ -273,7 +259,7 @@ def _status_warnings(pod: JsonObject, old: JsonObject, attributes: WriteContext)
 
 
 def _keep_metadata(pod: JsonObject, old: JsonObject) -> None:
-    for key in _KEPT_METADATA:
+    for key in CLIENTS_METADATA:
         keep(pod["metadata"], old["metadata"], key)
 
 

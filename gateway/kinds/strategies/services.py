@@ -32,6 +32,14 @@ def node_ports(spec: JsonObject) -> set[int]:
     return {port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")}
 
 
+_empty_status = empty_status({"loadBalancer": {}})
+
+
+def _prepare_for_create(obj: JsonObject, attributes: WriteContext) -> None:
+    _empty_status(obj, attributes)
+    _drop_traffic_policy(obj.get("spec", {}))
+
+
 def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteContext) -> None:
     keep_status(obj, old, attributes)
     spec, before = obj["spec"], old["spec"]
@@ -57,8 +65,15 @@ def _prepare_for_update(obj: JsonObject, old: JsonObject, attributes: WriteConte
         _drop_unchanged(spec, before, "loadBalancerClass")
     if externally_accessible(before) and not externally_accessible(spec):
         _drop_unchanged(spec, before, "externalTrafficPolicy")
+    _drop_traffic_policy(spec)
     if spec.get("type") != "LoadBalancer":
         obj["status"] = {**obj.get("status", {}), "loadBalancer": {}}
+
+
+def _drop_traffic_policy(spec: JsonObject) -> None:
+    """An ExternalName never shows this field, whatever it was given; a wrong value is left for validation."""
+    if spec.get("type") == "ExternalName" and spec.get("internalTrafficPolicy") in ("Cluster", "Local"):
+        del spec["internalTrafficPolicy"]
 
 
 def _drop_unchanged(spec: JsonObject, before: JsonObject, key: str) -> None:
@@ -129,7 +144,7 @@ def balancer_warnings(obj: JsonObject, old: JsonObject, attributes: WriteContext
 
 STRATEGIES = {
     "": Strategy(
-        prepare_for_create=empty_status({"loadBalancer": {}}),
+        prepare_for_create=_prepare_for_create,
         prepare_for_update=_prepare_for_update,
         validate=_validate,
         validate_update=_validate_update,

@@ -15,6 +15,17 @@ from gateway.validation.field import FieldError
 OnCreate = Callable[[JsonObject, WriteContext], None]
 OnUpdate = Callable[[JsonObject, JsonObject, WriteContext], None]
 
+CLIENTS_METADATA = (
+    "deletionTimestamp",
+    "generation",
+    "selfLink",
+    "labels",
+    "annotations",
+    "finalizers",
+    "ownerReferences",
+)
+"""The members of metadata that a subresource leaves as they were which is not about metadata."""
+
 
 def empty_status(status: JsonObject | None = None, *, generation: bool = False) -> OnCreate:
     """A prepare_for_create: the status starts as `status`, the generation (if kept) at 1."""
@@ -52,15 +63,7 @@ def keep_spec_and_metadata(obj: JsonObject, old: JsonObject, attributes: WriteCo
     """As `keep_spec`, for kinds whose status subresource changes no metadata but managedFields and finalizers."""
     keep(obj, old, "spec")
     meta, before = obj["metadata"], old["metadata"]
-    for key in (
-        "deletionTimestamp",
-        "generation",
-        "selfLink",
-        "labels",
-        "annotations",
-        "finalizers",
-        "ownerReferences",
-    ):
+    for key in CLIENTS_METADATA:
         if key in before:
             meta[key] = deepcopy(before[key])
         else:

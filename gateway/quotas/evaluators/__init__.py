@@ -15,7 +15,7 @@ SPECIAL = {
     for evaluator in (pods.EVALUATOR, services.EVALUATOR, volume_claims.EVALUATOR, device_claims.EVALUATOR)
 }
 
-# Nothing of these is stored, or nobody has ever counted them.
+# These are not stored, or kube-apiserver does not count them.
 IGNORED = frozenset(
     {
         ("", "bindings"),
@@ -32,7 +32,7 @@ IGNORED = frozenset(
 )
 
 
-@lru_cache(1024)  # definitions come and go
+@lru_cache(1024)  # CRDs come and go
 def evaluator_of(group: str, resource: str) -> Evaluator | None:
     """The evaluator of a resource; None for what no quota limits."""
     if (group, resource) in IGNORED:

@@ -72,4 +72,5 @@ EVALUATOR = Evaluator(
     usage,
     is_create_or_update,
     more_names=_matches,
+    follows_others=True,
 )

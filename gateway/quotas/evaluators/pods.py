@@ -8,7 +8,7 @@ from gateway import clock
 from gateway.admission.record import Operation
 from gateway.jsontypes import JsonObject
 from gateway.kinds.metadata import seconds_of
-from gateway.quotas.amounts import ONE, Amounts, amounts_of
+from gateway.quotas.amounts import ONE, Amounts
 from gateway.quotas.evaluator import Classes, Evaluator, Written
 from gateway.quotas.pod_resources import has_pod_level, limits_of, requests_of
 from gateway.quotas.scopes import ScopeSelector
@@ -79,13 +79,15 @@ def _has_to_say(names: Iterable[str], pod: JsonObject) -> str:
     spec = pod.get("spec") or {}
     if has_pod_level(spec, "requests", "limits"):
         return ""
-    required = _HAS_TO_BE_SAID.intersection(names)
+    if not (required := _HAS_TO_BE_SAID.intersection(names)):
+        return ""
     missing: dict[str, set[str]] = {}
     for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
         resources = container.get("resources") or {}
-        said = _compute(amounts_of(resources.get("requests")), amounts_of(resources.get("limits")))
-        for name in required - said.keys():
-            missing.setdefault(name, set()).add(container.get("name", ""))
+        for name in required:
+            kind, _, resource = name.rpartition(".")
+            if resource not in (resources.get(kind or "requests") or ()):
+                missing.setdefault(name, set()).add(container.get("name", ""))
     if not missing:
         return ""
     return "must specify " + "; ".join(f"{name} for: {','.join(sorted(missing[name]))}" for name in sorted(missing))
@@ -149,4 +151,5 @@ EVALUATOR = Evaluator(
     has_to_say=_has_to_say,
     in_scope=_in_scope,
     has_scopes=True,
+    by_specification=True,
 )

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metrics "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 )
 
 var pond = schema.GroupVersionKind{Group: "envtest.example.com", Version: "v1", Kind: "Pond"}
@@ -67,7 +69,12 @@ func run() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	began := time.Now()
-	environment := &envtest.Environment{CRDs: []*apiextensions.CustomResourceDefinition{definition()}}
+	registerLakes(scheme.Scheme)
+	mutating, validating := lakeHooks()
+	environment := &envtest.Environment{
+		Scheme: scheme.Scheme, CRDs: []*apiextensions.CustomResourceDefinition{definition(), lakeDefinition()},
+		WebhookInstallOptions: envtest.WebhookInstallOptions{MutatingWebhooks: mutating, ValidatingWebhooks: validating},
+	}
 	controllers := len(os.Args) > 1 && os.Args[1] == "controllers"
 	if controllers {
 		environment.ControlPlane.GetAPIServer().Configure().Set("controllers", "*")
@@ -84,8 +91,18 @@ func run() error {
 		}
 	}()
 	fmt.Println("started in", time.Since(began).Round(time.Millisecond))
-	manager, err := ctrl.NewManager(config, ctrl.Options{Metrics: metrics.Options{BindAddress: "0"}})
+	hooks := environment.WebhookInstallOptions
+	manager, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:  scheme.Scheme,
+		Metrics: metrics.Options{BindAddress: "0"},
+		WebhookServer: webhook.NewServer(webhook.Options{
+			Host: hooks.LocalServingHost, Port: hooks.LocalServingPort, CertDir: hooks.LocalServingCertDir,
+		}),
+	})
 	if err != nil {
+		return err
+	}
+	if err := serveLakes(manager); err != nil {
 		return err
 	}
 	kind := &unstructured.Unstructured{}
@@ -104,6 +121,14 @@ func run() error {
 		return err
 	}
 	if err := isReconciled(ctx, direct); err != nil {
+		return err
+	}
+	if err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+		return manager.GetWebhookServer().StartedChecker()(nil) == nil, nil
+	}); err != nil {
+		return err
+	}
+	if err := judges(ctx, direct); err != nil {
 		return err
 	}
 	if err := collects(ctx, direct, controllers); err != nil {

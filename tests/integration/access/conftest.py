@@ -52,7 +52,7 @@ class World:
         write(self.directory / name, content)
 
 
-def until(holds: Callable[[], bool], patience: float = 15.0) -> None:
+def until(holds: Callable[[], bool], patience: float = 60.0) -> None:
     """Waits until something holds that a change of a file brings about."""
     end = time.monotonic() + patience
     while not holds():

@@ -97,7 +97,7 @@ def who(server: ApiServer, directory: Path, certificate: bytes, key: bytes) -> A
     file.write_bytes(certificate + key)
     context = ssl.create_default_context(cafile=str(server.ca_file))
     context.load_cert_chain(file)
-    connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=context, timeout=10)
+    connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=context, timeout=60)
     try:
         connection.request(
             "POST",
@@ -149,10 +149,12 @@ def test_what_a_signer_does_not_sign_fails(server: ApiServer) -> None:
 def test_a_kubeconfig_of_any_user(server: ApiServer, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "gateway", "kubeconfig", f"--cert-dir={server.ca_file.parent}"]
     command += ["--user=root", "--group=system:masters", f"--server={server.url}", "--expiration=1h"]
-    config = json.loads(subprocess.run(command, check=True, capture_output=True, timeout=30).stdout)
+    config = json.loads(subprocess.run(command, check=True, capture_output=True, timeout=120).stdout)
     credentials = config["users"][0]["user"]
     pem, key = (base64.b64decode(credentials[f"client-{name}-data"]) for name in ("certificate", "key"))
     assert who(server, tmp_path, pem, key)["groups"] == ["system:masters", "system:authenticated"]
-    refused = subprocess.run([*command, "--cert-dir=/no/such"], capture_output=True, text=True, timeout=30, check=False)
+    refused = subprocess.run(
+        [*command, "--cert-dir=/no/such"], capture_output=True, text=True, timeout=120, check=False
+    )
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr == "apiserver-gateway: cannot use /no/such/ca.crt: No such file or directory\n"

@@ -42,7 +42,10 @@ def server(directory: Path) -> Iterator[ApiServer]:
         f"--requestheader-client-ca-file={directory / 'proxies.crt'}",
         f"--client-ca-file={directory / 'clients.crt'}",
         "--requestheader-allowed-names=front",
+        "--requestheader-username-headers=X-Name",
         "--requestheader-uid-headers=X-Remote-Uid",
+        "--requestheader-group-headers=X-Circle",
+        "--requestheader-extra-headers-prefix=X-More-",
         "--enable-bootstrap-token-auth",
     ) as running:
         yield running
@@ -56,7 +59,7 @@ def shown(server: ApiServer, directory: Path, authority: str, name: str, headers
     file.write_bytes(signed.sign(request, ("digital signature", "client auth"), timedelta(hours=1), now()) + key)
     context = ssl.create_default_context(cafile=str(server.ca_file))
     context.load_cert_chain(file)
-    connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=context, timeout=10)
+    connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=context, timeout=60)
     try:
         connection.putrequest("POST", REVIEWS)
         for header in (*headers, ("Content-Type", "application/json"), ("Content-Length", "2")):
@@ -70,11 +73,11 @@ def shown(server: ApiServer, directory: Path, authority: str, name: str, headers
 
 
 HEADERS = [
-    ("X-Remote-User", "ada"),
+    ("X-Name", "ada"),
     ("X-Remote-Uid", "7"),
-    ("X-Remote-Group", "people"),
-    ("X-Remote-Group", "others"),
-    ("X-Remote-Extra-Example.org%2fscopes", "all"),
+    ("X-Circle", "people"),
+    ("X-Circle", "others"),
+    ("X-More-Example.org%2fscopes", "all"),
 ]
 
 

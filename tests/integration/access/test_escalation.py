@@ -20,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 from apiserver_gateway.testing import ApiServer, api_server, restore, snapshot
 from gateway.controllers.role_aggregation import outdated
+from tests.examples import examples
 from tests.integration.access import attempts
 from tests.integration.access.attempts import ACTORS, CERTIFICATES, KINDS, LABEL, RBAC, VICTIM, Step
 from tests.integration.access.conftest import until
@@ -51,11 +52,6 @@ def server() -> Iterator[ApiServer]:
         yield running
 
 
-def searching() -> bool:
-    """Whether the profile looks for what the gate, which goes the same ways each time, does not find."""
-    return not settings().derandomize
-
-
 def test_nobody_ever_holds_a_right_that_was_not_granted(server: ApiServer) -> None:
     before = snapshot(server)
 
@@ -67,7 +63,7 @@ def test_nobody_ever_holds_a_right_that_was_not_granted(server: ApiServer) -> No
     run_state_machine_as_test(
         Escalation,
         settings=settings(
-            max_examples=settings().max_examples // 4 if searching() else 8,
+            max_examples=examples(8, costs=4),
             stateful_step_count=30,
             deadline=None,
             suppress_health_check=list(HealthCheck),

@@ -132,6 +132,29 @@ def test_it_gets_tokens_for_its_pods_alone(world: World, home: str) -> None:
     assert "node requested token not bound to a pod" in refused.json["message"]
 
 
+def test_it_gets_tokens_for_the_audiences_of_its_pods_drivers(world: World, home: str) -> None:
+    for name, audience in (("driver-a", "bank"), ("driver-b", "")):
+        requests = [{"audience": audience}] if audience else []
+        driver = {"metadata": {"name": name}, "spec": {"tokenRequests": requests}}
+        assert world.create("/apis/storage.k8s.io/v1/csidrivers", driver).status == 201
+    where = f"/api/v1/namespaces/{home}"
+
+    def answer(driver: str) -> Any:
+        made = pod("a")
+        made["metadata"]["name"] = f"csi-{driver}"
+        made["spec"]["volumes"] = [{"name": "v", "csi": {"driver": driver}}]
+        uid = world.create(f"{where}/pods", made).json["metadata"]["uid"]
+        ref = {"apiVersion": "v1", "kind": "Pod", "name": f"csi-{driver}", "uid": uid}
+        body = {"spec": {"boundObjectRef": ref, "audiences": ["bank"]}}
+        return world.create(f"{where}/serviceaccounts/robot-a/token", body, NODE)
+
+    assert answer("driver-a").status == 201
+    assert "is not authorized to request tokens for this audience" in answer("driver-b").json["message"]
+    assert (
+        'error validating audience "bank": csidriver.storage.k8s.io "gone" not found' in answer("gone").json["message"]
+    )
+
+
 def test_its_lease_is_its_own(world: World, home: str) -> None:
     where = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
     assert world.create(where, {"metadata": {"name": "a"}}, NODE).status == 201

@@ -34,7 +34,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     )
     try:
         with api_server(*flags) as server:
-            yield World(server, strangers, directory)
+            made = World(server, strangers, directory)
+            until(lambda: made.who(strangers.token(ADA)) != "Unauthorized")  # the issuer's keys are fetched beside
+            yield made
     finally:
         strangers.close()
 

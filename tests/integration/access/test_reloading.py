@@ -66,7 +66,7 @@ def server(directory: Path, authorities: tuple[Authority, Authority]) -> Iterato
 def connection(server: ApiServer, certificate: Path) -> http.client.HTTPSConnection:
     context = ssl.create_default_context(cafile=str(server.ca_file))
     context.load_cert_chain(certificate)
-    return http.client.HTTPSConnection("127.0.0.1", server.port, context=context, timeout=10)
+    return http.client.HTTPSConnection("127.0.0.1", server.port, context=context, timeout=60)
 
 
 def user(connected: http.client.HTTPSConnection) -> str:

@@ -83,5 +83,5 @@ def test_failures_are_no_opinion_unless_the_policy_is_to_deny(world: World) -> N
     spec = {"user": "ada", "resourceAttributes": {"namespace": "asked", "verb": "get", "resource": "secrets"}}
     review = world.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", {"spec": spec}).json["status"]
     assert (review["allowed"], review["denied"]) == (False, True)
-    assert "401" in review["evaluationError"]
+    assert "the server has asked for the client to provide credentials" in review["evaluationError"]
     world.configure("authorization.json", authorization(world.strangers))

@@ -12,6 +12,7 @@ import pytest
 
 from apiserver_gateway.testing import ApiServer, api_server
 from tests.integration.access.strangers import Strangers
+from tests.integration.lifecycle.api import until
 from tests.integration.server.client import Answer, ask
 
 ON = (
@@ -94,12 +95,22 @@ def configuration(images: Path) -> dict[str, Any]:
         "kind": "Configuration",
         "default": [{"key": "team", "operator": "Exists"}],
     }
+    critical = {"scopeName": "PriorityClass", "operator": "In", "values": ["system-cluster-critical"]}
+    limited = {
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "ResourceQuotaConfiguration",
+        "limitedResources": [
+            {"resource": "pods", "matchScopes": [critical]},
+            {"resource": "persistentvolumeclaims", "matchContains": ["gold.storageclass.storage.k8s.io/"]},
+        ],
+    }
     selectors = {"podNodeSelectorPluginConfig": {"clusterDefaultNodeSelector": "env=test", "only": "env=test,disk=ssd"}}
     return {
         "apiVersion": "apiserver.config.k8s.io/v1",
         "kind": "AdmissionConfiguration",
         "plugins": [
             plugin("PodSecurity", configuration=security),
+            plugin("ResourceQuota", configuration=limited),
             plugin("PodTolerationRestriction", configuration=tolerations),
             plugin("PodNodeSelector", configuration=selectors),
             plugin("EventRateLimit", path="events.yaml"),
@@ -117,8 +128,8 @@ def spec_of(answer: Answer) -> Any:
     return answer.json["spec"]
 
 
-def refusal(answer: Answer) -> str:
-    assert answer.status == 403, answer.body
+def refusal(answer: Answer, status: int = 403) -> str:
+    assert answer.status == status, answer.body
     return str(answer.json["message"])
 
 
@@ -140,9 +151,15 @@ def test_pods_select_what_their_namespace_selects(world: World) -> None:
     }
     conflict = "pod node label selector conflicts with its namespace node label selector"
     assert refusal(world.create(pods, pod("q", nodeSelector={"zone": "b"}))) == f'pods "q" is forbidden: {conflict}'
-    assert "invalid selector: [nonsense]" in refusal(
-        world.create(world.namespace("wrong", annotations={NODE_SELECTORS: "nonsense"}), pod())
-    )
+    for index, (text, said) in enumerate(
+        (
+            ("nonsense", "invalid selector: [nonsense]"),
+            ("=x", '<nil>: Invalid value: "": name part must be non-empty'),
+            ("a=b c", '[a]: Invalid value: "b c": a valid label must be'),
+        )
+    ):
+        wrong = world.namespace(f"wrong-{index}", annotations={NODE_SELECTORS: text})
+        assert refusal(world.create(wrong, pod()), 500).startswith(said)
 
 
 def test_pods_select_by_default_what_the_cluster_does_and_no_more_than_is_allowed(world: World) -> None:
@@ -164,10 +181,19 @@ def test_pods_tolerate_what_their_namespace_does_and_no_more(world: World) -> No
     assert [each for each in kept if each["key"] == "team"] == [{"key": "team", "operator": "Exists"}]
     scope = "pod tolerations (possibly merged with namespace default tolerations) conflict with its namespace whitelist"
     other = {"key": "other", "operator": "Exists"}
-    assert scope in refusal(world.create(pods, pod("q", tolerations=[other])))
-    for index, text in enumerate(("{", "[1]", '[{"key": 1}]', '[{"tolerationSeconds": "1"}]')):
+    assert refusal(world.create(pods, pod("q", tolerations=[other])), 500) == scope
+    for index, (text, said) in enumerate(
+        (
+            ("[", "unexpected end of JSON input"),
+            ("{}", "json: cannot unmarshal object into Go value of type []v1.Toleration"),
+            ("[1]", "json: cannot unmarshal number into Go value of type v1.Toleration"),
+            ('[{"key": 1}]', "json: cannot unmarshal number into Go struct field Toleration.key of type string"),
+        )
+    ):
         wrong = world.namespace(f"intolerable-{index}", annotations={TOLERATIONS: text})
-        assert f"annotation {TOLERATIONS} of its namespace is wrong" in refusal(world.create(wrong, pod()))
+        assert refusal(world.create(wrong, pod()), 500) == said
+    for index, text in enumerate(("null", "", '[{"Key":"team","operator":"Exists"}]')):
+        world.create(world.namespace(f"tolerable-{index}", annotations={TOLERATIONS: text}), pod())
 
 
 def test_pods_tolerate_the_taints_of_extended_resources_that_they_request(world: World) -> None:
@@ -229,12 +255,12 @@ def test_no_more_events_are_written_than_there_is_room_for(world: World) -> None
         path = f"/api/v1/namespaces/eventful/events{query}"
         return world.create(path, {"metadata": {"name": f"e{index}"}, **event})
 
-    answers = [write(index) for index in range(6)]
-    assert [each.status for each in answers[:3]] == [201] * 3
-    refused = next(each for each in answers if each.status != 201)
+    assert [write(index).status for index in range(3)] == [201] * 3
+    # more room comes each second
+    refused = next(each for index in range(3, 100) if (each := write(index)).status != 201)
     assert (refused.status, refused.json["reason"]) == (429, "TooManyRequests")
     assert refused.json["message"] == "Too many requests: limit reached on type Namespace for key eventful"
-    assert write(9, "?dryRun=All").status == 201  # takes nothing from a budget
+    assert write(100, "?dryRun=All").status == 201  # takes nothing from a budget
 
 
 def test_who_has_owners_block_must_be_allowed_to_finalize_them(world: World) -> None:
@@ -265,6 +291,38 @@ def test_who_has_owners_block_must_be_allowed_to_finalize_them(world: World) -> 
     assert ask(world.server, "PUT", f"{path}/c", owned(blocks=True)).status == 200  # the admin may do all of it
 
 
+def test_what_is_limited_is_for_those_who_have_a_quota_for_it(world: World) -> None:
+    """Pods of a class and claims of a storage class, which nobody gets without a quota that covers them."""
+    pods = world.namespace("limited")
+    base = pods.removesuffix("/pods")
+    wanted = pod("critical", priorityClassName="system-cluster-critical")
+    room = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+
+    def claim(name: str, **spec: Any) -> Answer:
+        return world.create(f"{base}/persistentvolumeclaims", {"metadata": {"name": name}, "spec": {**room, **spec}})
+
+    refused = world.create(pods, wanted)
+    assert refused.status == 500
+    scope = "{PriorityClass In [system-cluster-critical]}"
+    assert refused.json["message"] == f"insufficient quota to match these scopes: [{scope}]"
+    assert world.create(pods, pod("any")).status == 201
+    gold = "gold.storageclass.storage.k8s.io/"
+    said = f"insufficient quota to consume: {gold}persistentvolumeclaims,{gold}requests.storage"
+    assert said in refusal(claim("a", storageClassName="gold"))
+    assert claim("b").status == 201
+    selects = {"scopeName": "PriorityClass", "operator": "In", "values": ["system-cluster-critical"]}
+    for name, spec in (
+        ("class", {"hard": {"pods": "1"}, "scopeSelector": {"matchExpressions": [selects]}}),
+        ("storage", {"hard": {f"{gold}persistentvolumeclaims": "1", f"{gold}requests.storage": "1Gi"}}),
+    ):
+        assert world.create(f"{base}/resourcequotas", {"metadata": {"name": name}, "spec": spec}).status == 201
+        until(lambda name=name: "used" in ask(world.server, "GET", f"{base}/resourcequotas/{name}").json["status"])
+    assert world.create(pods, wanted).status == 201
+    assert "exceeded quota: class" in refusal(world.create(pods, {**wanted, "metadata": {"name": "second"}}))
+    assert claim("a", storageClassName="gold").status == 201
+    assert "exceeded quota: storage" in refusal(claim("c", storageClassName="gold"))
+
+
 def test_pod_security_has_defaults_and_exemptions(world: World) -> None:
     host = {"hostNetwork": True}
     pods = world.namespace("guarded")
@@ -284,7 +342,7 @@ def test_pod_security_counts_what_it_judges(world: World) -> None:
     pods = world.namespace("counted")
     world.create(pods, pod(hostNetwork=True))
     told = ask(world.server, "GET", "/metrics").body.decode()
-    labels = 'policy_level="baseline",policy_version="latest",mode="enforce",request_operation="create",resource="pod"'
+    labels = 'mode="enforce",policy_level="baseline",policy_version="latest",request_operation="create",resource="pod"'
     assert f'pod_security_evaluations_total{{decision="deny",{labels},subresource=""}}' in told
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from apiserver_gateway.testing import ApiServer, Refused, ask, namespace
 from apiserver_gateway.testing.requests import answer
+from tests.examples import examples
 from tests.integration.admission.webhook_servers import server, servers
 
 __all__ = ["server", "servers"]
@@ -204,7 +205,7 @@ def removed(server: ApiServer, policies: list[tuple[str, Policy]]) -> None:
 
 
 @settings(
-    max_examples=min(settings().max_examples, 30) if settings().derandomize else settings().max_examples,
+    max_examples=examples(30),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.lists(POLICIES, min_size=1, max_size=3), st.lists(OBJECTS, min_size=1, max_size=5))

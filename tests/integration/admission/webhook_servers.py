@@ -1,13 +1,17 @@
-"""Servers whose webhooks are looked at: two on one etcd."""
+"""Servers whose webhooks are looked at: two on one etcd; and what is written there."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer, api_server, namespace, wait_for
 from storage.embedded import EmbeddedEtcd
+
+POD = {"metadata": {"name": "p"}, "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]}}
 
 
 @pytest.fixture(scope="module")
@@ -23,3 +27,31 @@ def servers() -> Iterator[tuple[ApiServer, ApiServer]]:
 @pytest.fixture(scope="module")
 def server(servers: tuple[ApiServer, ApiServer]) -> ApiServer:
     return servers[0]
+
+
+@pytest.fixture
+def place(server: ApiServer) -> Iterator[str]:
+    with furnished(server) as name:
+        yield name
+
+
+@contextmanager
+def furnished(server: ApiServer) -> Iterator[str]:
+    """A namespace in which the controllers have made what they make: who is asked about writes sees a test's alone."""
+    with namespace(server) as name:
+        for made in ("configmaps/kube-root-ca.crt", "serviceaccounts/default"):
+            wait_for(server, f"/api/v1/namespaces/{name}/{made}", bool)
+        yield name
+
+
+def here(place: str) -> dict[str, Any]:
+    """What keeps a webhook to one namespace, for other tests run beside."""
+    return {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": place}}}
+
+
+def maps(place: str) -> str:
+    return f"/api/v1/namespaces/{place}/configmaps"
+
+
+def config_map(name: str, **data: str) -> dict[str, Any]:
+    return {"metadata": {"name": name}, "data": data}

@@ -1,4 +1,4 @@
-"""An extension server with one resource, things.ext.example.com, that it keeps in memory.
+"""An extension server with one resource, things.ext.example.com, that it keeps in memory, and OpenAPI v2 alone.
 
 It asks for the certificate of the front proxy, as it is published in the cluster.
 """
@@ -28,17 +28,29 @@ RESOURCES = {
     "groupVersion": VERSION,
     "resources": [{"name": "things", "singularName": "thing", "namespaced": True, "kind": "Thing", "verbs": VERBS}],
 }
+TOLD = {"name": "told", "namespace": "default", "uid": "u-default-told"}  # of the object that watches tell of
+DOCUMENT = {
+    "swagger": "2.0",
+    "info": {"title": "things", "version": "1"},
+    "paths": {
+        f"{ROOT}/things": {"get": {"produces": ["application/json"], "responses": {"200": {"description": "OK"}}}}
+    },
+    "definitions": {"com.example.Thing": {"type": "object"}},
+}
 
 
 @dataclass
 class Extension:
-    """The server, and what it was asked. `more` lets a watch go on to its second event."""
+    """The server, and what it was asked. `more` lets a watch go on to its second event; while `answering` is not set,
+    nothing but discovery is answered.
+    """
 
     port: int = 0
     ca_bundle: str = ""
     things: dict[str, dict[str, Any]] = field(default_factory=dict)  # by namespace/name
     asked: list[tuple[str, str, dict[str, str], str]] = field(default_factory=list)  # with the certificate's name
     more: threading.Event = field(default_factory=threading.Event)
+    answering: threading.Event = field(default_factory=threading.Event)
 
 
 @contextmanager
@@ -46,6 +58,7 @@ def extension(directory: Path, proxies: str) -> Iterator[Extension]:
     """A server on a port of its own that trusts front proxies of some CAs, PEM."""
     files = ensure_certificates(directory, ["127.0.0.1", "ext.default.svc"])
     made = Extension(ca_bundle=base64.b64encode(files.ca.read_bytes()).decode())
+    made.answering.set()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -55,12 +68,18 @@ def extension(directory: Path, proxies: str) -> Iterator[Extension]:
             path, _, query = self.path.partition("?")
             if path == ROOT:
                 self._answer(200, RESOURCES)
+            elif path == "/openapi/v2":
+                self._answer(200, DOCUMENT)
+            elif not made.answering.wait(60):
+                self._answer(504, {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 504})
             elif path.endswith("/things") and "watch=" in query:
                 self._watch()
             elif path.endswith("/things"):
-                within = path.removeprefix(f"{ROOT}/namespaces/").removesuffix("things")
+                within = path.removeprefix(ROOT).removeprefix("/namespaces").removesuffix("things").lstrip("/")
                 items = [each for key, each in made.things.items() if key.startswith(within)]
                 self._answer(200, {"kind": "ThingList", "apiVersion": VERSION, "metadata": {}, "items": items})
+            elif (key := path.removeprefix(f"{ROOT}/namespaces/").replace("/things/", "/")) in made.things:
+                self._answer(200, made.things[key])
             else:
                 self._answer(404, {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404})
 
@@ -73,6 +92,7 @@ def extension(directory: Path, proxies: str) -> Iterator[Extension]:
                 body = self.rfile.read(size)
             thing = json.loads(body)
             namespace = self.path.removeprefix(f"{ROOT}/namespaces/").partition("/")[0]
+            thing["metadata"] |= {"namespace": namespace, "uid": f"u-{namespace}-{thing['metadata']['name']}"}
             made.things[f"{namespace}/{thing['metadata']['name']}"] = thing
             self._answer(201, {**thing, "size": len(body)})
 
@@ -103,7 +123,7 @@ def extension(directory: Path, proxies: str) -> Iterator[Extension]:
             self.send_header("transfer-encoding", "chunked")
             self.end_headers()
             for kind in ("ADDED", "MODIFIED"):
-                event = json.dumps({"type": kind, "object": {"kind": "Thing"}}).encode() + b"\n"
+                event = json.dumps({"type": kind, "object": {"kind": "Thing", "metadata": TOLD}}).encode() + b"\n"
                 self.wfile.write(b"%x\r\n%b\r\n" % (len(event), event))
                 made.more.wait(10)
             self.wfile.write(b"0\r\n\r\n")
@@ -130,5 +150,6 @@ def extension(directory: Path, proxies: str) -> Iterator[Extension]:
         yield made
     finally:
         made.more.set()
+        made.answering.set()
         server.shutdown()
         server.server_close()

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from apiserver_gateway.testing import ApiServer, api_server
-from tests.integration.aggregation.extension import GROUP, ROOT, VERSION, Extension, extension
+from tests.integration.aggregation.extension import GROUP, ROOT, TOLD, VERSION, Extension, extension
 from tests.integration.server.client import ask, connect
 
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 AUTHENTICATION = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 HOOKS = (
@@ -32,7 +33,7 @@ HOOKS = (
 )
 
 
-def until(condition: Callable[[], bool], seconds: float = 15.0) -> None:
+def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline
@@ -80,7 +81,8 @@ def test_it_is_asked_in_the_users_name_by_the_front_proxy(server: ApiServer, ext
     allowed = {**forged, "Impersonate-Group": "system:masters"}
     assert ask(server, "GET", f"{ROOT}/namespaces/default/things", headers=forged).status == 403
     assert ask(server, "GET", f"{ROOT}/namespaces/default/things", headers=allowed).json["kind"] == "ThingList"
-    _, _, headers, proxy = ext.asked[-1]
+    of_things = [each for each in ext.asked if each[1].endswith("/default/things")]  # the prober asks meanwhile
+    _, _, headers, proxy = of_things[-1]
     assert (headers["x-remote-user"], proxy) == ("ada", "front-proxy-client")
     assert "authorization" not in headers and "impersonate-user" not in headers
 
@@ -120,12 +122,71 @@ def test_a_namespace_takes_along_what_it_has_there(server: ApiServer, ext: Exten
     assert ask(server, "POST", "/api/v1/namespaces", body).status == 201
     assert ask(server, "POST", f"{ROOT}/namespaces/short/things", thing("a")).status == 201
     assert ask(server, "DELETE", "/api/v1/namespaces/short").status == 200
-    until(lambda: ask(server, "GET", "/api/v1/namespaces/short").status == 404, 40)
+    until(lambda: ask(server, "GET", "/api/v1/namespaces/short").status == 404, 120)
     assert "short/a" not in ext.things
     asked = [
         headers for method, path, headers, _ in ext.asked if method == "DELETE" and path.endswith("short/things/a")
     ]
     assert asked[0]["x-remote-user"] == "system:serviceaccount:kube-system:namespace-controller"
+
+
+def owned(server: ApiServer, name: str, owner: dict[str, object]) -> None:
+    """Creates a config map with an owner."""
+    meta = {"name": name, "ownerReferences": [owner]}
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
+    assert ask(server, "POST", CONFIG_MAPS, body).status == 201
+
+
+def test_a_server_that_hangs_delays_no_garbage_of_others(server: ApiServer, ext: Extension) -> None:
+    things = {"apiVersion": VERSION, "kind": "Thing"}
+    assert ask(server, "POST", f"{ROOT}/namespaces/default/things", thing("owner")).status == 201
+    ext.answering.clear()
+    try:
+        for number in range(40):  # more than there are workers
+            owned(server, f"waits-{number}", {**things, "name": f"gone-{number}", "uid": f"u-{number}"})
+        owned(server, "stays", {**things, "name": "owner", "uid": "u-default-owner"})
+        owned(server, "goes", {"apiVersion": "v1", "kind": "ConfigMap", "name": "nobody", "uid": "u-nobody"})
+        until(lambda: ask(server, "GET", f"{CONFIG_MAPS}/goes").status == 404, 45)
+        assert all(ask(server, "GET", f"{CONFIG_MAPS}/waits-{number}").status == 200 for number in range(40))
+    finally:
+        ext.answering.set()
+    until(lambda: [each["metadata"]["name"] for each in _config_maps(server)] == ["stays"], 120)
+
+
+def test_an_owner_there_in_another_namespace_is_told_of(server: ApiServer, ext: Extension) -> None:
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "far"}}
+    assert ask(server, "POST", "/api/v1/namespaces", namespace).status == 201
+    owner = {"apiVersion": VERSION, "kind": "Thing", "name": TOLD["name"], "uid": TOLD["uid"]}
+    meta = {"name": "child", "ownerReferences": [owner]}
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
+
+    def messages() -> list[str]:
+        assert ask(server, "POST", "/api/v1/namespaces/far/configmaps", body).status in (201, 409)
+        events = ask(server, "GET", "/api/v1/namespaces/far/events").json["items"]
+        return [each["message"] for each in events if each["reason"] == "OwnerRefInvalidNamespace"]
+
+    until(lambda: bool(messages()), 30)
+    which = f"{VERSION}/Thing, namespace: far, name: told, uid: {TOLD['uid']}"
+    assert messages()[0] == f'ownerRef [{which}] does not exist in namespace "far"'
+
+
+def test_a_document_of_version_3_is_made_of_version_2(server: ApiServer, ext: Extension) -> None:
+    def url() -> str:
+        found = ask(server, "GET", "/openapi/v3").json["paths"]
+        return str(found.get(ROOT.strip("/"), {}).get("serverRelativeURL", ""))
+
+    until(lambda: bool(url()))
+    answer = ask(server, "GET", url())
+    assert (answer.status, answer.json["openapi"]) == (200, "3.0.0")
+    assert answer.headers["cache-control"] == "public, immutable" and list(answer.json["paths"]) == [f"{ROOT}/things"]
+    packed = ask(server, "GET", url(), headers={"Accept": "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"})
+    assert packed.status == 200 and b"com.example.Thing" in packed.body
+    assert ask(server, "GET", f"/openapi/v3{ROOT}?hash=X").headers["location"] == url()
+
+
+def _config_maps(server: ApiServer) -> list[dict[str, dict[str, str]]]:
+    found: list[dict[str, dict[str, str]]] = ask(server, "GET", CONFIG_MAPS).json["items"]
+    return [each for each in found if each["metadata"]["name"] != "kube-root-ca.crt"]
 
 
 def test_a_server_that_is_this_one_is_no_loop(server: ApiServer, ext: Extension) -> None:
@@ -139,6 +200,20 @@ def test_a_server_that_is_this_one_is_no_loop(server: ApiServer, ext: Extension)
     until(lambda: bool(ask(server, "GET", f"{SERVICES}/v1.self.example.com").json["status"].get("conditions")))
     assert ask(server, "GET", "/apis/self.example.com/v1/things").status == 503
     assert ask(server, "DELETE", f"{SERVICES}/v1.self.example.com").status == 200
+
+
+def test_a_request_that_has_passed_many_servers_goes_no_further(server: ApiServer, ext: Extension) -> None:
+    """Each server adds its client to X-Forwarded-For, so that requests that come back to a server end."""
+    path = f"{ROOT}/namespaces/default/things?round"
+
+    def passed(hops: int) -> int:
+        return ask(server, "GET", path, headers={"X-Forwarded-For": ", ".join(["127.0.0.1"] * hops)}).status
+
+    assert passed(3) == 200
+    seen = [headers["x-forwarded-for"] for _, asked, headers, _ in ext.asked if asked.endswith("?round=")]
+    assert [each.count("127.0.0.1") for each in seen] == [4]
+    assert passed(33) == 508
+    assert len([asked for _, asked, _, _ in ext.asked if asked.endswith("?round=")]) == 1
 
 
 def test_health_checks_have_upstreams_names(server: ApiServer) -> None:

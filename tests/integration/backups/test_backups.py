@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[3]
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "gateway", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=ROOT)
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=ROOT)
 
 
 def quiet(what: str, done: int, of: int) -> None:
@@ -129,6 +129,7 @@ async def test_clients_of_before_are_told_to_list_again(own_client: EtcdClient, 
 
 
 async def test_no_restore_beside_servers(own_client: EtcdClient, tmp_path: Path) -> None:
+    await own_client.put(b"/registry/a", b"{}")
     await take(own_client, "/registry", tmp_path / "backup")
     await own_client.put(b"/registry/masterleases/10.0.0.7", b"x")
     with pytest.raises(Refused, match=r"servers are at work on /registry: 10\.0\.0\.7; stop them first"):
@@ -250,25 +251,46 @@ def test_failures_are_one_line(words: Sequence[str], said: str) -> None:
     assert outcome.returncode == 1 and line.startswith(f"apiserver-gateway: {said}"), line
 
 
-def test_a_file_is_described(tmp_path: Path, etcd_endpoint: str) -> None:
+def test_a_backup_of_nothing_fails_and_leaves_no_file(tmp_path: Path, etcd_endpoint: str) -> None:
+    outcome = run("backup", str(tmp_path / "none"), f"--etcd-servers={etcd_endpoint}", "--etcd-prefix=/nothing")
+    assert outcome.returncode == 1 and "there are no keys under /nothing: nothing is backed up" in outcome.stderr
+    assert not list(tmp_path.iterdir())
+
+
+async def test_a_file_is_described(tmp_path: Path, etcd_endpoint: str, etcd_client: EtcdClient) -> None:
     file = tmp_path / "backup"
-    assert run("backup", str(file), f"--etcd-servers={etcd_endpoint}", "--etcd-prefix=/nothing").returncode == 0
+    await etcd_client.put(b"/one-key/a", b"{}")
+    assert run("backup", str(file), f"--etcd-servers={etcd_endpoint}", "--etcd-prefix=/one-key").returncode == 0
     outcome = run("restore", "--check", str(file))
-    assert outcome.returncode == 0 and f"{file}: 0 keys (0 bytes) of /nothing as of revision" in outcome.stdout
+    assert outcome.returncode == 0 and f"{file}: 1 keys (3 bytes) of /one-key as of revision" in outcome.stdout
     file.write_bytes(file.read_bytes()[:-1])
     cut = run("restore", "--check", str(file))
     assert cut.returncode == 1 and "it is not whole" in cut.stderr and not cut.stdout
 
 
+async def test_what_is_in_another_etcd_is_named(tmp_path: Path, etcd_endpoint: str, etcd_client: EtcdClient) -> None:
+    await etcd_client.put(b"/two-etcds/a", b"{}")
+    flags = f"--etcd-servers={etcd_endpoint}", "--etcd-prefix=/two-etcds"
+    outcome = run("backup", str(tmp_path / "b"), *flags, "--etcd-servers-overrides=/events#http://a:1;http://b:2")
+    assert outcome.returncode == 0 and outcome.stderr.startswith("/events is in an etcd of its own")
+    assert outcome.stderr.endswith("not backed up: do so with --etcd-servers=http://a:1,http://b:2\n")
+
+
+async def _holds_a_key(endpoint: str) -> None:
+    async with EtcdClient(EtcdSettings((endpoint,))) as client:
+        await client.put(b"/registry/a", b"{}")
+
+
 def test_an_etcd_with_users(tmp_path: Path) -> None:
     """By the flags of `serve`, from a file of them too; and a refusal says which flags to look at."""
     with EmbeddedEtcd(loopback=True) as etcd:
+        asyncio.run(_holds_a_key(etcd.endpoint))
         enable_users(etcd)
         (config := tmp_path / "serve.yaml").write_text(
             f"etcd-servers: {etcd.endpoint}\netcd-username: root\netcd-password: root\nsecure-port: 1\ndata-dir: /x\n"
         )
         assert run("backup", str(tmp_path / "backup"), f"--config={config}").returncode == 0
-        assert run("restore", str(tmp_path / "backup"), f"--config={config}").returncode == 0
+        assert run("restore", str(tmp_path / "backup"), f"--config={config}", "--replace").returncode == 0
         wrong = run("backup", str(tmp_path / "other"), f"--config={config}", "--etcd-password=wrong")
     assert wrong.returncode == 1 and "see --etcd-username and --etcd-password" in wrong.stderr
 

@@ -10,7 +10,7 @@ from tests.integration.server.client import ask
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MERGE = {"Content-Type": "application/merge-patch+json"}
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 def version(name: str = "v1", properties: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:

@@ -62,7 +62,7 @@ class Migration:
     @contextmanager
     def watching(self, version: str, revision: str) -> Iterator[Any]:
         connection = connect(self.other)
-        path = f"{self.of(version)}?watch=1&resourceVersion={revision}&timeoutSeconds=10"
+        path = f"{self.of(version)}?watch=1&resourceVersion={revision}&timeoutSeconds=60"
         connection.request("GET", path, headers={"Authorization": f"Bearer {self.other.token}"})
         yield (json.loads(line) for line in connection.getresponse())
         connection.close()

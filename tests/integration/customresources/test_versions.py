@@ -32,7 +32,7 @@ def test_a_webhook_converts_what_is_read_listed_watched_and_written(server: ApiS
     connection = connect(server)
     headers = {"Authorization": f"Bearer {server.token}"}
     revision = made.json["metadata"]["resourceVersion"]
-    connection.request("GET", f"{two}?watch=1&resourceVersion={revision}&timeoutSeconds=5", headers=headers)
+    connection.request("GET", f"{two}?watch=1&resourceVersion={revision}&timeoutSeconds=60", headers=headers)
     event = json.loads(connection.getresponse().readline())
     connection.close()
     assert event["type"] == "MODIFIED"

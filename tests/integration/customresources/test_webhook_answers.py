@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -190,16 +190,18 @@ def test_any_success_will_do(server: ApiServer, hook: Hook) -> None:
         assert ask(server, "GET", f"{TWO}/a").status == 200
 
 
-def free_port() -> int:
-    """A port on which nobody listens."""
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return int(found.getsockname()[1])
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """A port that is taken, and at which nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]
 
 
-def test_where_the_webhook_is(server: ApiServer, hook: Hook) -> None:
+def test_where_the_webhook_is(server: ApiServer, hook: Hook, silent_port: int) -> None:
     """By URL or as a service, whose certificate has to be for its name; whoever can't be reached is an error of his."""
     service = {"namespace": "default", "name": "converter", "port": 8443, "path": "/convert"}
-    refused = f"127.0.0.1:{free_port()}"
+    refused = f"127.0.0.1:{silent_port}"
     unknown = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
     missing = 'Post "https://converter.default.svc:8443/convert?timeout=30s": service "converter" not found'
     nobody = f'Post "https://{refused}/c?timeout=30s": dial tcp {refused}: connect: connection refused'

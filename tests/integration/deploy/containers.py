@@ -4,23 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 PATIENCE = 90.0
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
 
 
 def expanded(text: str, environment: Mapping[str, str]) -> str:
@@ -42,7 +32,7 @@ def running(command: Sequence[str], environment: Mapping[str, str], log: Path) -
     try:
         yield process
         process.terminate()
-        assert process.wait(30) in (0, -15), log.read_text()[-2000:]
+        assert process.wait(60) in (0, -15), log.read_text()[-2000:]
     finally:
         process.kill()
         process.wait()
@@ -51,7 +41,7 @@ def running(command: Sequence[str], environment: Mapping[str, str], log: Path) -
 def run(command: Sequence[str], environment: Mapping[str, str], directory: Path) -> str:
     """What the command prints; it has to end with 0."""
     done = subprocess.run(
-        command, env={**os.environ, **environment}, cwd=directory, capture_output=True, text=True, timeout=60
+        command, env={**os.environ, **environment}, cwd=directory, capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
     return done.stdout + done.stderr

@@ -20,7 +20,7 @@ from apiserver_gateway.testing import ApiServer, Refused, ask
 from tests.clients.binaries import binary
 from tests.integration.deploy.containers import expanded, run, translated
 
-JOBS = "/apis/batch/v1/jobs"
+JOBS = "/apis/batch/v1/jobs?watch=true&labelSelector=app.kubernetes.io/name=apiserver-gateway"
 
 
 @dataclass
@@ -116,8 +116,8 @@ class Pods:
 
 @contextmanager
 def running_jobs(server: ApiServer, directory: Path) -> Iterator[None]:
-    """Does with each Job what its controller and a kubelet do: containers run, and the status says how it ended."""
-    words = [str(binary("kubectl")), f"--kubeconfig={server.kubeconfig}", "get", f"--raw={JOBS}?watch=true"]
+    """Does with each Job of the chart what its controller and a kubelet do: containers run, its status says how."""
+    words = [str(binary("kubectl")), f"--kubeconfig={server.kubeconfig}", "get", f"--raw={JOBS}"]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as watch:
         failures: list[Exception] = []
 

@@ -17,7 +17,8 @@ import yaml
 
 from storage.embedded import binary_version, find_binary
 from tests.clients.binaries import binary
-from tests.integration.deploy.containers import free_ports, run, running, translated, wait_until
+from tests.integration.deploy.containers import run, running, translated, wait_until
+from tests.ports import free_ports
 
 ROOT = Path(__file__).parents[3]
 SERVICES: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]

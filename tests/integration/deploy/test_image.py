@@ -15,8 +15,9 @@ import pytest
 
 from storage.embedded import find_binary
 from tests.dockerfile import ROOT, Stage, given, stages
-from tests.integration.deploy.containers import free_ports, running, wait_until
+from tests.integration.deploy.containers import running, wait_until
 from tests.integration.deploy.image import Root, can_be_made
+from tests.ports import free_ports
 
 HOME = "/var/lib/apiserver-gateway"
 
@@ -29,13 +30,17 @@ class Image:
     directory: str = "/"
     user: str = ""
     environment: dict[str, str] = field(default_factory=dict)
+    arguments: dict[str, str] = field(default_factory=dict)  # of the build
 
     def build(self, stage: Stage, earlier: Image | None, scratch: Path) -> None:
         """Carries out the instructions of a stage."""
         for name, text in stage:
             match name:
                 case "RUN":
-                    self.root.run(["/bin/sh", "-c", text], self.environment, self.directory, self.user)
+                    known = self.environment | self.arguments
+                    self.root.run(["/bin/sh", "-c", text], known, self.directory, self.user)
+                case "ARG":
+                    self.arguments |= dict([text.split("=", 1)])
                 case "COPY":
                     self._copy(text, earlier, scratch)
                 case "WORKDIR":
@@ -45,7 +50,7 @@ class Image:
                     self.environment |= dict(word.split("=", 1) for word in shlex.split(text))
                 case "USER":
                     self.user = text
-                case "FROM" | "ARG" | "LABEL" | "EXPOSE" | "HEALTHCHECK" | "ENTRYPOINT" | "CMD":
+                case "FROM" | "LABEL" | "EXPOSE" | "HEALTHCHECK" | "ENTRYPOINT" | "CMD":
                     pass
                 case _:
                     raise AssertionError(f"{name} is not carried out here")

@@ -12,15 +12,16 @@ import pytest
 
 from apiserver_gateway.testing import api_server
 from storage.backups.marker import marker, marker_key
-from storage.embedded import EmbeddedEtcd, free_ports
+from storage.embedded import EmbeddedEtcd
 from storage.errors import NoSpace
 from storage.etcd import EtcdClient, EtcdSettings
+from tests.ports import free_ports
 
 
 def doctor(directory: Path, *flags: str) -> tuple[int, dict[str, dict[str, str]]]:
-    words = ["doctor", f"--cert-dir={directory}/certificates", f"--secure-port={free_ports()[0]}", *flags]
+    words = ["doctor", f"--cert-dir={directory}/certificates", f"--secure-port={free_ports(1)[0]}", *flags]
     command = [sys.executable, "-m", "gateway", *words, "--output=json"]
-    outcome = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    outcome = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert not outcome.stderr, outcome.stderr
     return outcome.returncode, {each["check"]: each for each in json.loads(outcome.stdout)}
 
@@ -52,7 +53,7 @@ async def test_it_changes_nothing_of_what_it_looks_at(
 
 
 def test_an_etcd_that_is_away_and_one_of_two(tmp_path: Path) -> None:
-    away = f"http://127.0.0.1:{free_ports()[0]}"
+    away = f"http://127.0.0.1:{free_ports(1)[0]}"
     status, found = doctor(tmp_path, f"--etcd-servers={away}")
     assert status == 1 and found[f"etcd {away}"]["level"] == "FAIL" and found[f"etcd {away}"]["remedy"]
     with EmbeddedEtcd(loopback=True) as etcd:
@@ -93,8 +94,8 @@ def test_a_port_in_use_and_who_has_it(tmp_path: Path) -> None:
 
 
 def test_what_is_printed() -> None:
-    command = [sys.executable, "-m", "gateway", "doctor", "--embedded-etcd", f"--secure-port={free_ports()[0]}"]
-    outcome = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    command = [sys.executable, "-m", "gateway", "doctor", "--embedded-etcd", f"--secure-port={free_ports(1)[0]}"]
+    outcome = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert outcome.returncode == 0 and outcome.stdout.startswith("OK   flags: a server would start with them\n")
-    wrong = subprocess.run([*command, "--output=yaml"], capture_output=True, text=True, timeout=60, check=False)
+    wrong = subprocess.run([*command, "--output=yaml"], capture_output=True, text=True, timeout=120, check=False)
     assert wrong.returncode == 1 and wrong.stderr == "apiserver-gateway: --output=yaml: give text or json\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -15,13 +16,17 @@ from typing import Any
 import pytest
 
 from apiserver_gateway.testing import ApiServer, api_server
+from storage.backups.file import Key, read
 from storage.embedded import EmbeddedEtcd
+from tests.hasty import hasty
 from tests.integration.encryption.etcd import IDENTITY, by_key, configured, kms, raw
 from tests.integration.lifecycle.api import until
 from tests.integration.server.client import Answer, ask
 
 SECRET = "/api/v1/namespaces/default/secrets"
 KEY = "/registry/secrets/default/"
+PROVIDER = "gateway.encryption.kms.provider"
+LOOKS = {f"{PROVIDER}.FRESH_WELL": 0.5, f"{PROVIDER}.FRESH_ILL": 0.1}  # seconds
 MERGE = {"Content-Type": "application/merge-patch+json"}
 
 
@@ -124,6 +129,46 @@ def test_what_cannot_be_decrypted_is_refused_and_not_lost(etcd: EmbeddedEtcd, tm
         assert ask(server, "DELETE", f"{SECRET}/closed").status == 200
 
 
+def test_what_could_not_be_decrypted_is_readable_once_its_key_is_there(etcd: EmbeddedEtcd, tmp_path: Path) -> None:
+    with serving(etcd, configured(tmp_path / "e.json", by_key("aesgcm", "a"))) as server:
+        create(server, "late")
+    config = configured(tmp_path / "f.json", by_key("aesgcm", "b"))
+    with serving(etcd, config, "--encryption-provider-config-automatic-reload") as server:
+        assert ask(server, "GET", f"{SECRET}/late").status == 500
+        configured(config, kms("nobody", tmp_path / "no.sock"))
+        said = "--encryption-provider-config changed and cannot be used: failed to perform status"
+        until(lambda: said in server.log_file.read_text())
+        configured(config, by_key("aesgcm", "b", "a"))
+        until(lambda: ask(server, "GET", f"{SECRET}/late").status == 200)
+        assert data(server, "late") == b"plaintext"
+        assert ask(server, "GET", SECRET).status == 200
+        assert ask(server, "DELETE", f"{SECRET}/late").status == 200
+
+
+def test_a_backup_stays_encrypted_and_an_export_is_what_the_api_shows(tmp_path: Path) -> None:
+    """Whoever has a backup alone reads no secret; restored, values are those of the same keys."""
+    file, config = tmp_path / "backup", configured(tmp_path / "e.json", by_key("aesgcm", "a"))
+    with EmbeddedEtcd() as etcd, EmbeddedEtcd() as new:
+        with serving(etcd, config) as server:
+            create(server, "kept")
+            run("backup", str(file), f"--etcd-servers={etcd.endpoint}")
+            exported = run("export", "secrets", "-n", "default", f"--kubeconfig={server.kubeconfig}")
+        assert base64.b64encode(b"plaintext").decode() in exported
+        kept = {key.key.lstrip(b"/"): key.value for key in read(file) if isinstance(key, Key)}
+        assert kept[b"secrets/default/kept"].startswith(b"k8s:enc:aesgcm:v1:a:")
+        run("restore", str(file), f"--etcd-servers={new.endpoint}")
+        with serving(new, config) as server:
+            assert data(server, "kept") == b"plaintext"
+        with serving(new, configured(tmp_path / "f.json", by_key("aesgcm", "b"))) as server:
+            assert ask(server, "GET", f"{SECRET}/kept").status == 500
+
+
+def run(*words: str) -> str:
+    """What a command of the program says on standard output."""
+    command = [sys.executable, "-m", "gateway", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+
+
 def test_custom_resources_and_wildcards(etcd: EmbeddedEtcd, tmp_path: Path) -> None:
     config = configured(tmp_path / "e.json", by_key("secretbox", "a"), IDENTITY, resources=("*.example.com", "*."))
     group = "widgets.example.com"
@@ -195,28 +240,36 @@ def plugin() -> Iterator[Kms]:
 
 def test_a_key_management_service(etcd: EmbeddedEtcd, tmp_path: Path, plugin: Kms) -> None:
     config = configured(tmp_path / "e.json", kms("mock", plugin.socket), IDENTITY)
-    with serving(etcd, config) as server:
+    flags = "--controllers=-*", f"--encryption-provider-config={config}"
+    with hasty(LOOKS, *flags, etcd_servers=etcd.endpoint) as server:
         create(server, "by-kms")
         assert raw(etcd.endpoint, KEY + "by-kms").startswith(b"k8s:enc:kms:v2:mock:")
-        assert ask(server, "GET", "/healthz/kms-providers").status == 200
+        assert ask(server, "GET", "/healthz/kms-provider-0").status == 200
         plugin.tell(key="one", health="bad")
-        until(lambda: ask(server, "GET", "/readyz/kms-providers").status == 500)
-        assert b"got unexpected healthz status: bad" in ask(server, "GET", "/readyz/kms-providers").body
+        until(lambda: ask(server, "GET", "/readyz/kms-provider-0").status == 500)
+        assert b"got unexpected healthz status: bad" in ask(server, "GET", "/readyz/kms-provider-0").body
         assert ask(server, "GET", "/readyz").status == 500
+        assert "kms plugin failed health check probe provider=mock" in server.log_file.read_text()
         plugin.tell(key="two")
-        until(lambda: ask(server, "GET", "/readyz/kms-providers").status == 200)
-        before = raw(etcd.endpoint, KEY + "by-kms")
-        answer = ask(server, "PUT", f"{SECRET}/by-kms", ask(server, "GET", f"{SECRET}/by-kms").json)
-        assert answer.status == 200 and b"two" in raw(etcd.endpoint, KEY + "by-kms") != before
+        until(lambda: ask(server, "GET", "/readyz/kms-provider-0").status == 200)
+
+        def is_of_the_other_key() -> bool:
+            answer = ask(server, "PUT", f"{SECRET}/by-kms", ask(server, "GET", f"{SECRET}/by-kms").json)
+            assert answer.status == 200
+            return b"two" in raw(etcd.endpoint, KEY + "by-kms")
+
+        until(is_of_the_other_key)
         plugin.stop()
         assert data(server, "by-kms") == b"plaintext"
         create(server, "while-away")  # the seed is good for some minutes
-        until(lambda: ask(server, "GET", "/livez/kms-providers").status == 500)
+        until(lambda: ask(server, "GET", "/healthz/kms-provider-0").status == 500)
+        assert ask(server, "GET", "/livez").status == 200
     plugin.start()
     with serving(etcd, config) as server:
         assert data(server, "by-kms") == data(server, "while-away") == b"plaintext"
         assert ask(server, "DELETE", f"{SECRET}/by-kms").status == 200
         assert ask(server, "DELETE", f"{SECRET}/while-away").status == 200
         text = metrics(server)
-        assert 'apiserver_envelope_encryption_key_id_hash_total{transformation_type="from_storage"' in text
-        assert 'method_name="/v2.KeyManagementService/Decrypt",grpc_status_code="OK"' in text
+        hashes = "apiserver_envelope_encryption_key_id_hash_total"
+        assert re.search(rf'^{hashes}{{.*,transformation_type="from_storage"}} ', text, re.MULTILINE)
+        assert 'grpc_status_code="OK",method_name="/v2.KeyManagementService/Decrypt"' in text

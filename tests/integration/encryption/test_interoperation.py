@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import os
-import socket
 import ssl
 import subprocess
 import tempfile
@@ -24,6 +23,7 @@ from storage.embedded import EmbeddedEtcd
 from tests.integration.encryption.etcd import IDENTITY, by_key, configured, kms, raw
 from tests.integration.encryption.test_encryption import KEY, SECRET, Kms, data
 from tests.integration.server.client import ask
+from tests.ports import free_ports
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 PROGRAM = CACHE / "apiserver-gateway" / "kubernetes-1.36.3" / "kube-apiserver"
@@ -60,9 +60,7 @@ class Peer:
 
 @contextmanager
 def peer(etcd: EmbeddedEtcd, config: Path, directory: Path) -> Iterator[Peer]:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
+    (port,) = free_ports(1)
     tokens, key = directory / "tokens.csv", directory / "key.pem"
     tokens.write_text(f'{TOKEN},admin,1,"system:masters"\n')
     subprocess.run(["openssl", "genrsa", "-out", str(key), "2048"], check=True, capture_output=True)

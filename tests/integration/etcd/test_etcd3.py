@@ -37,7 +37,7 @@ async def test_an_independent_client_sees_the_same(etcd_client: EtcdClient, etcd
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=120,
     )
     assert other.returncode == 0, other.stderr
     name = prefix.decode()

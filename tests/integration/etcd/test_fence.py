@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from storage.cache import WatchCache
 from storage.consistency import ConsistentReads
 from storage.errors import Conflict, Fenced
 from storage.etcd import EtcdClient
@@ -12,6 +13,9 @@ from storage.feed import Feed
 from storage.fence import Fence
 from storage.reads import Reads
 from storage.store import EtcdStore
+from storage.watch_cache import WatchCache
+
+PATIENCE = 20.0  # seconds
 
 
 @pytest.fixture
@@ -43,6 +47,15 @@ async def test_writes_are_made_while_the_key_is_held_and_renewed(
     await etcd_client.put(lock, b"mine")
     await fenced.delete(prefix + b"a/x", updated)
     assert await etcd_client.get(prefix + b"a/x") is None
+
+
+async def test_writes_go_on_in_an_etcd_that_was_set_back(
+    etcd_client: EtcdClient, store: EtcdStore, prefix: bytes, lock: bytes
+) -> None:
+    fence = Fence(lock, is_ours)
+    fence.revision = (await etcd_client.put(lock, b"mine")).revision + 1000
+    async with asyncio.timeout(PATIENCE):
+        await store.fenced(fence).create(prefix + b"a/x", b"1")
 
 
 async def test_nothing_is_written_once_somebody_else_holds_it(
@@ -83,3 +96,20 @@ async def test_a_conflict_of_the_object_itself_is_told_as_one(
     with pytest.raises(Conflict) as raised:
         await fenced.delete(prefix + b"a/x", created)
     assert raised.value.current is not None and raised.value.current.value == b"2"
+
+
+async def test_a_fence_in_another_etcd_is_looked_at_before_each_write(
+    etcd_client: EtcdClient, store: EtcdStore, own_client: EtcdClient, prefix: bytes, lock: bytes
+) -> None:
+    fence = Fence(lock, is_ours)
+    fenced = store.fenced(fence, own_client)
+    fence.revision = (await own_client.put(lock, b"mine")).revision
+    created = await fenced.create(prefix + b"a/x", b"1")
+    await own_client.put(lock, b"mine")  # a renewal of which the fence has not been told
+    updated = await fenced.update(prefix + b"a/x", b"2", created)
+    with pytest.raises(Conflict):
+        await fenced.delete(prefix + b"a/x", created)
+    await own_client.put(lock, b"theirs")
+    with pytest.raises(Fenced):
+        await fenced.delete(prefix + b"a/x", updated)
+    assert await etcd_client.get(prefix + b"a/x") is not None

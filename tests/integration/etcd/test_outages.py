@@ -8,16 +8,17 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from storage.embedded import EmbeddedEtcd, free_ports
+from storage.embedded import EmbeddedEtcd
 from storage.errors import DeadlineExceeded, Unanswered, Unavailable
 from storage.etcd import EtcdClient, EtcdSettings, KeyValue, SwapResult
 from tests.integration.crash import crash
 from tests.limits import at_most
+from tests.ports import free_ports
 
 
 @pytest.fixture
 async def dead_first(etcd_endpoint: str) -> AsyncIterator[EtcdClient]:
-    dead = f"http://127.0.0.1:{free_ports()[0]}"
+    dead = f"http://127.0.0.1:{free_ports(1)[0]}"
     async with EtcdClient(EtcdSettings((dead, etcd_endpoint))) as client:
         yield client
 
@@ -30,7 +31,7 @@ async def test_a_dead_endpoint_is_left_for_the_next_one(dead_first: EtcdClient, 
 
 
 async def test_without_etcd_a_call_fails_at_its_deadline(prefix: bytes) -> None:
-    async with EtcdClient(EtcdSettings((f"http://127.0.0.1:{free_ports()[0]}",))) as client:
+    async with EtcdClient(EtcdSettings((f"http://127.0.0.1:{free_ports(1)[0]}",))) as client:
         started = time.monotonic()
         with pytest.raises(Unavailable):
             await client.put(prefix, b"", timeout=0.5)
@@ -63,11 +64,11 @@ async def test_a_broken_watch_raises_and_the_next_goes_on(own_etcd: EmbeddedEtcd
     await asyncio.sleep(0)
     crash(own_etcd)
     with pytest.raises(Unavailable):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await waiting
     await asyncio.to_thread(own_etcd.start)
     again = (await own_client.put(b"k", b"w")).revision
-    async with asyncio.timeout(5), own_client.watch(b"k", start_revision=written + 1) as resumed:
+    async with asyncio.timeout(60), own_client.watch(b"k", start_revision=written + 1) as resumed:
         assert (await anext(resumed)).revision == again
 
 
@@ -103,7 +104,7 @@ async def test_a_watch_outlives_a_pause(own_etcd: EmbeddedEtcd, own_client: Etcd
         own_etcd.pause()
         writing = asyncio.ensure_future(own_client.put(b"k", b"v"))
         own_etcd.resume()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             assert (await anext(watch)).revision == (await writing).revision
 
 

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from storage.embedded import EmbeddedEtcd, free_ports
+from storage.embedded import EmbeddedEtcd
 from storage.errors import StorageError
 from storage.etcd import EtcdClient, EtcdSettings
 from storage.etcd.waiting import hopeless, tls_trouble
 from tests.integration.etcd.guarding import certificate, enable_users
+from tests.ports import free_ports
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +34,7 @@ async def test_a_refused_user_is_said(users: str, name: str, password: str, said
 
 
 async def test_an_etcd_that_is_away_is_waited_for() -> None:
-    away = EtcdSettings((f"http://127.0.0.1:{free_ports()[0]}",), timeout=0.2)
+    away = EtcdSettings((f"http://127.0.0.1:{free_ports(1)[0]}",), timeout=0.2)
     async with EtcdClient(away) as client:
         with pytest.raises(StorageError) as refused:
             await client.range(b"/registry/", b"/registry0")

@@ -67,6 +67,13 @@ def jail(server: ApiServer, response: dict[str, Any]) -> None:
     )
 
 
+def jailed(server: ApiServer) -> list[str]:
+    """How many requests wait in that level, and how many are executed."""
+    debug = ask(server, "GET", "/debug/api_priority_and_fairness/dump_priority_levels").body.decode()
+    row = next(line for line in debug.splitlines() if line.startswith("jail,"))
+    return [cell.strip() for cell in row.split(",")][4:6]
+
+
 def test_a_level_without_queues_refuses_and_leaves_others_alone(tokens: Path) -> None:
     with api_server(f"--token-auth-file={tokens}", "--max-requests-inflight=20") as server:
         may_do_everything(server, "bob", "ann")
@@ -78,12 +85,10 @@ def test_a_level_without_queues_refuses_and_leaves_others_alone(tokens: Path) ->
             assert refused.headers[SCHEMA_HEADER] == schema
             for token in ("ann-token", ""):
                 assert ask(server, "GET", CONFIG_MAPS, token=token).status == 200
-            debug = ask(server, "GET", "/debug/api_priority_and_fairness/dump_priority_levels").body.decode()
-            row = next(line for line in debug.splitlines() if line.startswith("jail,"))
-            assert [cell.strip() for cell in row.split(",")][4:6] == ["0", "1"]  # waiting, executing
+            assert jailed(server) == ["0", "1"]
         assert ask(server, "GET", CONFIG_MAPS, token="bob-token").status == 200
         metrics = ask(server, "GET", "/metrics").body.decode()
-        labels = 'priority_level="jail",flow_schema="bobs",reason="concurrency-limit"'
+        labels = 'flow_schema="bobs",priority_level="jail",reason="concurrency-limit"'
         assert f"apiserver_flowcontrol_rejected_requests_total{{{labels}}} 1" in metrics
 
 
@@ -94,11 +99,12 @@ def test_a_level_with_queues_lets_wait(tokens: Path) -> None:
         with Wire(server) as waiting:
             with slow_write(server, "bob-token"):
                 waiting.request(f"GET {CONFIG_MAPS}", "Authorization: Bearer bob-token", token=False)
+                until(lambda: jailed(server) == ["1", "1"])
                 assert not waiting.answers(0.2)
                 assert ask(server, "GET", CONFIG_MAPS, token="bob-token").status == 429  # the queue is full
-            waiting.socket.settimeout(10)
+            waiting.socket.settimeout(60)
             assert waiting.reply().status == 200
-        late = ask(server, "GET", f"{CONFIG_MAPS}?timeout=1s", token="bob-token")
+        late = ask(server, "GET", f"{CONFIG_MAPS}?timeout=20s", token="bob-token")
         assert late.status == 200
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from apiserver_gateway.testing import ApiServer
 from tests.integration.server.client import Answer, ask
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 class Api:

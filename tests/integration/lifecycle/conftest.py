@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer, api_server, wait_for
 from tests.integration.lifecycle.api import Api
 
 
 @pytest.fixture(scope="package")
 def server() -> Iterator[ApiServer]:
     with api_server() as running:
+        wait_for(running, "/api/v1/namespaces/default/serviceaccounts/default", bool)  # the controllers are at work
         yield running
 
 

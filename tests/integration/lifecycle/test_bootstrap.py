@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from apiserver_gateway.testing import ApiServer, api_server
 from storage.embedded import EmbeddedEtcd
+from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask
 
 SERVICE = "/api/v1/namespaces/default/services/kubernetes"
@@ -24,6 +27,14 @@ WHAT = (
     "/apis/rbac.authorization.k8s.io/v1/clusterroles",
     BINDINGS,
 )
+
+
+@contextmanager
+def furnished(etcd: EmbeddedEtcd) -> Iterator[ApiServer]:
+    """A server that has made all of it: roles are made once requests are answered."""
+    with api_server("--controllers=-*", etcd_servers=etcd.endpoint) as server:
+        until(lambda: ask(server, "GET", "/readyz").status == 200)
+        yield server
 
 
 def got(server: ApiServer, path: str) -> Any:
@@ -68,18 +79,17 @@ def everything(server: ApiServer) -> list[Any]:
 
 
 def test_what_every_cluster_has_is_made_once_and_mended() -> None:
-    flag = "--controllers=-*"
     with EmbeddedEtcd() as etcd:
-        with api_server(flag, etcd_servers=etcd.endpoint) as server:
+        with furnished(etcd) as server:
             say_who_made_them(server)
             made = everything(server)
-        with api_server(flag, etcd_servers=etcd.endpoint) as server:
+        with furnished(etcd) as server:
             assert everything(server) == made, "another start writes nothing"
             binding = bind_to_another_role(server)
             uids = {path: got(server, path)["metadata"]["uid"] for path in DELETED}
             for path in DELETED:
                 assert ask(server, "DELETE", path).status == 200
-        with api_server(flag, etcd_servers=etcd.endpoint) as server:
+        with furnished(etcd) as server:
             found = got(server, f"{BINDINGS}/{NAME}")
             assert (found["roleRef"], found["subjects"]) == (binding["roleRef"], binding["subjects"])
             assert found["metadata"]["labels"] == {"mine": "yes", **binding["metadata"]["labels"]}

@@ -80,8 +80,8 @@ def test_a_namespace_ends_though_a_definition_goes_meanwhile(server: ApiServer, 
         gadgets.create(f"g-{number}")
     api.ask("DELETE", space)
     ask(server, "DELETE", f"{DEFINITIONS}/gadgets.{GROUP}")
-    until(lambda: api.ask("GET", space).status == 404, 10)
-    until(lambda: ask(server, "GET", f"{DEFINITIONS}/gadgets.{GROUP}").status == 404, 10)
+    until(lambda: api.ask("GET", space).status == 404)
+    until(lambda: ask(server, "GET", f"{DEFINITIONS}/gadgets.{GROUP}").status == 404)
     assert retries(server) == before
 
 

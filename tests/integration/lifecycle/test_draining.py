@@ -14,10 +14,12 @@ from http.client import HTTPResponse, HTTPSConnection
 import pytest
 
 from apiserver_gateway.testing import ApiServer, api_server
+from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask, connect
+from tests.limits import TooMuch, at_most
 
 MAPS = "/api/v1/namespaces/default/configmaps"
-DELAY = 3.0
+DELAY = 2.0
 
 
 def get(connection: HTTPSConnection, server: ApiServer, path: str) -> HTTPResponse:
@@ -28,23 +30,22 @@ def get(connection: HTTPSConnection, server: ApiServer, path: str) -> HTTPRespon
 
 
 def test_who_asks_while_the_server_drains_is_answered_and_sent_elsewhere() -> None:
-    with api_server(f"--shutdown-delay-duration={DELAY:g}s") as server, contextlib.closing(connect(server)) as kept:
+    with api_server("--shutdown-delay-duration=90s") as server, contextlib.closing(connect(server)) as kept:
         assert get(kept, server, MAPS).getheader("connection") is None
         os.kill(server.pid, signal.SIGTERM)
-        until = time.monotonic() + DELAY - 1
-        while ask(server, "GET", "/readyz").status == 200:
-            assert time.monotonic() < until
+        until(lambda: ask(server, "GET", "/readyz").status != 200)
         assert ask(server, "GET", "/livez").status == 200
         answer = get(kept, server, MAPS)
         assert (answer.status, answer.getheader("connection")) == (200, "close")
         assert ask(server, "POST", MAPS, {"metadata": {"name": "late"}}).status == 201
+        server.kill()  # it would go on for long
 
 
 def test_watches_end_one_after_the_other_while_the_server_drains() -> None:
     ends: list[float] = []
 
     def watch(server: ApiServer) -> None:
-        with contextlib.closing(connect(server, 30)) as connection:
+        with contextlib.closing(connect(server)) as connection:
             headers = {"Authorization": f"Bearer {server.token}"}
             connection.request("GET", f"{MAPS}?watch=1&resourceVersion=0", headers=headers)
             answer = connection.getresponse()
@@ -58,19 +59,21 @@ def test_watches_end_one_after_the_other_while_the_server_drains() -> None:
         for each in watches:
             each.start()
         for _ in watches:
-            assert began.acquire(timeout=20)
+            assert began.acquire(timeout=60)
         told = time.monotonic()
         os.kill(server.pid, signal.SIGTERM)
         for each in watches:
-            each.join(20)
+            each.join(60)
     assert len(ends) == len(watches)
-    assert all(0.4 * DELAY < end - told < DELAY + 1 for end in ends)
-    assert max(ends) - min(ends) > 0.2  # seconds
+    assert min(ends) - told > 0.4 * DELAY
+    at_most(max(ends) - told, DELAY + 1)
+    if max(ends) - min(ends) <= 0.2:  # seconds; who reads them may have been held up itself
+        raise TooMuch("they ended all at once")
 
 
 def test_requests_after_the_delay_are_told_to_come_back_while_others_finish() -> None:
     flags = ("--shutdown-delay-duration=1s", "--shutdown-send-retry-after")
-    with api_server(*flags) as server, contextlib.closing(connect(server, 20)) as slow:
+    with api_server(*flags) as server, contextlib.closing(connect(server)) as slow:
         # a body that does not come holds the server up
         slow.putrequest("POST", MAPS)
         slow.putheader("Authorization", f"Bearer {server.token}")
@@ -79,7 +82,7 @@ def test_requests_after_the_delay_are_told_to_come_back_while_others_finish() ->
         slow.endheaders()
         slow.send(b'{"metadata":')
         os.kill(server.pid, signal.SIGTERM)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while (answer := ask(server, "GET", MAPS)).status != 429:
             assert time.monotonic() < deadline
         assert (answer.headers["retry-after"], answer.headers["connection"]) == ("5", "close")
@@ -88,7 +91,7 @@ def test_requests_after_the_delay_are_told_to_come_back_while_others_finish() ->
 
 
 def test_plain_http_is_told_that_this_is_https() -> None:
-    with api_server() as server, socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+    with api_server() as server, socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
         said = b""
         while piece := connection.recv(4096):

@@ -132,4 +132,4 @@ def test_pods_of_absent_nodes_are_finished(api: Api) -> None:
     assert made.status == 201, made.body
     assert made.json["spec"]["serviceAccountName"] == "default"
     assert api.delete("p", resource="pods").json["metadata"]["deletionGracePeriodSeconds"] == 30
-    until(lambda: not api.names("pods"), 10)
+    until(lambda: not api.names("pods"))

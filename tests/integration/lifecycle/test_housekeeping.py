@@ -75,7 +75,7 @@ def test_events_go_after_their_time() -> None:
         body = {"metadata": {"name": "e"}, "involvedObject": about, "reason": "R", "message": "m", "type": "Normal"}
         assert api.ask("POST", api.path(resource="events"), body).status == 201
         assert api.get("e", "events") is not None
-        until(lambda: api.get("e", "events") is None, 10)
+        until(lambda: api.get("e", "events") is None)
 
 
 def job(api: Api, name: str, finished: bool, ttl: int | None) -> None:
@@ -100,7 +100,7 @@ def test_finished_jobs_go_after_their_time(api: Api) -> None:
     job(api, "running", finished=False, ttl=1)
     job(api, "kept", finished=True, ttl=None)
     path = f"/apis/batch/v1/namespaces/{api.namespace}/jobs"
-    until(lambda: names(api.server, path) == {"running", "kept"}, 10)
+    until(lambda: names(api.server, path) == {"running", "kept"})
 
 
 def claim(api: Api) -> None:
@@ -121,7 +121,7 @@ def test_a_claim_stays_while_a_scheduled_pod_uses_it(api: Api) -> None:
     assert held is not None and held["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]
     api.delete("p", resource="pods")
     api.patch("p", {"finalizers": None}, "pods")
-    until(lambda: api.get("c", claims) is None, 10)
+    until(lambda: api.get("c", claims) is None)
 
 
 def test_a_volume_stays_while_it_is_bound(api: Api) -> None:
@@ -140,7 +140,7 @@ def test_a_volume_stays_while_it_is_bound(api: Api) -> None:
     marked = api.ask("DELETE", f"{path}/{name}").json
     assert marked["metadata"]["finalizers"] == ["kubernetes.io/pv-protection"]
     api.ask("PATCH", f"{path}/{name}/status", {"status": {"phase": "Released"}}, headers=headers)
-    until(lambda: api.ask("GET", f"{path}/{name}").status == 404, 10)
+    until(lambda: api.ask("GET", f"{path}/{name}").status == 404)
 
 
 CLASSES = "/apis/storage.k8s.io/v1/volumeattributesclasses"
@@ -169,7 +169,7 @@ def test_a_class_of_volume_attributes_stays_while_a_claim_names_it(api: Api, nam
         assert api.ask("PATCH", f"{claims}/c/status", status, headers=headers).status == 200
     assert "deletionTimestamp" in api.ask("DELETE", used).json["metadata"]
     api.ask("DELETE", unused)
-    until(lambda: api.ask("GET", unused).status == 404, 10)
+    until(lambda: api.ask("GET", unused).status == 404)
     assert api.ask("GET", used).status == 200
     api.delete("c", resource="persistentvolumeclaims")
-    until(lambda: api.ask("GET", used).status == 404, 10)
+    until(lambda: api.ask("GET", used).status == 404)

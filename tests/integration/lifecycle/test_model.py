@@ -5,7 +5,6 @@ After each step everything that follows from it is waited for, so that the model
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
 from apiserver_gateway.testing import ApiServer
+from tests.examples import examples
 from tests.integration.lifecycle.api import Api, reference, until
 
 NAMES = [f"o{number}" for number in range(6)]
@@ -122,7 +122,7 @@ class Lifecycle(RuleBasedStateMachine):
     def step(self) -> Iterator[None]:
         yield
         self.model.settle()
-        until(lambda: self.seen() == self.expected(), 15)
+        until(lambda: self.seen() == self.expected(), 30)
 
     def expected(self) -> dict[str, tuple[frozenset[str], bool, bool, str]]:
         return {
@@ -209,11 +209,11 @@ class Lifecycle(RuleBasedStateMachine):
 
 def test_what_the_rules_say_is_what_becomes_of_the_objects(server: ApiServer) -> None:
     Lifecycle.server = server
-    run(200 if os.environ.get("HYPOTHESIS_PROFILE") == "search" else 12)
+    run(examples(12, costs=10))
 
 
-def run(examples: int) -> None:
+def run(count: int) -> None:
     """Tries that many sequences."""
     checks = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
-    limits = settings(max_examples=examples, stateful_step_count=20, deadline=None, suppress_health_check=checks)
+    limits = settings(max_examples=count, stateful_step_count=20, deadline=None, suppress_health_check=checks)
     run_state_machine_as_test(Lifecycle, settings=limits)

@@ -12,8 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from hack.release import build
+
 ROOT = Path(__file__).parents[3]
 SOURCES = ("apiserver_gateway", "gateway", "storage", "pyproject.toml", "setup.py", "README.md", "LICENSE")
+MOMENT = "1700000000"  # seconds since the epoch, as if the commit were of then
 
 TEST = """
 import os, subprocess, sys
@@ -32,34 +35,41 @@ def test_so_are_they_for_the_command():
 """
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of this tree, built from a copy."""
-    copy, made = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+def copied(place: Path) -> Path:
+    """The sources in another place."""
     for name in SOURCES:
         if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
-            shutil.copy(ROOT / name, copy)
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
-    subprocess.run(
-        [*pip, "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", made, copy], check=True, timeout=120
-    )
-    return next(made.iterdir())
+            shutil.copy(ROOT / name, place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The sdist and the wheel of this tree, built from a copy as a release is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOURCE_DATE_EPOCH", MOMENT)
+        return build(copied(tmp_path_factory.mktemp("source")), tmp_path_factory.mktemp("made"))
+
+
+@pytest.fixture(scope="module")
+def wheel(built: tuple[Path, Path]) -> Path:
+    return built[1]
 
 
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A fresh environment with the wheel; its dependencies are those of this one."""
     place = tmp_path_factory.mktemp("environment")
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True, timeout=60)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True, timeout=200)
     interpreter = place / "bin" / "python"
     site = next(place.glob("lib/python*/site-packages"))
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", interpreter]
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     install = [*pip, "install", "-q", "--no-deps", "--ignore-installed", wheel]
-    subprocess.run(install, check=True, timeout=120, env=environment)
+    subprocess.run(install, check=True, timeout=250, env=environment)
     return interpreter
 
 
@@ -76,6 +86,19 @@ def test_a_wheel_has_one_top_level_package(wheel: Path) -> None:
     assert not modules - {name.removeprefix(server) for name in names}
 
 
+def test_who_builds_it_elsewhere_later_and_as_somebody_else_gets_the_same_bytes(
+    built: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    for path in copied(tmp_path / "elsewhere").rglob("*"):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+        os.utime(path, (1, 1))
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", MOMENT)
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    for first, second in zip(built, build(tmp_path / "elsewhere", tmp_path / "made"), strict=True):
+        assert first.name == second.name and first.read_bytes() == second.read_bytes()
+
+
 def test_a_project_keeps_its_own_packages(python: Path, tmp_path: Path) -> None:
     for name in ("gateway", "storage"):
         (tmp_path / name).mkdir()
@@ -84,7 +107,7 @@ def test_a_project_keeps_its_own_packages(python: Path, tmp_path: Path) -> None:
     (tmp_path / "test_ours.py").write_text(TEST)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTEST_ADDOPTS": ""}
     command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tmp_path, tmp_path]
-    outcome = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path, env=environment)
+    outcome = subprocess.run(command, capture_output=True, text=True, timeout=250, cwd=tmp_path, env=environment)
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr
 
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from apiserver_gateway.testing import ApiServer, api_server
 from storage.embedded import EmbeddedEtcd
+from tests.examples import examples
 from tests.integration.lifecycle.api import until
 from tests.integration.quotas.conftest import FLAGS
 from tests.integration.server.client import Answer, ask
@@ -151,7 +152,9 @@ def test_what_is_used_is_what_there_is() -> None:
 
 
 def _play(replicas: Replicas) -> None:
-    @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    @settings(
+        max_examples=examples(12, costs=20), deadline=None, suppress_health_check=list(HealthCheck), database=None
+    )
     @given(PLAN)
     def play(plan: list[tuple[list[tuple[Any, ...]], int]]) -> None:
         run = Run(replicas)

@@ -14,7 +14,7 @@ from apiserver_gateway.testing import ApiServer
 from storage.etcd import EtcdClient, EtcdSettings
 from tests.integration.server.client import Answer, connect
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 Result = TypeVar("Result")
 Seen = tuple[str, str, int]  # type, name, resourceVersion
 

@@ -6,25 +6,28 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 
-from storage.cache import WatchCache
 from storage.consistency import ConsistentReads
 from storage.etcd import EtcdClient
 from storage.feed import Feed
 from storage.reads import Reads
+from storage.sharing.subscriber import Subscriber
+from storage.watch_cache import WatchCache
 from tests.unit.storage.canonical import SPEC, canonical
 
-PATIENCE = 20.0  # seconds for what should come soon
+PATIENCE = 60.0  # seconds for what should come soon
 
 
 class Node:
-    """Keeps a cache of the pods under a root."""
+    """Keeps a cache of the pods under a root; with a `feeder`, the socket of one, as a worker of several does."""
 
-    def __init__(self, client: EtcdClient, root: bytes) -> None:
+    def __init__(self, client: EtcdClient, root: bytes, feeder: Path | None = None) -> None:
         self.client, self.root = client, root
         self.cache = WatchCache(root)
         self.pods = self.cache.register(replace(SPEC, prefix=root + b"pods/"))
-        self.feed = Feed(client, self.cache)
+        self.shared = None if feeder is None else Subscriber(feeder, self.cache)
+        self.feed = Feed(client, self.cache, self.shared)
         self.began = -1  # the position in the history at the first start
         consistent = ConsistentReads(self.cache, self.feed.probe, self.progress)
         self.reads = Reads(client, self.cache, consistent)
@@ -58,7 +61,9 @@ class Node:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Node]:
         """Follows etcd while the block runs."""
-        task = asyncio.create_task(self.feed.run())
+        tasks = [asyncio.create_task(self.feed.run())]
+        if self.shared is not None:
+            tasks.append(asyncio.create_task(self.shared.run()))
         try:
             async with asyncio.timeout(PATIENCE):
                 await self.feed.ready.wait()
@@ -66,6 +71,7 @@ class Node:
                 self.began = self.pods.history.end
             yield self
         finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            for task in tasks:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task

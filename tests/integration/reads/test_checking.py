@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from storage.checking import Checker
-from storage.etcd import EtcdClient
+from storage.etcd import EtcdClient, EtcdSettings
+from storage.etcd.transforming import UnreadableValue
 from tests.integration.reads.node import PATIENCE, Node
 from tests.unit.storage.canonical import canonical
 
@@ -27,7 +30,9 @@ async def test_what_agrees_is_left_alone_while_others_write(etcd_client: EtcdCli
         assert checker.counts == {(prefix + b"pods/", "success"): 5}
 
 
-async def test_what_differs_is_loaded_anew(etcd_client: EtcdClient, prefix: bytes) -> None:
+async def test_what_differs_is_loaded_anew(
+    etcd_client: EtcdClient, prefix: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
     node = Node(etcd_client, prefix)
     async with node.running():
         checker = Checker(etcd_client, node.cache, node.feed.load_anew)
@@ -37,8 +42,31 @@ async def test_what_differs_is_loaded_anew(etcd_client: EtcdClient, prefix: byte
         node.pods.load([(node.key("a"), canonical("a"), revision), (node.key("c"), canonical("c"), revision)])
         (finding,) = await checker.check()
         assert (finding.status, finding.revision) == ("failure", revision)
+        assert "the watch cache differs from etcd, loading anew" in caplog.text
         async with asyncio.timeout(PATIENCE):
             await node.feed.ready.wait()
         assert [entry.key for entry in node.pods.slice(0, 9)] == [node.key("a"), node.key("b")]
         assert [each.status for each in await checker.check()] == ["success"]
         assert checker.counts[prefix + b"pods/", "failure"] == 1
+
+
+async def test_an_etcd_that_does_not_tell_is_no_difference(prefix: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    async with EtcdClient(EtcdSettings(("http://127.0.0.1:1",), timeout=0.1)) as client:
+        node = Node(client, prefix)
+        checker = Checker(client, node.cache, lambda: pytest.fail("it loads anew what may be right"))
+        assert [each.status for each in await checker.check()] == ["error"]
+    assert "consistency could not be checked" in caplog.text
+
+
+async def test_other_keys_load_anew_what_could_not_be_decrypted(
+    etcd_client: EtcdClient, prefix: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    node, loads = Node(etcd_client, prefix), list[str]()
+    checker = Checker(etcd_client, node.cache, lambda: loads.append("anew"))
+    node.pods.load([(node.key("a"), canonical("a"), 5)])
+    checker.other_keys()
+    assert not loads
+    node.pods.load([(node.key("a"), UnreadableValue(b"k8s:enc:aesgcm:v1:a:?"), 5)])
+    checker.other_keys()
+    assert loads == ["anew"]
+    assert "values that could not be decrypted may be readable now, loading anew" in caplog.text

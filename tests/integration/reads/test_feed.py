@@ -73,7 +73,7 @@ async def test_changes_of_one_transaction_are_seen_together(node: Node) -> None:
 
 
 async def test_values_of_others_are_served_canonical(node: Node) -> None:
-    foreign = b'{"metadata":{"labels":{"v":"1"},"name":"a"},"kind":"Pod", "apiVersion":"v1"}'
+    foreign = b'{"metadata":{"labels":{"v":"1"},"name":"a","namespace":"n"},"kind":"Pod", "apiVersion":"v1"}'
     await node.client.put(node.key("a"), foreign)
     async with node.running():
         await node.client.put(node.key("b"), b"\0 no object at all")
@@ -84,7 +84,7 @@ async def test_values_of_others_are_served_canonical(node: Node) -> None:
         assert all(b'"phase":"defaulted"' in each.value for each in found if not each.corrupt)
 
 
-async def test_after_a_compaction_what_changed_is_emitted(node: Node) -> None:
+async def test_after_a_compaction_what_changed_is_emitted(node: Node, caplog: pytest.LogCaptureFixture) -> None:
     """While the feed was away etcd has forgotten what happened: the difference is told, and no more of the past."""
     async with node.running():
         for name in ("kept", "changed", "deleted"):
@@ -108,6 +108,7 @@ async def test_after_a_compaction_what_changed_is_emitted(node: Node) -> None:
         again = await node.put("kept", "2")
         await node.reaches(again)
         assert node.changes(seen + 3) == [("MODIFIED", "kept", again)]
+    assert "the watch fell behind etcd's compaction, loading the cache anew" in caplog.text
 
 
 async def test_the_feed_goes_on_where_it_was_when_etcd_comes_back(
@@ -128,7 +129,12 @@ async def test_the_feed_goes_on_where_it_was_when_etcd_comes_back(
 @pytest.mark.parametrize("last", ["written", "deleted"])
 @pytest.mark.parametrize("since", [0, 1, 5])
 async def test_everything_is_loaded_anew_when_etcd_lost_what_it_had(
-    own_etcd: EmbeddedEtcd, own_client: EtcdClient, tmp_path: Path, last: str, since: int
+    own_etcd: EmbeddedEtcd,
+    own_client: EtcdClient,
+    tmp_path: Path,
+    last: str,
+    since: int,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """A backup is restored, and up to `since` other writes have got the revisions of the lost ones."""
     node = Node(own_client, b"/registry/")
@@ -157,6 +163,7 @@ async def test_everything_is_loaded_anew_when_etcd_lost_what_it_had(
         }
         with pytest.raises(Overrun):
             node.pods.history.between(position, node.pods.history.end)
+    assert "etcd's history has changed, loading the cache anew" in caplog.text
 
 
 async def outside(node: Node) -> int:

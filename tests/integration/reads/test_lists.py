@@ -27,6 +27,14 @@ def test_a_read_never_returns_less_than_what_was_acknowledged_elsewhere(one: Cli
     assert names(other.list()) == ["a"]
 
 
+def test_a_collection_is_deleted_as_it_was_at_a_version(one: Client) -> None:
+    first = one.put("a")
+    one.put("b")
+    answer = one.ask("DELETE", f"{one.path}?resourceVersion={first}")
+    assert (answer.status, names(answer)) == (200, ["a"])
+    assert names(one.list()) == ["b"]
+
+
 def test_which_state_a_list_shows(one: Client, other: Client) -> None:
     for name in "abcd":
         old = one.put(name)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from storage.etcd import EtcdClient
-from tests.integration.reads.api import Client, Seen, on_etcd
+from tests.integration.reads.api import Client, Seen, Watch, on_etcd, short
 from tests.integration.reads.conftest import Replicas
 from tests.integration.reads.test_lists import restarted
 
 BOOKMARKS = "allowWatchBookmarks=true"
+AHEAD = 100  # changes that one who reads may be behind: far fewer than the history keeps
 INITIAL = f"{BOOKMARKS}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
 
 
@@ -92,8 +94,8 @@ def test_the_deprecated_path_is_checked_as_a_list(one: Client) -> None:
 
 def test_a_watch_ends_by_itself_with_a_fresh_bookmark_before(one: Client) -> None:
     start = one.put("a")
+    revision = one.put("b")
     with one.watch(f"resourceVersion={start}&timeoutSeconds=3&{BOOKMARKS}") as watch:
-        revision = one.put("b")
         added, bookmark = watch.rest()
     assert added == ("ADDED", "b", revision)
     assert bookmark[:2] == ("BOOKMARK", "") and bookmark[2] >= revision
@@ -197,23 +199,32 @@ def test_a_slow_consumer_hurts_itself_only(one: Client, replicas: Replicas) -> N
     del stored["metadata"]["resourceVersion"]
     key = f"/registry/configmaps/{one.namespace}/a".encode()
 
+    seen: list[Seen] = []
+
+    def read(eager: Watch) -> None:
+        while len(seen) < changes:
+            seen.append(short(eager.event()))
+
     async def write(client: EtcdClient) -> list[int]:
         revisions = []
         for number in range(changes):
+            while len(seen) < number - AHEAD and not reading.done():  # who reads all the time may be slow too
+                await asyncio.sleep(0.005)
             stored["data"] = {"number": str(number), "data": "x" * 200_000}
             revisions.append((await client.put(key, json.dumps(stored).encode())).revision)
         return revisions
 
     with (
         one.watch(f"resourceVersion={start}", receive_buffer=1 << 16) as slow,
-        one.watch(f"resourceVersion={start}&timeoutSeconds=60") as eager,
+        one.watch(f"resourceVersion={start}&timeoutSeconds=250") as eager,
     ):
         with ThreadPoolExecutor(1) as reader:
-            everything = reader.submit(eager.seen, changes)
+            reading = reader.submit(read, eager)
             revisions = on_etcd(replicas.etcd.endpoint, write)
-        assert [each[2] for each in everything.result()] == revisions
+        reading.result()
+        assert [each[2] for each in seen] == revisions
         rest = slow.rest()
     assert len(rest) < changes
     assert [each[2] for each in rest] == sorted({each[2] for each in rest})
-    with one.watch(f"resourceVersion={max(start, rest[-1][2] if rest else start)}&timeoutSeconds=20") as resumed:
+    with one.watch(f"resourceVersion={max(start, rest[-1][2] if rest else start)}&timeoutSeconds=100") as resumed:
         assert resumed.seen(changes - len(rest))[-1] == ("MODIFIED", "a", revisions[-1])

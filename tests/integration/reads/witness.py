@@ -160,15 +160,15 @@ class Watcher:
         """Watches from the start of the work until it knows all of it."""
         self.at = work.start
         for _ in count():
-            begun_late, ended = work.final > 0, False
+            begun_late, ended, before = work.final > 0, False, self.at
             try:
                 async with asyncio.timeout(self.cut or None):
                     ended = await self._stream(http, server, work)
             except TimeoutError:
                 pass
             self.streams += 1
-            if work.final and (self.at >= work.final or (begun_late and ended)):
-                break
+            if work.final and (self.at >= work.final or (begun_late and ended and self.at == before)):
+                break  # a stream that told something may have ended before it told all: its time was over
         return self
 
     def _query(self) -> str:

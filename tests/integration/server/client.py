@@ -11,6 +11,8 @@ from typing import Any
 
 from apiserver_gateway.testing import ApiServer
 
+PATIENCE = 60.0  # seconds for an answer, on a busy machine too
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -25,7 +27,7 @@ class Answer:
         return json.loads(self.body)
 
 
-def connect(server: ApiServer, timeout: float = 10.0) -> http.client.HTTPSConnection:
+def connect(server: ApiServer, timeout: float = PATIENCE) -> http.client.HTTPSConnection:
     """A connection that trusts the server's CA and nothing else."""
     context = ssl.create_default_context(cafile=str(server.ca_file))
     return http.client.HTTPSConnection("127.0.0.1", server.port, timeout=timeout, context=context)

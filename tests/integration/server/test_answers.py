@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import time
 
 import pytest
 
 from apiserver_gateway.testing import ApiServer
+from tests.hostile.wire import Wire
 from tests.integration.server.client import ask
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -17,6 +20,18 @@ def test_answers_carry_the_standard_headers(server: ApiServer) -> None:
     assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
     assert (answer.headers["cache-control"], answer.headers["audit-id"]) == ("no-cache, private", "mine")
     assert "date" in answer.headers and "server" not in answer.headers
+
+
+def test_a_token_after_two_spaces_counts_for_nothing_and_is_told(server: ApiServer) -> None:
+    refused = ask(server, "GET", "/api/v1/namespaces", token=" abc")
+    assert refused.status == 403
+    why = "the provided Authorization header contains extra space before the bearer token, and is ignored"
+    assert refused.headers["warning"] == f'299 - "{why}"'
+
+
+def test_who_names_no_user_to_act_as_is_refused(server: ApiServer) -> None:
+    answer = ask(server, "GET", "/api/v1/namespaces", headers={"Impersonate-Uid": "7"})
+    assert (answer.status, answer.headers["x-content-type-options"]) == (400, "nosniff")
 
 
 @pytest.mark.parametrize("path", ["/nosuch", "/apis/nosuch.example.com/v1/things", "/healthz/", "/readyz/nosuch"])
@@ -42,6 +57,34 @@ def test_a_path_with_a_bad_escape_is_refused(server: ApiServer) -> None:
     assert (answer.status, answer.headers["content-type"]) == (400, "text/plain; charset=utf-8")
 
 
+@pytest.mark.parametrize("framing", ["Content-Length: 100000", "Transfer-Encoding: chunked"])
+def test_a_body_that_takes_longer_than_its_request_may(server: ApiServer, framing: str) -> None:
+    """As after the 60 s that a request has without a `timeout` of its own; it keeps the least rate meanwhile."""
+    piece = b" " * 100 if "Length" in framing else b"64\r\n" + b" " * 100 + b"\r\n"
+    said, began = b"", time.monotonic()
+    with Wire(server) as wire:
+        wire.request("POST /api/v1/namespaces?timeout=1s", framing, "Content-Type: application/json")
+        wire.socket.settimeout(0.05)
+        while not said.endswith((b"}", b"}\n")):
+            assert time.monotonic() < began + 60, "it goes on listening"
+            with contextlib.suppress(OSError):  # it is answered just now, and the connection ends
+                wire.send(piece)
+            with contextlib.suppress(TimeoutError):
+                said += wire.socket.recv(65536)
+        assert time.monotonic() >= began + 1
+    head, _, body = said.partition(b"\r\n\r\n")
+    status = json.loads(body)
+    assert head.startswith(b"HTTP/1.1 504 ") and b"text/plain; charset=utf-8" in head
+    assert status == {  # what answers in kube-apiserver knows no kinds
+        "metadata": {},
+        "status": "Failure",
+        "message": "Timeout: request did not complete within the allotted timeout",
+        "reason": "Timeout",
+        "details": {},
+        "code": 504,
+    }
+
+
 def test_health_can_be_seen_check_by_check(server: ApiServer) -> None:
     assert ask(server, "GET", "/livez", token=None).body == b"ok"
     assert ask(server, "GET", "/readyz/etcd").body == b"ok"
@@ -53,6 +96,21 @@ def test_health_can_be_seen_check_by_check(server: ApiServer) -> None:
 def test_version_is_that_of_the_api(server: ApiServer) -> None:
     version = ask(server, "GET", "/version", token=None).json
     assert (version["gitVersion"], version["major"], version["minor"]) == ("v1.36.3", "1", "36")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        *(("PROPFIND", path, 200) for path in ("/healthz/ping", "/livez", "/metrics", "/", "/openapi/v3")),
+        *(("PROPFIND", path, 405) for path in ("/version", "/openid/v1/jwks", "/apis/apiregistration.k8s.io")),
+        *(("GET", path, 200) for path in ("/version//", "/.well-known/openid-configuration/")),
+        *(("POST", path, 404) for path in ("/version/x", "/.well-known/openid-configuration/x", "/openapi/v3/x")),
+    ],
+)
+def test_paths_of_operation_answer_any_method(server: ApiServer, method: str, path: str, status: int) -> None:
+    answer = ask(server, method, path)
+    assert answer.status == status
+    assert status < 400 or answer.body == b"" or answer.json["code"] == status
 
 
 def test_strangers_are_refused_and_anonymous_may_read_what_is_public(server: ApiServer) -> None:
@@ -127,11 +185,17 @@ def test_who_has_a_document_is_told_so_without_a_body(server: ApiServer, path: s
     assert (again.status, again.body, again.headers.get("content-type")) == (304, b"", None)
 
 
+def comparisons(server: ApiServer) -> float:
+    """How often the namespaces in the cache were compared with etcd's, and were the same."""
+    family = 'apiserver_storage_consistency_checks_total{group="",resource="namespaces",status="success"} '
+    lines = ask(server, "GET", "/metrics").body.decode().splitlines()
+    return sum(float(line.removeprefix(family)) for line in lines if line.startswith(family))
+
+
 def test_the_cache_is_compared_with_etcd_when_somebody_asks(server: ApiServer) -> None:
+    before = comparisons(server)
     found = {each["prefix"]: each for each in ask(server, "GET", "/debug/consistency").json}
+    assert comparisons(server) == before + 1
     assert {each["status"] for each in found.values()} == {"success"} and len(found) > 40
     assert found["/registry/namespaces/"]["cached"] == found["/registry/namespaces/"]["stored"]
-    metrics = ask(server, "GET", "/metrics").body.decode()
-    counted = 'apiserver_storage_consistency_checks_total{group="",resource="namespaces",status="success"} 1'
-    assert counted in metrics
     assert ask(server, "GET", "/debug/consistency", token=None).status in (401, 403)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from apiserver_gateway.testing import ApiServer
 from tests.integration.server.client import ask
+
+# what a second request may say otherwise: how new a list is, since the server writes leases meanwhile; a table's ages
+CHANGES = re.compile(rb'"metadata":\{"resourceVersion":"\d+"\}|"(\d+m)?\d+s"')
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
@@ -33,7 +37,7 @@ PROTOBUF = "application/vnd.kubernetes.protobuf"
         (f"{MAPS}/way?resourceVersion=wrong", {}),
         (f"{MAPS}?fieldSelector=metadata.name%3Dway", {}),
         (f"{MAPS}?limit=wrong", {}),
-        ("/apis/policy/v1/poddisruptionbudgets?timeout=1s", {}),
+        ("/apis/policy/v1/poddisruptionbudgets?timeout=20s", {}),
     ],
 )
 def test_the_second_request_of_a_path_is_answered_as_the_first(
@@ -49,7 +53,10 @@ def test_the_second_request_of_a_path_is_answered_as_the_first(
 def seen(answer: Any) -> tuple[int, dict[str, str], bytes]:
     """What does not differ between two requests."""
     headers = {key.lower(): value for key, value in answer.headers.items()}
-    return answer.status, {key: headers[key] for key in headers if key not in ("audit-id", "date")}, answer.body
+    body = CHANGES.sub(b"", answer.body)
+    if body != answer.body:
+        del headers["content-length"]
+    return answer.status, {key: headers[key] for key in headers if key not in ("audit-id", "date")}, body
 
 
 def forget(server: ApiServer) -> None:

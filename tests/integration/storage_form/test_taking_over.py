@@ -22,10 +22,11 @@ from typing import Any
 import pytest
 
 from apiserver_gateway.testing import ApiServer, api_server
-from storage.embedded import EmbeddedEtcd, free_ports
+from storage.embedded import EmbeddedEtcd
 from storage.etcd import EtcdClient
 from tests.integration.reads.api import on_etcd
 from tests.integration.server.client import ask
+from tests.ports import free_ports
 
 Json = dict[str, Any]
 RECORDING: Json = json.loads(gzip.decompress(Path(__file__).with_name("recording.json.gz").read_bytes()))
@@ -105,7 +106,7 @@ def test_a_patch_loses_nothing(server: ApiServer, patched: dict[str, Json]) -> N
 
 @pytest.mark.skipif(not KUBE_APISERVER, reason="APISERVER_GATEWAY_TEST_KUBE_APISERVER names none")
 def test_a_kube_apiserver_reads_what_was_written(etcd: EmbeddedEtcd, patched: dict[str, Json], tmp_path: Path) -> None:
-    key, port = tmp_path / "service-account.key", free_ports()[0]
+    key, port = tmp_path / "service-account.key", free_ports(1)[0]
     subprocess.run(["openssl", "genrsa", "-out", key, "2048"], check=True, capture_output=True)
     tokens = tmp_path / "tokens.csv"
     tokens.write_text('token,admin,admin,"system:masters"\n')

@@ -27,8 +27,9 @@ from pathlib import Path
 from apiserver_gateway.testing import ApiServer
 from storage.embedded import find_binary
 from tests.clients.binaries import binary
-from tests.integration.deploy.containers import free_ports, running, wait_until
+from tests.integration.deploy.containers import running, wait_until
 from tests.integration.deploy.pods import running_jobs
+from tests.ports import free_ports
 
 ROOT = Path(__file__).parents[3]
 CHECKOUT = ("Makefile", "README.md", "deploy", "docker-compose.yml", "docs", "pyproject.toml")
@@ -37,9 +38,11 @@ CHECKOUT = ("Makefile", "README.md", "deploy", "docker-compose.yml", "docs", "py
 ELSEWHERE = {
     r"(\w+=\S+ )*docker ": "there is no Docker engine; tests/integration/deploy runs the services' commands",
     r"(pip|python3? -m (pip|venv)|apt-get|git clone|cd apiserver-gateway$|\. \.venv)\b": "sets up a machine",
+    r"(pipx|uvx|sudo)\b": "sets up a machine; tests/integration/packaging and deploy try the wheel and the unit",
     r"(apiserver-gateway up -- )?cargo ": "builds for minutes; the command up is tested",
     r"helm .*\btest\b|kubectl .*\b(port-forward|rollout|https://localhost:)": "wants nodes that run pods",
     r"kubectl --kubeconfig \./kubeconfig": "asks what Docker runs",
+    r"(go install|kwok|kube-scheduler|kube-controller-manager|kubectl (logs|exec))\b": "tests/clients/test_sessions.py",
     r"make (test|lint|types|bench|docs|proto|catalog|etcd-wheel)\b|.*\bHYPOTHESIS_PROFILE=|\.ci/run": "this very run",
 }
 _SERVER = re.compile(r"(make run|apiserver-gateway serve)\b[^|;&]*$")
@@ -196,7 +199,7 @@ class Reader:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=120,
+            timeout=200,
         )
         self.said = done.stdout
         assert done.returncode == 0, f"{shlex.join(words)}\nended with {done.returncode}:\n{done.stdout}"

@@ -53,7 +53,7 @@ def run_pytest(directory: Path, source: str, *words: str, ini: str = "") -> subp
     command = [sys.executable, "-m", "pytest", "-q", "-p", "apiserver_gateway.testing.plugin", "-p", "no:cacheprovider"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(
-        [*command, *words], capture_output=True, text=True, timeout=120, cwd=directory, env=environment
+        [*command, *words], capture_output=True, text=True, timeout=200, cwd=directory, env=environment
     )
 
 
@@ -111,7 +111,10 @@ async def test_with_asyncio() -> None:
             await aio.ask(api, "POST", path, {"metadata": {"name": "a"}})
             found = await aio.wait_for(api, f"{path}/a", lambda found: "uid" in found["metadata"])
             assert found["metadata"]["name"] == "a"
-        with pytest.raises(Refused):
+            async with aio.fault(api, verb="get", resource="configmaps", answer="conflict"):
+                with pytest.raises(Refused, match="409"):
+                    await aio.ask(api, "GET", f"{path}/a")
+        with pytest.raises(Refused, match="404"):
             await aio.ask(api, "GET", f"{path}/a")
     turning.cancel()
     assert turns > 10

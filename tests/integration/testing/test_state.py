@@ -24,7 +24,6 @@ from apiserver_gateway.testing import (
     restored,
     snapshot,
     user,
-    wait_for,
 )
 from tests.integration.customresources.definitions import definition, version
 from tests.integration.server.test_processes import cpu_seconds
@@ -39,10 +38,10 @@ def config_map(name: str, value: str = "") -> dict[str, Any]:
 
 def events(api: ApiServer, path: str, since: str, count: int) -> Iterator[tuple[str, str]]:
     """Types and names of the next events after a resourceVersion."""
-    request = urllib.request.Request(f"{api.url}{path}?watch=1&resourceVersion={since}&timeoutSeconds=10")
+    request = urllib.request.Request(f"{api.url}{path}?watch=1&resourceVersion={since}&timeoutSeconds=60")
     request.add_header("Authorization", f"Bearer {api.token}")
     context = ssl.create_default_context(cafile=str(api.ca_file))
-    with urllib.request.urlopen(request, timeout=20, context=context) as lines:
+    with urllib.request.urlopen(request, timeout=70, context=context) as lines:
         for _, line in zip(range(count), lines, strict=False):
             event = json.loads(line)
             yield event["type"], event["object"]["metadata"]["name"]
@@ -74,8 +73,25 @@ def test_namespaces_and_definitions_come_back(api: ApiServer) -> None:
         with restored(api):
             ask(api, "DELETE", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{kind['metadata']['name']}")
             ask(api, "DELETE", f"/api/v1/namespaces/{name}")
-        wait_for(api, f"{things}/a", lambda found: found["metadata"]["name"] == "a")
+        assert ask(api, "GET", f"{things}/a")["metadata"]["name"] == "a"
         assert "deletionTimestamp" not in ask(api, "GET", f"/api/v1/namespaces/{name}")["metadata"]
+
+
+def test_a_kind_that_is_restored_is_served_at_once_with_its_objects(api: ApiServer) -> None:
+    """Whether its CRD is still being cleaned up then, or has just gone."""
+    kind = definition("returning.example.com", version(), plural="comets")
+    install(api, kind)
+    comets = "/apis/returning.example.com/v1/namespaces/default/comets"
+    for number in range(50):
+        body = {"apiVersion": "returning.example.com/v1", "kind": "Comet", "metadata": {"name": f"comet-{number}"}}
+        ask(api, "POST", comets, body)
+    before = snapshot(api)
+    for _ in range(10):
+        ask(api, "DELETE", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{kind['metadata']['name']}")
+        restore(api, before)
+        assert len(ask(api, "GET", comets)["items"]) == 50
+    restore(api, before)
+    assert len(ask(api, "GET", comets)["items"]) == 50
 
 
 def test_what_is_owned_is_not_collected_on_the_way_back(api: ApiServer) -> None:

@@ -46,7 +46,7 @@ DEFINITION = {
 
 def run(server: ApiServer, *words: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "gateway", *words, f"--kubeconfig={server.kubeconfig}"]
-    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=120, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -284,6 +284,6 @@ def test_a_server_that_is_away(tmp_path: Path) -> None:
     }
     (path := tmp_path / "config").write_text(json.dumps(config))
     command = [sys.executable, "-m", "gateway", "export", f"--kubeconfig={path}"]
-    outcome = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    outcome = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert outcome.returncode == 1 and "http://127.0.0.1:1/: dial tcp 127.0.0.1:1: " in outcome.stderr
     assert len(outcome.stderr.splitlines()) == 1

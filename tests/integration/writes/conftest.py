@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer, api_server, wait_for
 from storage.embedded import EmbeddedEtcd
 
 # so few addresses and ports that two servers which do not look at each other's hand out the same
@@ -20,4 +20,5 @@ def servers() -> Iterator[tuple[ApiServer, ApiServer]]:
         api_server(*NARROW, etcd_servers=etcd.endpoint) as one,
         api_server(*NARROW, etcd_servers=etcd.endpoint) as other,
     ):
+        wait_for(one, "/api/v1/namespaces/default/serviceaccounts/default", bool)  # which pods need
         yield one, other

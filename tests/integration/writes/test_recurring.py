@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, api_server
+from apiserver_gateway.testing import ApiServer, api_server, wait_for
 from tests.integration.server.client import Answer, ask
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -66,6 +66,7 @@ SPECIFICATIONS: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="module")
 def server() -> Iterator[ApiServer]:
     with api_server() as server:
+        wait_for(server, "/api/v1/namespaces/default/serviceaccounts/default", bool)  # which pods need
         yield server
 
 

@@ -19,6 +19,7 @@ from gateway.http.status import StatusError
 from gateway.http.user import User
 from gateway.jsontypes import loads
 from gateway.kinds.attributes import Attributes
+from tests.examples import examples
 from tests.unit.verbs.conftest import ADMIN, Api
 
 GROUP = "rbac.authorization.k8s.io"
@@ -215,5 +216,5 @@ def _could_give(had: set[Right], right: Right) -> bool:
     return any((scope, *right[1:]) in had for scope in scopes) or any(each in had for each in lifted)
 
 
-Escalation.TestCase.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)
+Escalation.TestCase.settings = settings(max_examples=examples(25), stateful_step_count=20, deadline=None)
 TestEscalation = Escalation.TestCase

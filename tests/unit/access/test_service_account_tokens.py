@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
+from gateway.access import token_counts
 from gateway.access.authentication import InvalidCredentials
 from gateway.access.keys import SigningKey, _verification_key, signing_key
 from gateway.access.service_account_tokens import LEGACY_ISSUER, ServiceAccountTokens, Signer
@@ -127,11 +128,18 @@ async def test_a_legacy_token_is_its_secrets() -> None:
     with pytest.raises(InvalidCredentials, match="does not match server's copy"):
         await tokens.authenticate(token, API)
     objects["secrets", "x", "a"]["data"] = {"token": base64.b64encode(token.encode()).decode()}
+    counts = token_counts.LEGACY, token_counts.MANUAL, token_counts.AUTOMATIC
+    before = [each.value for each in counts]
     found = await tokens.authenticate(token, API)
     assert found is not None and found.user.name == "system:serviceaccount:x:robot"
+    objects["serviceaccounts", "x", "robot"]["secrets"] = [{"name": "a"}]
+    await tokens.authenticate(token, API)
+    assert [each.value - past for each, past in zip(counts, before, strict=True)] == [2, 1, 1]
     del objects["secrets", "x", "a"]
     with pytest.raises(InvalidCredentials, match="has been invalidated"):
         await tokens.authenticate(token, API)
+    unasked = ServiceAccountTokens([ISSUER], lambda: [KEY.public], API, objects, lookup=False)
+    assert await unasked.authenticate(token, API) is not None
 
 
 def test_the_key_is_made_once(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from gateway.admission.configuration import InvalidConfiguration, read_documents
 from gateway.admission.plugins import configure
-from gateway.admission.plugins.pod_tolerations import covers, merged
+from gateway.admission.tolerations import covers, merged
 
 GROUP = "apiserver.config.k8s.io/v1"
 EVENTS = "eventratelimit.admission.k8s.io/v1alpha1"

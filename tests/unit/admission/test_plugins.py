@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from gateway.access.authorization import AlwaysAllow
-from gateway.admission.chain import Parts
-from gateway.admission.plugins import PLUGINS, chain_for, configure
+from gateway.admission.metrics import ADMIT, Half, timed
+from gateway.admission.plugins import PLUGINS, chain_for, plugin_of
 from gateway.admission.plugins.default_class import newest_default
-from gateway.admission.record import Operation
+from gateway.admission.record import Admission, Operation
 from gateway.admission.webhooks.configuration import Hooks
 from gateway.http.status import StatusError
 from gateway.jsontypes import dumps
 from gateway.kinds.builtin import builtin_registry
-from gateway.kinds.objects import Objects
-from gateway.quotas.charging import Charges
 from gateway.settings.config import Settings
 from gateway.settings.plugin_names import PLUGIN_NAMES
+from tests.unit.admission.parts import parts_on
 from tests.unit.verbs.conftest import NAMESPACE, Api
 from tests.unit.verbs.fake_store import FakeStore
 
 PODS = "/api/v1/namespaces/default/pods"
 REGISTRY = builtin_registry()
 RESOURCES = REGISTRY.resources
-PARTS = Parts(Objects(REGISTRY, FakeStore(), "/registry"), AlwaysAllow(), Charges(FakeStore()), configure(None, (), ()))
+PARTS = parts_on(FakeStore(), REGISTRY)
 
 
 @pytest.fixture
@@ -112,24 +111,24 @@ DYNAMIC = frozenset(
 
 
 def test_plugins_come_in_kube_apiserver_s_order() -> None:
-    names = [plugin.name for plugin in PLUGINS]
-    assert names == [name for name in ORDER if name in names]
+    assert list(PLUGINS) == [name for name in ORDER if name in PLUGINS]
+    assert [plugin_of(name).name for name in PLUGINS] == list(PLUGINS)
     assert set(ORDER) == PLUGIN_NAMES
 
 
 def test_plugins_are_on_where_kube_apiserver_s_are() -> None:
-    assert [plugin.name for plugin in PLUGINS if not plugin.default_on] == list(OFF)
+    assert [name for name, place in PLUGINS.items() if not place.default_on] == list(OFF)
 
 
 def test_a_chain_holds_only_what_has_something_to_say() -> None:
     chain = chain_for(RESOURCES["", "v1", "configmaps", ""], (), DYNAMIC, PARTS)
-    assert {operation: len(found) for operation, found in chain.mutating.items()} == {
+    assert {operation: len(found.looks) for operation, found in chain.mutating.items()} == {
         Operation.CREATE: 1,
         Operation.UPDATE: 1,
         Operation.DELETE: 0,
         Operation.CONNECT: 0,
     }
-    assert not any(chain.validating.values())
+    assert not any(half.looks for half in chain.validating.values())
 
 
 def test_no_webhook_is_asked_about_the_configuration_of_admission_but_those_of_files() -> None:
@@ -140,13 +139,14 @@ def test_no_webhook_is_asked_about_the_configuration_of_admission_but_those_of_f
     exempt = [each for each in RESOURCES.values() if each.group == "admissionregistration.k8s.io"]
     assert exempt
     for static, asked in (([], 0), ([configuration], 1)):
-        hooks = Hooks(REGISTRY, client, static)
+        hooks = Hooks(REGISTRY, client)
+        hooks.guard(static)
         assert {len(hooks.of(each, operation)) for each in exempt for operation in Operation} == {asked}
 
 
 def test_a_plugin_can_be_switched_off() -> None:
     resource = RESOURCES["", "v1", "configmaps", ""]
-    assert chain_for(resource, (), {"NamespaceLifecycle", *DYNAMIC}, PARTS).mutating[Operation.CREATE] == ()
+    assert chain_for(resource, (), {"NamespaceLifecycle", *DYNAMIC}, PARTS).mutating[Operation.CREATE].looks == ()
 
 
 async def test_a_pod_gets_tolerations_and_a_priority(api: Api) -> None:
@@ -221,3 +221,15 @@ def test_of_several_default_classes_the_newest_counts() -> None:
     classes = [marked("a", "2020"), marked("c", "2021"), marked("b", "2021"), {"metadata": {"name": "d"}}]
     assert newest_default(classes, "default") == "b"
     assert newest_default(classes[3:], "default") == ""
+
+
+async def test_who_is_idle_is_not_asked_and_counts_as_accepting() -> None:
+    asked: list[Admission] = []
+    some = SimpleNamespace(idle=True)
+    look = timed(asked.append, "Any", ADMIT, Operation.CREATE, some)
+    half, admission = Half([look], ADMIT, Operation.CREATE), cast(Admission, SimpleNamespace(reinvoke=False))
+    await half.run(admission)
+    assert (asked, look.accepted is not None and look.accepted.counts[0]) == ([], 1)
+    some.idle = False
+    await half.run(admission)
+    assert asked == [admission]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gateway.allocation.addresses import Addresses, Parent
 from gateway.allocation.errors import AllocationError, RangeFull
+from gateway.allocation.measures import LEAK, REPAIRED_ADDRESSES, REPAIRED_PORTS
 from gateway.allocation.ports import NodePorts
 from gateway.allocation.repair import ROUNDS, Suspects, repair
 from gateway.http.status import StatusError
@@ -154,6 +155,8 @@ async def test_a_dry_run_takes_nothing(api: Api) -> None:
 
 
 async def test_repair_gives_back_what_nobody_uses_after_a_while(api: Api) -> None:
+    counts = REPAIRED_ADDRESSES.labels(LEAK), REPAIRED_PORTS.labels(LEAK)
+    before = [each.value for each in counts]
     _, made = await api.send("POST", SERVICES, service(type="NodePort"))
     leaked = addresses(api, "10.0.0.0/24")
     address = await leaked.allocate_next("IPv4", PARENT, dry_run=False)
@@ -165,6 +168,7 @@ async def test_repair_gives_back_what_nobody_uses_after_a_while(api: Api) -> Non
         await repair(service_allocation(api.endpoints), suspects, suspected_ports)
     assert f"/registry/ipaddresses/{address}".encode() not in api.store.objects
     assert await ports.taken() == {made["spec"]["ports"][0]["nodePort"]} - {30001}
+    assert [each.value - past for each, past in zip(counts, before, strict=True)] == [1, 1]
 
 
 async def test_repair_takes_what_services_use(api: Api) -> None:

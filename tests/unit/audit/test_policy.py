@@ -115,6 +115,11 @@ def test_what_a_rule_has_wrong_is_said(rule: dict[str, Any], message: str) -> No
         policy({"level": "Metadata", **rule})
 
 
+def test_a_field_that_is_none_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    policy({"level": "Metadata", "user": ["ada"]})
+    assert '--audit-policy-file: unknown field "rules[0].user" says nothing' in caplog.text
+
+
 @pytest.mark.parametrize(
     "found", [None, [], {}, {"kind": "Policy", "apiVersion": "audit.k8s.io/v1beta1", "rules": [{"level": "None"}]}]
 )

@@ -20,6 +20,7 @@ from gateway.cel.source import CompilationError
 from gateway.cel.types import INT, STRING, list_of
 from gateway.cel.values import SetList
 from gateway.time_limits import in_thread
+from tests.examples import examples
 from tests.limits import at_most
 
 DEEP = "expression recursion limit exceeded: 250"
@@ -82,7 +83,7 @@ def _numbers() -> Environment:
 
 
 @given(st.text(alphabet="ab1.\"'()[]{}?:&|!<>=+-*/%, \n\\in`", max_size=40))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_any_text_is_an_expression_or_refused(text: str) -> None:
     try:
         program = compile_expression(text, Environment())

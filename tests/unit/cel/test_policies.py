@@ -14,7 +14,8 @@ import pytest
 
 from gateway.cel.devices import check_selector
 from gateway.cel.policies import PolicyExpressions
-from gateway.controllers.policy_status import checked_kinds, declared_type, expression_warnings, param_type
+from gateway.controllers.policy_status import checked_kinds
+from gateway.controllers.policy_types import declared_type, expression_warnings, param_type
 from gateway.kinds.builtin import builtin_registry
 from gateway.validation.expressions import Use
 

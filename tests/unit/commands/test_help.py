@@ -9,8 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
+from gateway.commands.doctor import lines
+from gateway.doctor.finding import fail
+from gateway.settings.command_line import read_flags
 from gateway.settings.flags import FLAGS, GROUPS, PREFIX
 
 ROOT = Path(__file__).parents[3]
@@ -66,6 +70,23 @@ def test_help_of_serve_has_every_flag_under_its_group() -> None:
     )
 
 
+def test_examples_of_serve_can_be_typed() -> None:
+    said = run("serve", "--help", COLUMNS="80").stdout.replace("\\\n", "")
+    examples = re.findall(r"^ +apiserver-gateway serve (.*)$", said, re.MULTILINE)
+    assert len(examples) == 3
+    for example in examples:
+        read_flags(example.split())
+
+
+def test_what_the_doctor_finds_fits_a_terminal() -> None:
+    finding = fail("etcd https://10.0.0.1:2379", "it does not answer " * 8, "start it, or name another one " * 6)
+    for width in (80, 120):
+        found = [click.unstyle(line) for line in lines(finding, width)]
+        assert found[0].startswith("FAIL etcd https://10.0.0.1:2379: it does") and len(found) > 3
+        assert width - 30 < max(map(len, found)) <= width
+        assert " ".join(found).split() == ["FAIL", *f"{finding.check}: {finding.said} {finding.remedy}".split()]
+
+
 @pytest.mark.parametrize("words", [("--help",), ("up", "-h"), ("kubeconfig", "--help"), ("etcd", "install", "-h")])
 def test_every_command_has_help(words: tuple[str, ...]) -> None:
     outcome = run(*words)
@@ -112,7 +133,7 @@ def complete(shell: str, *words: str) -> list[str]:
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells_are_told_what_there_is(shell: str) -> None:
     assert complete(shell, "ser") == ["serve"]
-    assert complete(shell, "serve", "--etcd-ser") == ["--etcd-servers"]
+    assert complete(shell, "serve", "--etcd-ser") == ["--etcd-servers", "--etcd-servers-overrides"]
     assert complete(shell, "serve", "--log-format", "j") == ["json"]
     assert complete(shell, "serve", "--authorization-mode", "RBAC,No") == ["RBAC,Node"]
     assert complete(shell, "up", "--anonymous-auth", "f") == ["false"]
@@ -186,3 +207,20 @@ def test_a_start_imports_nothing_for_people() -> None:
     )
     outcome = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert outcome.stdout == "[]\n"
+
+
+def test_the_version_is_a_command_too() -> None:
+    assert run("version").stdout == run("--version").stdout
+    assert re.fullmatch(r"apiserver-gateway [\w.+-]+, Kubernetes v1\.\d+\.\d+\n", run("version").stdout)
+
+
+def test_an_unknown_command_is_told_with_one_that_is_named_alike() -> None:
+    outcome = run("srve")
+    assert outcome.returncode == 1 and "no such command 'srve'; do you mean serve?" in outcome.stderr
+    assert "do you mean" not in run("xyzzy").stderr
+
+
+def test_make_help_names_every_target() -> None:
+    said = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    targets = re.findall(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[0].split()
+    assert [line.split()[0] for line in said.splitlines()] == targets

@@ -8,6 +8,7 @@ from gateway.admission.plugins import PLUGINS
 from gateway.settings.command_line import read_flags
 from gateway.settings.config import InvalidSettings, Settings
 from gateway.settings.flags import FLAGS, settings_from
+from gateway.settings.foreign_flags import ALIASES, FIXED, REFUSED
 from gateway.settings.plugin_names import PLUGIN_NAMES
 
 
@@ -82,6 +83,12 @@ def test_every_flag_has_a_setting() -> None:
         (["--embedded-etcd", "--log-format=xml"], "--log-format=xml: give text or json"),
         (["--embedded-etcd", "--admin-token=a b"], r"--admin-token=\*\*\*: a token has neither"),
         (["--embedded-etcd", "--identity-key-file=/dev/null"], "--identity-key-file"),
+        (["--embedded-etcd", "--tls-sni-cert-key=a.crt"], "--tls-sni-cert-key=a.crt: give CERTIFICATE,KEY"),
+        (["--embedded-etcd", "--tls-sni-cert-key=a,b:"], "--tls-sni-cert-key=a,b:: give CERTIFICATE,KEY"),
+        (["--embedded-etcd", "--cors-allowed-origins=example.org"], "where the host begins and ends"),
+        (["--embedded-etcd", "--cors-allowed-origins=^(example.org$"], "is no regular expression"),
+        (["--embedded-etcd", "--strict-transport-security-directives=max-age"], "give max-age=SECONDS"),
+        (["--embedded-etcd", "--request-timeout=0"], "--request-timeout must be more than 0"),
     ],
 )
 def test_what_cannot_work_is_said(arguments: list[str], message: str) -> None:
@@ -105,12 +112,19 @@ def test_what_cannot_work_is_said(arguments: list[str], message: str) -> None:
     ],
 )
 def test_flags_of_audit_are_looked_at_where_they_matter(arguments: list[str], refused: str) -> None:
-    given = ["--etcd-servers=http://a:2379", "--audit-log-path=-", *arguments]
+    given = ["--etcd-servers=http://a:2379", f"--audit-policy-file={__file__}", "--audit-log-path=-", *arguments]
     if not refused:
         assert settings(*given).audit_log_maxsize == 100
         return
     with pytest.raises(InvalidSettings, match=refused):
         settings(*given)
+
+
+@pytest.mark.parametrize("alone", ["--audit-log-path=-", f"--audit-policy-file={__file__}"])
+def test_half_of_audit_is_refused(alone: str) -> None:
+    flag = alone.partition("=")[0]
+    with pytest.raises(InvalidSettings, match=f"{flag} alone records nothing: give --audit-"):
+        settings("--embedded-etcd", alone)
 
 
 def test_servers_are_named_with_or_without_scheme() -> None:
@@ -125,8 +139,43 @@ def test_servers_are_named_with_or_without_scheme() -> None:
 
 
 def test_every_plug_in_has_a_name_that_may_be_given() -> None:
-    assert {plugin.name for plugin in PLUGINS} <= PLUGIN_NAMES
+    assert PLUGINS.keys() == PLUGIN_NAMES
 
 
 def test_paths_are_paths(tmp_path: Path) -> None:
     assert settings("--embedded-etcd", f"--data-dir={tmp_path}").data_dir == tmp_path
+
+
+UPSTREAM = [
+    line.split()[0]
+    for line in Path(__file__).with_name("kube-apiserver.flags").read_text(encoding="utf-8").splitlines()
+    if not line.startswith("#")
+]
+
+
+def test_each_flag_of_kube_apiserver_is_taken_or_refused_with_a_reason() -> None:
+    ours = {flag.name for flag in FLAGS}
+    answered = ours | ALIASES.keys() | FIXED.keys() | REFUSED.keys() | {"help", "version"}
+    assert not set(UPSTREAM) - answered
+    assert not (ALIASES.keys() | FIXED.keys() | REFUSED.keys()) - set(UPSTREAM)
+    assert not ours & (ALIASES.keys() | FIXED.keys() | REFUSED.keys())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--watch-cache=false"], "--watch-cache can only be true here: "),
+        (["--storage-backend", "etcd2"], "--storage-backend can only be etcd3"),
+        (["--http2_max_streams_per_connection", "5"], "HTTP/1.1 is what is spoken here"),
+    ],
+)
+def test_flags_that_are_not_here_are_refused_with_a_reason(arguments: list[str], message: str) -> None:
+    with pytest.raises(InvalidSettings, match=message):
+        settings("--embedded-etcd", *arguments)
+
+
+def test_flags_of_kube_apiserver_may_say_what_is_so_anyway() -> None:
+    said = ("--watch-cache", "--storage-backend=etcd3", "--logging-format=json", "-v3", "--vmodule=feed=4")
+    found = settings("--embedded-etcd", *said)
+    assert (found.log_format, found.v, found.vmodule) == ("json", 3, (("feed", 4),))
+    assert settings("--embedded-etcd", "-v", "4").v == settings("--embedded-etcd", "-v=4").v == 4

@@ -41,6 +41,17 @@ def test_two_servers_that_start_at_once_do_not_share(port: int) -> None:
         pass
 
 
+def test_a_port_may_be_shared_by_servers_if_that_is_said(port: int) -> None:
+    with (
+        listen("127.0.0.1", port, shared=False, permitted=True) as one,
+        listen("127.0.0.1", port, shared=False, permitted=True) as other,
+    ):
+        one.held.listen()
+        other.held.listen()
+        with pytest.raises(OSError, match="in use"), listen("127.0.0.1", port, shared=False):
+            pass
+
+
 def test_port_0_is_a_free_one() -> None:
     with listen("127.0.0.1", 0, shared=True) as one, listen("127.0.0.1", 0, shared=True) as other:
         assert one.port and other.port and one.port != other.port

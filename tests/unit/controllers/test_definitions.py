@@ -36,7 +36,7 @@ class Settling(Definitions):
         self.worker = asyncio.create_task(work(self.queue, self._look_at, workers))
 
     async def _settle(self, name: str) -> None:
-        seen = self._all[name]
+        seen = self._known.all[name]
         self.under_way += 1
         self.most = max(self.most, self.under_way)
         self.began.set()
@@ -48,8 +48,8 @@ class Settling(Definitions):
         self.served.append(seen["metadata"]["resourceVersion"])
 
     def change(self, version: str) -> None:
-        self._all[NAME] = definition(version)
-        self._follow([NAME])
+        self._known.all[NAME] = definition(version)
+        self._changed([NAME], 1)
 
 
 @pytest.mark.parametrize("workers", [1, 4])
@@ -77,12 +77,12 @@ async def test_it_is_ready_once_all_has_been_looked_at_that_was_stored() -> None
     await made.began.wait()
     assert not made.ready.is_set()
     made.go_on.set()
-    await asyncio.wait_for(made.ready.wait(), 5)
+    await asyncio.wait_for(made.ready.wait(), 30)
     made.worker.cancel()
 
 
 async def test_it_is_ready_at_once_where_nothing_is_stored() -> None:
     made = Settling(1)
-    made._follow([])
+    made._changed([], 1)
     assert made.ready.is_set()
     made.worker.cancel()

@@ -10,6 +10,7 @@ import pytest
 from gateway.controllers.owners import ClusterScoped, Owners, Presence, UnknownKind
 from gateway.controllers.ownership import Owner
 from gateway.endpoints.table import Endpoints
+from gateway.http.user import ITSELF
 from gateway.jsontypes import dumps
 from gateway.writing.deletion_plan import FOREGROUND
 from storage.errors import StoredObject
@@ -34,9 +35,9 @@ class World:
         endpoints = SimpleNamespace(
             registry=SimpleNamespace(by_kind=lambda *names: kinds.get(names)),
             of_resource=lambda resource: endpoint,
-            services=SimpleNamespace(store=self),
+            services=SimpleNamespace(store=self, foreign_objects=SimpleNamespace(kind=lambda *names: None)),
         )
-        self.owners = Owners(cast(Endpoints, endpoints))
+        self.owners = Owners(cast(Endpoints, endpoints), ITSELF)
 
     async def get(self, key: bytes) -> StoredObject | None:
         self.asked += 1

@@ -69,7 +69,7 @@ async def delete_during(monkeypatch: pytest.MonkeyPatch, served: Served, new: li
     await cache.waiting.wait()
     served.caches = new
     cache.close()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await deleting
     return asked
 

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.customresources.conditions import settled
 from gateway.customresources.definition import condition, is_true
-from gateway.customresources.names import as_if_named, claim, comes_first
+from gateway.customresources.names import claim
 
 NAMES = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
 
@@ -16,10 +16,21 @@ NAMES = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind"
 def test_of_two_new_definitions_the_first_has_its_turn_first() -> None:
     first, second = definition(), definition()
     first["metadata"]["resourceVersion"], second["metadata"]["resourceVersion"] = "9", "10"
-    assert comes_first(first, second) and not comes_first(second, first)
-    assert claim(second, [as_if_named(first)]).reason == "ListKindConflict"
-    first["status"] = {"conditions": [{"type": "NamesAccepted", "status": "False"}]}
-    assert not comes_first(first, second)
+    assert claim(first, [second]).reason == ""
+    assert claim(second, [first]).reason == "ListKindConflict"
+
+
+def test_a_name_that_becomes_free_goes_to_the_oldest_of_those_that_wait_for_it() -> None:
+    refused = {"conditions": [{"type": "NamesAccepted", "status": "False"}]}
+    old, young = definition(refused, shortNames=["free"]), definition(refused, shortNames=["free"])
+    old["metadata"] |= {"name": "z", "creationTimestamp": "2024-01-01T00:00:00Z", "resourceVersion": "20"}
+    young["metadata"] |= {"name": "a", "creationTimestamp": "2024-01-02T00:00:00Z", "resourceVersion": "10"}
+    young["spec"]["names"] |= {"plural": "a", "singular": "a", "kind": "A", "listKind": "AList"}
+    assert claim(young, [old]).reason == "ShortNamesConflict"
+    assert claim(old, [young]).reason == ""
+    assert claim(young, [old, taking(kind="Widget")]).reason == "", "the older one waits for another name too"
+    old["metadata"]["deletionTimestamp"] = "2024-01-03T00:00:00Z"
+    assert claim(young, [old]).reason == "", "the older one will not be named any more"
 
 
 def definition(status: dict[str, Any] | None = None, **names: Any) -> dict[str, Any]:
@@ -28,7 +39,7 @@ def definition(status: dict[str, Any] | None = None, **names: Any) -> dict[str, 
 
 
 def taking(**names: Any) -> dict[str, Any]:
-    return {"status": {"acceptedNames": names}}
+    return {"metadata": {"name": "other"}, "spec": {"names": names}, "status": {"acceptedNames": names}}
 
 
 @pytest.mark.parametrize(

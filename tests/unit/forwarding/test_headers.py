@@ -26,20 +26,26 @@ def test_credentials_and_what_is_about_the_connection_stay_here() -> None:
         (b"content-length", b"5"),
         (b"host", b"here"),
         (b"impersonate-user", b"bob"),
+        (b"x-remote-user", b"root"),
+        (b"x-forwarded-uri", b"/theirs"),
         (b"x-mine", b"a"),
         (b"x-mine", b"b"),
         (b"x-forwarded-for", b"1.1.1.1"),
     )
-    assert sent(asked) == [(b"x-mine", b"a"), (b"x-mine", b"b"), (b"x-forwarded-for", b"1.1.1.1, 10.1.1.1")]
+    found = [(b"x-mine", b"a"), (b"x-mine", b"b"), (b"te", b"trailers"), (b"x-forwarded-uri", b"/ours")]
+    assert sent(asked, (b"x-forwarded-uri", b"/ours")) == [*found, (b"x-forwarded-for", b"1.1.1.1, 10.1.1.1")]
 
 
 def test_an_upgrade_is_asked_for_as_the_client_does() -> None:
     asked = request((b"connection", b"keep-alive, Upgrade"), (b"upgrade", b"SPDY/3.1"), (b"authorization", b"x"))
     assert asks_for_upgrade(asked)
     assert sent(asked, upgrade=True)[:2] == [(b"connection", b"keep-alive, Upgrade"), (b"upgrade", b"SPDY/3.1")]
+    assert (b"user-agent", b"Go-http-client/1.1") in sent(asked, upgrade=True)
+    assert asks_for_upgrade(request((b"connection", b"Upgrade")))
     assert not asks_for_upgrade(request((b"upgrade", b"x"))) and not asks_for_upgrade(request())
 
 
 def test_answers_lose_what_is_about_their_connection() -> None:
     answer = [(b"connection", b"x-hop"), (b"x-hop", b"1"), (b"keep-alive", b"x"), (b"set-cookie", b"a")]
+    answer.append((b"access-control-allow-origin", b"*"))
     assert returned(answer) == [(b"set-cookie", b"a")]

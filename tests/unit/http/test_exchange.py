@@ -1,10 +1,13 @@
 """Requests are read lazily and bodies within limits; warnings and durations have Go's forms."""
 
+import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
+from gateway.http import exchange
 from gateway.http.deadline import InvalidDuration, parse_duration, request_timeout
 from gateway.http.exchange import ClientDisconnected, Request, parse_query
 from gateway.http.sending import PIECE, audit_id, pieces
@@ -35,6 +38,21 @@ async def test_a_body_over_the_limit_is_refused() -> None:
     with pytest.raises(StatusError, match="Request entity too large: limit is 3") as caught:
         await request_of(part(b"ab", True), part(b"cd", True)).body(3)
     assert caught.value.code == 413
+
+
+async def test_a_body_that_takes_longer_than_a_request_may_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "MAXIMUM", 0.05)
+    never = asyncio.Event()
+
+    async def dripping() -> Mapping[str, Any]:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(never.wait(), 0.01)
+        return part(b" ", True)
+
+    with pytest.raises(StatusError, match="request did not complete within the allotted timeout") as caught:
+        async with asyncio.timeout(30):
+            await Request("POST", "/", b"", {}, dripping).body()
+    assert (caught.value.code, caught.value.reason) == (504, "Timeout")
 
 
 async def test_a_cut_body_is_no_body() -> None:

@@ -65,7 +65,7 @@ async def test_who_does_not_take_is_not_given_more() -> None:
 
 
 async def test_a_tunnel_in_which_nothing_moves_ends() -> None:
-    await asyncio.wait_for(join(End(silent=True), End(silent=True), 0.01), 5)
+    await asyncio.wait_for(join(End(silent=True), End(silent=True), 0.01), 30)
 
 
 async def test_who_is_cancelled_lets_go_of_both() -> None:

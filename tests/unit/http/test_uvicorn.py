@@ -15,11 +15,11 @@ CYCLE = """
     response_complete response_started scope send transport waiting_for_100_continue
 """
 PROTOCOL = """
-    __init__ _start_asgi_task _unset_keepalive_if_required access_log access_logger app connection_lost connection_made
+    __init__ _start_asgi_task access_log access_logger app connection_lost connection_made
     cycle
     data_received expect_100_continue flow headers logger loop on_body on_header on_headers_complete on_message_begin
     on_message_complete on_response_complete on_url parser pause_writing pipeline resume_writing scope server_state
-    shutdown timeout_keep_alive_handler transport url
+    shutdown timeout_keep_alive transport url
 """
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from gateway.jsontypes import loads
 from gateway.kinds import recurring
-from gateway.kinds.recurring import BUDGET, LONGEST, Recurrence, Templates
+from gateway.kinds.recurring import BUDGET, FACTS, LONGEST, Specification, Template, Templates
 from gateway.schema.body import parse_body
 from gateway.schema.catalog import type_for
 
@@ -17,6 +17,14 @@ def sent(**specification: Any) -> dict[str, Any]:
 
 def templates() -> Templates:
     return Templates(lambda obj: None)
+
+
+def template(known: Templates | None = None, **specification: Any) -> Template:
+    """That of a specification which has come before."""
+    known = known or templates()
+    found = known.of(sent(**specification)) or known.of(sent(**specification))
+    assert found is not None
+    return found
 
 
 def test_a_specification_is_remembered_when_it_comes_for_the_second_time() -> None:
@@ -61,21 +69,56 @@ def test_no_more_is_kept_than_the_budget() -> None:
     assert len(known._seen) <= recurring.SEEN
 
 
-def test_only_what_was_found_valid_is_accepted_and_only_as_it_was() -> None:
-    known, pod = templates(), type_for("", "v1", "Pod")
-    known.of(sent(nodeName="a"))
-    template = known.of(sent(nodeName="a"))
-    assert template is not None
+def test_what_is_known_is_known_of_exactly_the_specification_that_is_stored() -> None:
+    of_pod, pod = template(), type_for("", "v1", "Pod")
 
-    def written(specification: dict[str, Any], *, valid: bool) -> tuple[bool, Any]:
-        recurrence = Recurrence(template)
-        recurrence.prepared(specification)
-        known_before = recurrence.accepted is not None
-        recurrence.valid, recurrence.warnings = valid, ()
-        obj = {"spec": specification}
-        return known_before, loads(recurring.dumps(recurrence.spliced(obj, pod)))
+    def written(spec: dict[str, Any], *, passes: bool) -> tuple[bool, Any]:
+        specification = Specification(of_pod)
+        specification.prepared({"spec": spec})
+        known_before = specification.has_passed("rule")
+        if passes:
+            specification.passes("rule")
+        return known_before, loads(recurring.dumps(specification.spliced({"spec": spec}, pod)))
 
-    assert written({"nodeName": "a"}, valid=False) == (False, {"spec": {"nodeName": "a"}})
-    assert written({"nodeName": "a"}, valid=True) == (False, {"spec": {"nodeName": "a"}})
-    assert written({"nodeName": "a"}, valid=True) == (True, {"spec": {"nodeName": "a"}})
-    assert written({"nodeName": "b"}, valid=True) == (False, {"spec": {"nodeName": "b"}})
+    assert written({"nodeName": "a"}, passes=False) == (False, {"spec": {"nodeName": "a"}})
+    assert written({"nodeName": "a"}, passes=True) == (False, {"spec": {"nodeName": "a"}})
+    assert written({"nodeName": "a"}, passes=True) == (True, {"spec": {"nodeName": "a"}})
+    assert written({"nodeName": "b"}, passes=True) == (False, {"spec": {"nodeName": "b"}})
+
+
+def test_what_follows_from_a_specification_is_made_once_where_it_has_come_before() -> None:
+    of_pod, made = template(), 0
+
+    def make() -> int:
+        nonlocal made
+        made += 1
+        return made
+
+    assert [Specification().once("fact", make) for _ in range(2)] == [1, 2]
+    assert [Specification(of_pod).once("fact", make) for _ in range(2)] == [3, 3]
+    prepared = Specification(of_pod)
+    prepared.prepared(sent(a=1))
+    assert [prepared.once("fact", make), Specification(of_pod).once("fact", make)] == [4, 3]
+
+
+def test_no_more_facts_are_kept_than_the_bound() -> None:
+    of_pod = template()
+    for number in range(3 * FACTS):
+        Specification(of_pod).passes(number)
+        assert Specification(of_pod).has_passed(number)
+    assert len(of_pod.of_sent) <= FACTS
+
+
+def test_what_admission_makes_of_specifications_counts_too() -> None:
+    known, large = templates(), "x" * (LONGEST // 4)
+    for number in range(3 * BUDGET // len(large)):
+        specification = Specification(template(known, a=number))
+        specification.once("completed", lambda: large.encode())
+        specification.prepared(sent(a=number, b=large))
+        specification.once("in order", lambda: large)
+        kept = [each for found in known._templates.values() for each in (*found.of_sent.values(), found.of_stored[0])]
+        assert sum(map(len, kept)) <= BUDGET
+    longer = Specification(template(known, a="b"))
+    longer.prepared(sent(a="b", c="x" * LONGEST))
+    longer.passes("rule")
+    assert not longer.has_passed("rule")

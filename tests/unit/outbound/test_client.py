@@ -102,6 +102,35 @@ def test_a_kept_connection_that_was_closed_is_not_used() -> None:
     asyncio.run(run())
 
 
+def test_kept_connections_are_closed_after_their_time_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    idle = 0.1
+    monkeypatch.setattr("gateway.outbound.client._IDLE", idle)
+    released, ended = dict[int, float](), dict[int, float]()
+    both = asyncio.Event()
+
+    async def answering(peer: Peer) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            await peer.request()
+            await asyncio.sleep(idle / 2 * peer.number)  # so that one is kept later than the other
+            released[peer.number] = loop.time()
+            await peer.say(OK + b"content-length: 0\r\n\r\n")
+            await peer.reader.read()
+        finally:
+            ended[peer.number] = loop.time()
+            if len(ended) == 2:
+                both.set()
+
+    async def run() -> None:
+        client = Client()
+        async with serving(answering) as target:
+            await asyncio.gather(*(client.call(target, GET, 5) for _ in range(2)))
+            await asyncio.wait_for(both.wait(), 30)
+
+    asyncio.run(run())
+    assert all(ended[number] - released[number] >= idle * 0.9 for number in (1, 2))
+
+
 @pytest.mark.parametrize(
     ("said", "message"),
     [
@@ -175,7 +204,7 @@ def test_a_call_that_takes_too_long_ends_and_so_does_its_connection() -> None:
             with pytest.raises(CallError, match="context deadline exceeded") as raised:
                 await Client().call(target, GET, 0.05)
             assert raised.value.late
-            await asyncio.wait_for(ended.wait(), 5)
+            await asyncio.wait_for(ended.wait(), 30)
 
     asyncio.run(run())
 
@@ -194,7 +223,7 @@ def test_a_cancelled_call_ends_its_connection() -> None:
             call = asyncio.create_task(Client().call(target, GET, 60))
             await begun.wait()
             call.cancel()
-            await asyncio.wait_for(ended.wait(), 5)
+            await asyncio.wait_for(ended.wait(), 30)
 
     asyncio.run(run())
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from gateway.patches import strategic_merge_patch
 from gateway.schema.catalog import type_for
 from gateway.schema.types import Kind, Type
+from tests.examples import examples
 
 POD = type_for("", "v1", "Pod")
 
@@ -80,7 +81,7 @@ def list_difference(key: str, before: list[Any], after: list[Any], merge_key: st
     return {f"$setElementOrder/{key}": [{merge_key: name} for name in new], key: changes + gone}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(PODS, PODS)
 def test_patch_of_a_difference_reproduces_the_target(source: dict[str, Any], target: dict[str, Any]) -> None:
     patch = difference(source, target, POD)

@@ -151,3 +151,10 @@ def test_untouched_parts_are_shared() -> None:
     document = deployment()
     result = apply(document, {"metadata": {"labels": {"z": "1"}}})
     assert result["spec"] is document["spec"]
+
+
+def test_free_json_has_no_fields_to_merge() -> None:
+    type_ = type_for("apps", "v1", "ControllerRevision")
+    old = {"data": {"spec": {"template": {"a": 1}}}, "revision": 1}
+    with pytest.raises(StatusError, match='unable to find api field in struct RawExtension for the json field "spec"'):
+        strategic_merge_patch.apply(old, {"data": {"spec": {"template": []}}}, type_)

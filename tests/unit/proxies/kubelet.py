@@ -41,6 +41,10 @@ class Streams:
     async def say(self, name: str, data: bytes, last: bool = False) -> None:
         await self._peer.say(self._reading.data(self.numbers[name], data, last=last))
 
+    async def reset(self, number: int) -> None:
+        """Refuses a stream."""
+        await self._peer.say(struct.pack(">HHIII", 0x8003, spdy.RST_STREAM, 8, number, 1))
+
     def _type(self, packed: bytes) -> str:
         block = self._unpacking.decompress(packed)
         (count,) = struct.unpack_from(">I", block)

@@ -12,6 +12,7 @@ from gateway.http.websocket import BINARY, CLOSE, PING, PONG, frame
 from gateway.http.websocket_messages import Messages
 from gateway.outbound.client import Client as Outbound
 from gateway.proxies.channels import Channels
+from gateway.proxies.kubelets import Kubelet
 from gateway.proxies.outcomes import outcome_of
 from tests.unit.http.test_websocket import masked
 from tests.unit.outbound.servers import Answering, Peer, serving
@@ -46,13 +47,13 @@ def session(answering: Answering, options: dict[str, Any], *said: bytes) -> list
         for each in said:
             client.queue.put_nowait(each)
         async with serving(answering) as target:
-            channels = Channels(Outbound(), target, "/exec/n/p/c", options)
+            channels = Channels(Outbound(), Kubelet("127.0.0.1", target.port, target), "/exec/n/p/c", options)
             running = asyncio.create_task(channels.run(client))
             while frame(CLOSE, b"\x03\xe8") not in client.got:
                 client.more.clear()
-                await asyncio.wait_for(client.more.wait(), 5)
+                await asyncio.wait_for(client.more.wait(), 30)
             client.queue.put_nowait(b"")
-            await asyncio.wait_for(running, 5)
+            await asyncio.wait_for(running, 30)
             await channels.aclose()
         return client.got
 
@@ -103,6 +104,34 @@ def test_a_kubelet_that_refuses_or_breaks_off_is_told_of() -> None:
         assert json.loads(got[-2][1])["message"] == f"Internal error occurred: {message}"
 
 
+def test_a_stream_that_the_kubelet_does_not_take_ends_the_session() -> None:
+    """moby/spdystream waits for the reply to each stream that it opens; one that echoes them is answered by resets."""
+
+    async def refuse(streams: Streams) -> None:
+        await streams.until(lambda: "error" in streams.numbers)
+        number = streams.numbers["error"]
+        await streams.reset(number)
+        await streams.take()
+
+    async def echo(peer: Peer) -> None:
+        await peer.request()
+        await peer.say(b"HTTP/1.1 101 Switching Protocols\r\nupgrade: SPDY/3.1\r\nconnection: Upgrade\r\n\r\n")
+        while data := await peer.reader.read(65536):
+            await peer.say(data)
+
+    for answering in (upgrading(refuse), echo):
+        got = session(answering, {"stdout": True})
+        assert json.loads(got[-2][1])["message"] == "Internal error occurred: Stream reset"
+
+
+def test_a_kubelet_that_closes_before_it_answers_is_told_of() -> None:
+    async def close(peer: Peer) -> None:
+        await peer.request()
+
+    got = session(close, {"stdout": True})
+    assert json.loads(got[-2][1])["message"].endswith(": unexpected EOF")
+
+
 @pytest.mark.parametrize("said", [b"", masked(CLOSE, b"\x03\xe8"), frame(BINARY, b"\0not masked")])
 def test_a_client_that_goes_ends_the_session(said: bytes) -> None:
     ended = asyncio.Event()
@@ -116,10 +145,10 @@ def test_a_client_that_goes_ends_the_session(said: bytes) -> None:
         client = Client()
         client.queue.put_nowait(said)
         async with serving(upgrading(carry)) as target:
-            channels = Channels(Outbound(), target, "/exec/n/p/c", ALL)
-            await asyncio.wait_for(channels.run(client), 5)
+            channels = Channels(Outbound(), Kubelet("127.0.0.1", target.port, target), "/exec/n/p/c", ALL)
+            await asyncio.wait_for(channels.run(client), 30)
             await channels.aclose()
-            await asyncio.wait_for(ended.wait(), 5)
+            await asyncio.wait_for(ended.wait(), 30)
 
     asyncio.run(run())
 

@@ -14,6 +14,7 @@ from gateway.quotas.evaluator import Evaluator, Written
 from gateway.quotas.evaluators import evaluator_of, pods
 from gateway.quotas.limited import Limited, limited_of
 from gateway.quotas.quota import Quota, quota_of
+from gateway.schema.quantity import Quantity
 from tests.unit.quotas.test_usage import Classes, container
 
 CONFIG_MAPS = evaluator_of("", "configmaps")
@@ -67,6 +68,27 @@ def test_what_does_not_fit_says_what_is_exceeded_in_order() -> None:
         "exceeded quota: q, requested: configmaps=1,count/configmaps=1, "
         "used: configmaps=2,count/configmaps=2, limited: configmaps=2,count/configmaps=2"
     )
+
+
+def test_a_write_that_is_checked_again_is_checked_against_what_is_used_by_then() -> None:
+    first = quota("q", {"configmaps": "3", "pods": "1"}, {"configmaps": "1", "pods": "1"})
+    other = quota("r", {"secrets": "1"}, {"secrets": "1"})
+    write = Written(Operation.CREATE, "", {"metadata": {"name": "o"}}, None)
+
+    def again(*quotas: Quota) -> list[tuple[str, dict[str, str]]]:
+        assert CONFIG_MAPS is not None
+        becomes = check(write, CONFIG_MAPS, quotas, (), Classes())
+        return [(found.name, written(used)) for found, used in becomes.items()]
+
+    assert again(first, other) == [("q", {"configmaps": "2", "pods": "1"})]
+    used = next(iter(check(write, CONFIG_MAPS, [first, other], (), Classes()).values()))
+    assert again(first.using(used), other) == [("q", {"configmaps": "3", "pods": "1"})]
+    with pytest.raises(Exceeded):
+        again(first.using({**used, "configmaps": Quantity(3)}), other)
+    stricter = quota("q", {"configmaps": "1"}, {"configmaps": "1"})
+    with pytest.raises(Exceeded):
+        again(stricter, other)
+    assert again(first, other, quota("s", {"configmaps": "9"}, {"configmaps": "0"}))[1:] == [("s", {"configmaps": "1"})]
 
 
 def test_a_quota_without_usage_refuses() -> None:

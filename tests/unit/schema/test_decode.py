@@ -14,6 +14,7 @@ from gateway.schema.empty_lists import null_empty_lists
 from gateway.schema.encode import encode_stored
 from gateway.schema.order import in_go_order
 from gateway.schema.types import Kind, Type
+from tests.examples import examples
 
 POD = type_for("", "v1", "Pod")
 DEPLOYMENT = type_for("apps", "v1", "Deployment")
@@ -53,7 +54,7 @@ def values(draw: st.DrawFn, type_: Type, depth: int = 0) -> Any:
     return draw(SCALARS[type_.kind])
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(KINDS).flatmap(lambda type_: st.tuples(st.just(type_), values(type_))))
 def test_decoding_once_is_enough(case: tuple[Type, JsonObject]) -> None:
     type_, value = case

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.selectors.labels import MOST_PARTS, Matcher, SelectorError, parse
+from gateway.selectors.labels import MOST_PARTS, MOST_REQUIREMENTS, Matcher, SelectorError, parse
 
 POD = {"app": "web", "tier": "front", "n": "7", "empty": "", "example.com/part": "a.b"}
 
@@ -173,9 +173,12 @@ def test_many_requirements_select_what_each_of_them_does(requirements: list[str]
 
 
 def test_a_selector_has_a_limit() -> None:
-    assert parse(",".join(["a"] * MOST_PARTS)) is not None
+    assert parse(",".join(["a"] * MOST_REQUIREMENTS)) is not None
+    with pytest.raises(SelectorError, match="more than 2000 requirements"):
+        parse(",".join(["a"] * (MOST_REQUIREMENTS + 1)))
+    assert parse(f"a in ({','.join(['b'] * MOST_PARTS)})") is not None
     with pytest.raises(SelectorError, match="more than 10000 parts"):
-        parse(",".join(["a"] * (MOST_PARTS + 1)))
+        parse(f"a in ({','.join(['b'] * (MOST_PARTS + 1))})")
 
 
 def test_numbers_of_any_length_are_refused_or_read() -> None:

@@ -14,10 +14,11 @@ PREFIX = b"/registry/pods/"
 HEAD = b'{"kind":"Pod","apiVersion":"v1",'
 
 
-def canonical(name: str, uid: str = "u-1", **rest: Any) -> bytes:
+def canonical(name: str, uid: str = "u-1", namespace: str = "", **rest: Any) -> bytes:
     """A canonical value; `rest` are members of the metadata after the uid, but for `spec`."""
     spec = rest.pop("spec", {})
-    metadata = {"name": name, "uid": uid, **rest}
+    place = {"namespace": namespace} if namespace else {}
+    metadata = {"name": name, **place, "uid": uid, **rest}
     return orjson.dumps({"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": spec}) + MARK
 
 
@@ -26,8 +27,9 @@ def canonicalise(value: bytes) -> bytes:
     obj = orjson.loads(value)
     if not isinstance(obj, dict):
         raise ValueError("no object")
-    name = obj["metadata"]["name"]
-    return canonical(name, labels=obj["metadata"].get("labels", {}), spec={"phase": "defaulted"})
+    metadata = obj["metadata"]
+    place, labels = metadata.get("namespace", ""), metadata.get("labels", {})
+    return canonical(metadata["name"], namespace=place, labels=labels, spec={"phase": "defaulted"})
 
 
 def attributes_of(obj: dict[str, Any]) -> Attributes:

@@ -11,12 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.cache import ResourceCache, WatchCache
+from storage.cache import ResourceCache
 from storage.entry import MARK, ChangeType
 from storage.errors import CorruptObject
+from storage.watch_cache import WatchCache
 from tests.unit.storage.canonical import HEAD, PREFIX, ROOT, SPEC, attributes_of, canonical, key, label, pods
 
-FOREIGN = b'{ "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "labels": {"app": "web"}} }'
+FOREIGN = (
+    b'{ "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "n", "labels": {"app": "web"}} }'
+)
 UNREADABLE = [b"", b"null", b"7", b"[]", b"{", b"k8s\x00\n\x0b", b"\xff\xfe", b'{"metadata":7}', b'{"metadata":null}']
 
 
@@ -39,11 +42,29 @@ def test_the_values_of_others_are_made_canonical_once() -> None:
     cache.put(key("n", "a"), FOREIGN, 5)
     obj = shown(cache, key("n", "a"))
     assert obj["spec"] == {"phase": "defaulted"}
-    assert obj["metadata"] == {"name": "a", "uid": "u-1", "resourceVersion": "5", "labels": {"app": "web"}}
+    assert obj["metadata"] == {
+        "name": "a",
+        "namespace": "n",
+        "uid": "u-1",
+        "resourceVersion": "5",
+        "labels": {"app": "web"},
+    }
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [b"{}", b'{"name":"b","namespace":"n"}', b'{"name":"a"}', b'{"name":"a","namespace":"m"}', b'{"namespace":"n"}'],
+)
+def test_a_value_under_anothers_key_is_no_object(metadata: bytes) -> None:
+    """Who goes by names would take it for the other one: a role, a policy."""
+    cache = pods()
+    cache.put(key("n", "a"), b'{"metadata":%b}' % metadata, 5)
+    entry = cache.get(key("n", "a"))
+    assert entry is not None and entry.stored().corrupt
 
 
 @pytest.mark.parametrize("value", UNREADABLE)
-def test_nothing_is_made_up_for_a_value_that_nobody_can_read(value: bytes) -> None:
+def test_nothing_is_made_up_for_a_value_that_nobody_can_read(value: bytes, caplog: pytest.LogCaptureFixture) -> None:
     cache = pods()
     cache.put(key("n", "a"), value, 5)
     entry = cache.get(key("n", "a"))
@@ -52,6 +73,7 @@ def test_nothing_is_made_up_for_a_value_that_nobody_can_read(value: bytes) -> No
         with pytest.raises(CorruptObject, match=r"revision=5: ."):
             look()
     assert (entry.stored().raw, entry.stored().revision) == (value, 5)
+    assert [record.getMessage() for record in caplog.records] == ["stored object cannot be decoded"]
 
 
 def test_a_corrupt_object_can_be_mended_and_deleted() -> None:
@@ -74,7 +96,9 @@ def test_a_corrupt_object_can_be_mended_and_deleted() -> None:
     assert deleted.readable is not None and label(deleted.readable.tail) == "1"
 
 
-@pytest.mark.parametrize("rest", [b'"metadata":{"name":"a"}}', b'"metadata":{"uid":"1', b'"metadata":{'])
+@pytest.mark.parametrize(
+    "rest", [b'"metadata":{"name":"a","namespace":"n"}}', b'"metadata":{"uid":"1', b'"metadata":{']
+)
 def test_a_value_that_only_looks_canonical_does_no_harm(rest: bytes) -> None:
     cache = pods()
     cache.put(key("n", "a"), HEAD + rest + MARK, 5)
@@ -209,3 +233,19 @@ async def test_a_batch_of_changes_wakes_once() -> None:
     assert one.done() and not other.done()
     async with asyncio.timeout(1):
         await one
+
+
+def test_the_objects_of_a_namespace_are_looked_for_anew_after_each_change() -> None:
+    cache = pods()
+
+    def found(namespace: str) -> list[bytes]:
+        return [entry.key for entry in cache.of_namespace(namespace)]
+
+    assert found("n") == found("n.m") == []
+    cache.put(key("n", "b"), canonical("b"), 5)
+    cache.put(key("n", "a"), canonical("a"), 6)
+    assert (found("n"), found("n.m")) == ([key("n", "a"), key("n", "b")], [])
+    cache.remove(key("n", "a"), 7)
+    assert found("n") == [key("n", "b")]
+    cache.take({})
+    assert found("n") == []

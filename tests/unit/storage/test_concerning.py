@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from storage.concerning import MOST, Concerning
 from storage.waking import By, Interest, values_of
+from tests.examples import examples
 from tests.unit.storage.canonical import SPEC, canonical, key, pods
 
 STEP = st.tuples(st.sampled_from("xyz"), st.none() | st.sampled_from("012"))
@@ -19,7 +20,7 @@ INTERESTS = st.sampled_from(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.lists(STEP, max_size=12), max_size=4), INTERESTS, st.data())
 async def test_it_is_what_a_search_finds(
     rounds: list[list[tuple[str, str]]], wanted: Interest, data: st.DataObject

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from storage import consistency
-from storage.cache import WatchCache
 from storage.consistency import ConsistentReads
 from storage.errors import StorageError, Unavailable
+from storage.watch_cache import WatchCache
 
 
 class Etcd:
@@ -37,7 +37,7 @@ class Etcd:
 
     async def started(self, probes: int) -> asyncio.Future[None]:
         """The newest probe, once so many have begun."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while len(self.probes) < probes:
                 await asyncio.sleep(0)
         return self.probes[-1]
@@ -58,7 +58,7 @@ def reads(etcd: Etcd, cache: WatchCache) -> ConsistentReads:
     return ConsistentReads(cache, etcd.probe, etcd.request_progress)
 
 
-async def within(awaited: Awaitable[bool], seconds: float = 5) -> bool:
+async def within(awaited: Awaitable[bool], seconds: float = 30) -> bool:
     async with asyncio.timeout(seconds):
         return await awaited
 

@@ -28,6 +28,18 @@ def test_a_value_comes_back_out_of_its_entry(members: dict[str, Any], revision: 
     assert entry_of(PREFIX + b"x", value, revision, HEAD).stored().value == value
 
 
+@given(OBJECTS, REVISIONS, st.text(" \t", min_size=1).map(str.encode))
+def test_blanks_at_the_end_come_back_and_are_not_shown(members: dict[str, Any], revision: int, blanks: bytes) -> None:
+    value = canonical(**members)
+    ended = value[: -len(MARK)] + blanks + MARK
+    entry = entry_of(PREFIX + b"x", ended, revision, HEAD)
+    assert entry.stored().value == ended
+    assert entry.tail == entry_of(PREFIX + b"x", value, revision, HEAD).tail
+    assert entry.at(revision + 1).tail == entry_of(PREFIX + b"x", value, revision + 1, HEAD).tail
+    assert with_version(ended, revision) == with_version(value, revision)
+    assert with_version(ended, 0) == with_version(value, 0)
+
+
 @given(OBJECTS, REVISIONS)
 def test_an_entry_is_the_object_with_its_version_after_the_uid(members: dict[str, Any], revision: int) -> None:
     value = canonical(**members)

@@ -9,10 +9,11 @@ from unittest.mock import patch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.cache import WatchCache
 from storage.index import MOST, OFTEN
 from storage.reads import Page, Reads
 from storage.waking import By, Interest
+from storage.watch_cache import WatchCache
+from tests.examples import examples
 from tests.unit.storage.canonical import PREFIX, ROOT, SPEC, canonical, key
 
 NAMES = st.sampled_from([(namespace, name) for namespace in ("a", "ab") for name in ("x", "y", "z")])
@@ -35,7 +36,7 @@ def _cut(page: Page) -> object:
     return [(each.key, each.revision) for each in page.entries], page.next_key, page.remaining, page.revision
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(STEP, max_size=20),
     st.lists(STEP, max_size=20),

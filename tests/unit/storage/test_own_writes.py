@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage import feed as feed_module
-from storage.cache import WatchCache
 from storage.etcd import DELETE, PUT, EtcdClient, Event, KeyValue, WatchBatch
 from storage.feed import Feed
+from storage.watch_cache import WatchCache
 from tests.unit.storage.canonical import PREFIX, ROOT, SPEC, canonical
 
 
@@ -69,7 +69,7 @@ class Client:
 
     async def opened(self, streams: int) -> None:
         """Until so many streams have been opened."""
-        async with asyncio.timeout(5), self._opened:
+        async with asyncio.timeout(30), self._opened:
             await self._opened.wait_for(lambda: len(self.streams) >= streams)
 
 
@@ -180,7 +180,7 @@ async def test_what_an_etcd_knew_that_was_set_back_is_forgotten(node: Node, monk
     await node.client.opened(2)
     for revision in (2, 3):
         node.stream.tell(event(revision))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await node.cache.reach(3)
     assert [start for start, _ in node.client.streams] == [2, 2]
 

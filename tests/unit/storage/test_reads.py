@@ -9,10 +9,11 @@ from unittest.mock import patch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.cache import WatchCache
 from storage.entry import Attributes, Entry
 from storage.etcd import KeyValue, RangeResult
 from storage.reads import Match, Page, Reads
+from storage.watch_cache import WatchCache
+from tests.examples import examples
 from tests.unit.storage.canonical import PREFIX, ROOT, SPEC, canonical, key, label
 
 NAMES = st.sampled_from([(namespace, name) for namespace in ("a", "a-b", "ab") for name in ("x", "y", "z-1", "z.1")])
@@ -80,7 +81,7 @@ def seen(entries: list[Entry]) -> list[tuple[bytes, str]]:
     return [(each.key, label(each.tail)) for each in entries]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(STEPS, st.integers(0, 40), PREFIXES, MATCHES, st.data())
 async def test_a_list_at_a_revision_is_what_was_there(
     steps: list[Any], kept: int, prefix: bytes, match: Match | None, data: st.DataObject
@@ -94,7 +95,7 @@ async def test_a_list_at_a_revision_is_what_was_there(
     assert bool(model.etcd.asked) == (revision < model.resource.history.start)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(STEPS, st.integers(0, 40), PREFIXES, MATCHES, st.integers(1, 5), st.data())
 async def test_chunks_cover_the_snapshot_exactly_once(
     steps: list[Any], kept: int, prefix: bytes, match: Match | None, limit: int, data: st.DataObject
@@ -114,7 +115,7 @@ async def test_chunks_cover_the_snapshot_exactly_once(
     assert found == model.expected(revision, prefix, match)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(STEPS, st.lists(STEPS, max_size=10), PREFIXES, MATCHES, st.integers(1, 5), st.integers(0, 2), st.data())
 async def test_chunks_are_of_one_snapshot_whatever_changes_between_them(
     steps: list[Any],
@@ -142,7 +143,7 @@ async def test_chunks_are_of_one_snapshot_whatever_changes_between_them(
     assert not model.etcd.asked
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(STEPS, PREFIXES, MATCHES, st.integers(0, 5), st.data())
 async def test_the_cache_and_etcd_cut_the_same_pages(
     steps: list[Any], prefix: bytes, match: Match | None, limit: int, data: st.DataObject

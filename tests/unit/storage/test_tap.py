@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.cache import ResourceCache, WatchCache
+from storage.cache import ResourceCache
 from storage.entry import ChangeType, Entry
 from storage.tap import PART, Batch, Changes, State, listen, tap
+from storage.watch_cache import WatchCache
 from tests.unit.storage.canonical import ROOT, SPEC, canonical, label
 
 
@@ -89,7 +90,7 @@ def present(world: World) -> dict[bytes, Entry]:
 
 async def catch_up(stream: AsyncIterator[Batch], follower: Follower, world: World) -> None:
     while follower.revision < world.revision or follower.known != present(world):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             follower.take(await anext(stream))
 
 
@@ -120,7 +121,7 @@ def test_who_is_told_has_what_the_caches_have(steps: list[tuple[str, int, str]])
                 case "over":
                     world.start_over()
                 case "read" if slow.known != present(world):
-                    async with asyncio.timeout(5):
+                    async with asyncio.timeout(30):
                         slow.take(await anext(stream))
             assert quick.known == present(world)
         world.put(1, "last")

@@ -63,7 +63,7 @@ def test_the_largest_part_goes_when_it_is_too_much(caplog: pytest.LogCaptureFixt
     unowned.put(ROOT + b"large/1", b"v" * 1000, 2)
     unowned.put(ROOT + b"large/2", b"v" * 1000, 3)
     assert unowned.dropped == {b"large"} and unowned.size < 300
-    assert "too much to keep" in caplog.text
+    assert "objects of no registered resource exceed the limit" in caplog.text
     unowned.put(ROOT + b"large/3", b"v", 4)
     assert unowned.take(ROOT + b"large/").values is None
     assert unowned.take(ROOT + b"small/").values == {ROOT + b"small/1": (b"v", 1)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any
 
 import pytest
@@ -161,7 +162,8 @@ async def test_who_follows_is_told_of_each_change_until_it_ends() -> None:
     assert not cache._waiters.selective and not cache._waiters._any.followers
 
 
-async def test_a_crowd_of_followers_is_told_in_parts_and_each_of_all() -> None:
+async def test_a_crowd_of_followers_is_told_in_parts_and_each_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waking, "SLICE", 60.0)  # however busy the machine is
     cache, told = pods(), [Told() for _ in range(2 * AT_ONCE + 1)]
     for each in told:
         cache.follow_changes(each.hear, INTERESTS[0])
@@ -208,3 +210,23 @@ def test_nobody_misses_what_a_look_at_everything_would_find(steps: list[tuple[st
                     waiters[interest] = cache.history.end, cache.changes(interest)
 
     asyncio.run(run())
+
+
+async def test_followers_that_take_long_are_told_in_several_turns() -> None:
+    """A large event is encrypted for each of them: others have their turn in between."""
+    cache = pods()
+    turns, told = [0], list[int]()
+
+    def take_long(position: int) -> None:
+        time.sleep(2 * waking.SLICE)
+        told.append(turns[0])
+
+    followers = [(lambda position, _=number: take_long(position)) for number in range(4)]
+    for follower in followers:
+        cache.follow_changes(follower, INTERESTS[0])
+    put(cache, "n", "a", 1)
+    cache.wake()
+    while len(told) < len(followers):
+        await asyncio.sleep(0)
+        turns[0] += 1
+    assert len(set(told)) == len(followers)

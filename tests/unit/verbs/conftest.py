@@ -11,8 +11,7 @@ import pytest
 
 from gateway.access.authorization import AlwaysAllow, require
 from gateway.access.rbac.policy import Policy
-from gateway.admission.chain import Parts
-from gateway.admission.plugins import configure
+from gateway.endpoints.caches import Caches
 from gateway.endpoints.table import Endpoints
 from gateway.http.exchange import Request
 from gateway.http.request_info import request_info
@@ -20,11 +19,10 @@ from gateway.http.user import User
 from gateway.jsontypes import dumps, loads
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.builtin import builtin_registry
-from gateway.kinds.objects import Objects
-from gateway.quotas.charging import Charges
 from gateway.settings.config import Settings
 from gateway.verbs import verb_for
-from gateway.writing.hooks import hooks_for
+from gateway.writing.hooks import create_own, hooks_for
+from tests.unit.admission.parts import parts_on
 from tests.unit.verbs.fake_store import FakeStore
 
 NAMESPACE = {
@@ -48,21 +46,22 @@ class Api:
         self.store = FakeStore()
         settings = Settings(disable_admission_plugins=frozenset({"ServiceAccount"}), cert_dir=CERTIFICATES)
         store: Any = self.store
+        client: Any = None
         services: Any = SimpleNamespace(
             settings=settings,
             store=store,
+            database=SimpleNamespace(store=store),
+            apart={},
             authorizer=AlwaysAllow(),
             policy=Policy(),
-            admission=Parts(
-                Objects(registry, store, settings.etcd_prefix),
-                AlwaysAllow(),
-                Charges(store),
-                configure(None, settings.enable_admission_plugins, settings.disable_admission_plugins),
-                registry.by_kind,
+            admission=parts_on(
+                store,
+                registry,
+                enabled=settings.enable_admission_plugins,
+                disabled=settings.disable_admission_plugins,
             ),
         )
-        self.endpoints = Endpoints(registry, services)
-        services.hooks = lambda resource: hooks_for(self.endpoints, resource)
+        self.endpoints = Endpoints(registry, Caches(registry, store.cache, client), services, hooks_for, create_own)
         self.warnings: list[str] = []
         self.store._put(b"/registry/namespaces/default", dumps(NAMESPACE))
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gateway.admission.metrics import ADMIT, Half, timed
 from gateway.admission.record import Admission, Operation
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.status import StatusError
@@ -20,6 +21,7 @@ from gateway.kinds.write_context import WriteContext
 from gateway.schema.decode import DecodeReport, decode
 from gateway.writing import updating, write
 from gateway.writing.unchanged_members import Touched, keeps, kept
+from tests.examples import examples
 from tests.samples import samples
 from tests.unit.verbs.conftest import Api
 
@@ -72,7 +74,7 @@ def put(api: Api, endpoint: Endpoint, sample: JsonObject) -> None:
     endpoint.resource.default(obj)
     obj = obj if endpoint.to_storage is None else endpoint.to_storage(obj)
     api.store.revision = 1
-    api.store._put(endpoint.key("default", "it"), endpoint.encode(obj))
+    api.store._put(endpoint.key("default", "it"), endpoint.written.encode(obj))
 
 
 async def outcome(api: Api, sample: JsonObject, resource: Resource, media_type: str, patch: Any) -> tuple[Any, ...]:
@@ -154,7 +156,7 @@ VALUES = st.sampled_from([None, "x", 1, {}, [], {"a": "b"}, [{"name": "c", "imag
 
 
 @given(st.lists(st.tuples(st.sampled_from(WAYS), VALUES), min_size=1, max_size=4), st.sampled_from(["", "status"]))
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_sharing_changes_nothing_of_any_patch(
     api: Api, changes: list[tuple[tuple[str, ...], Any]], subresource: str
 ) -> None:
@@ -197,7 +199,9 @@ async def test_who_changes_in_place_what_is_kept_changes_the_object(api: Api, st
         admission.obj["data"]["b"] = "2"
 
     if stage == "admission":
-        endpoint.chain.mutating[Operation.UPDATE] = (admits,)
+        endpoint.chain.mutating[Operation.UPDATE] = Half(
+            [timed(admits, "Any", ADMIT, Operation.UPDATE)], ADMIT, Operation.UPDATE
+        )
     else:
         endpoint.__dict__["strategy"] = replace(endpoint.strategy, prepare_for_update=changes)
     patch = {"metadata": {"labels": {"c": "d"}}}

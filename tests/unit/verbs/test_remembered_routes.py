@@ -28,8 +28,11 @@ def request(method: str, path: str, query: bytes = b"") -> Request:
 
 def routes() -> tuple[Routes, Api]:
     api = Api()
-    services = SimpleNamespace(media=STANDARD)
-    gateway: Any = SimpleNamespace(services=services, registry=api.endpoints.registry, endpoints=api.endpoints)
+    endpoints, services = api.endpoints, SimpleNamespace(media=STANDARD)
+    settings = SimpleNamespace(request_timeout=60.0)
+    gateway: Any = SimpleNamespace(
+        services=services, settings=settings, registry=endpoints.registry, endpoints=endpoints
+    )
     return Routes(gateway), api
 
 

@@ -24,7 +24,8 @@ class Client:
     def __init__(self, cache: ResourceCache) -> None:
         self.ready, self.got, self.poured, self.cache = True, bytearray(), 0, cache
         store = SimpleNamespace(cache=SimpleNamespace(reached=0))
-        services = SimpleNamespace(stopping=asyncio.Event(), draining=asyncio.Event(), ends_at=inf)
+        settings = SimpleNamespace(min_request_timeout=1800)
+        services = SimpleNamespace(stopping=asyncio.Event(), draining=asyncio.Event(), ends_at=inf, settings=settings)
         self.endpoint = SimpleNamespace(
             cache=cache,
             store=store,
@@ -42,6 +43,7 @@ class Client:
         self.body = WatchBody(stream, cache.history.end)
         self._reads, self._more = asyncio.Event(), asyncio.Event()
         self.task = asyncio.create_task(self._read())
+        self.task.add_done_callback(lambda _: self._more.set())
 
     async def _read(self) -> None:
         self._reads.set()
@@ -67,6 +69,9 @@ class Client:
         while self.seen().count(";") < revisions:
             self._more.clear()
             await self._more.wait()
+            if self.task.done():
+                await self.task  # raises what ended it
+                break
 
     def seen(self) -> str:
         """The events alone."""

@@ -165,3 +165,32 @@ topologySpreadConstraints:
 {{- end -}}
 gateway.networking.k8s.io/{{ default "v1" $found }}
 {{- end -}}
+
+{{/* Whether the job makes a token for who scrapes, which gateways read from a file */}}
+{{- define "gateway.metricsToken" -}}
+{{- if and .Values.monitoring.serviceMonitor.enabled (not .Values.monitoring.serviceMonitor.tokenSecretName) -}}
+{{- if hasKey .Values.flags "token-auth-file" -}}
+{{- fail "monitoring.serviceMonitor.tokenSecretName: name a Secret with a token of your flags.token-auth-file" -}}
+{{- end -}}
+true
+{{- end -}}
+{{- end -}}
+
+{{/* The configuration files that are given as values, by the names that they have in the pod */}}
+{{- define "gateway.configurations" -}}
+{{- $files := dict -}}
+{{- with .Values.audit.policy }}{{ $_ := set $files "audit-policy.yaml" (toYaml .) }}{{ end -}}
+{{- with .Values.authentication.configuration }}{{ $_ := set $files "authentication.yaml" (toYaml .) }}{{ end -}}
+{{- with .Values.authorization.configuration }}{{ $_ := set $files "authorization.yaml" (toYaml .) }}{{ end -}}
+{{- with .Values.admission.configuration }}{{ $_ := set $files "admission.yaml" (toYaml .) }}{{ end -}}
+{{- $files | toJson -}}
+{{- end -}}
+
+{{/* The Secret with the EncryptionConfiguration; empty without one */}}
+{{- define "gateway.encryptionSecret" -}}
+{{- if .Values.encryption.secretName -}}
+{{- .Values.encryption.secretName -}}
+{{- else if .Values.encryption.configuration -}}
+{{- printf "%s-encryption" (include "gateway.fullname" .) -}}
+{{- end -}}
+{{- end -}}

@@ -1,4 +1,4 @@
-"""Baseline: the runtime's AppArmor profile may be replaced by one of the host's, not be switched off."""
+"""Baseline: the AppArmor profile is the runtime's default or one of the host; it may not be switched off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Restricted: volumes are of the kinds that have nothing to do with the host or with servers of one's own naming."""
+"""Restricted: volumes are only of kinds that use neither the host nor a server that the pod's author names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Baseline: the sysctls that a pod sets are those that belong to it alone."""
+"""Baseline: a pod may only set safe sysctls, which affect no other pod."""
 
 from __future__ import annotations
 

@@ -53,6 +53,22 @@ def test_buckets_hold_values_up_to_their_bound_and_add_up() -> None:
     }
 
 
+def test_labels_and_children_stand_in_the_order_of_names() -> None:
+    requests = counter("requests_total", "Requests.", "verb", "code")
+    for verb, code in (("LIST", "200"), ("GET", "404"), ("GET", "200")):
+        requests.labels(verb, code).inc()
+    histogram("seconds", "How long.", "verb", "group", buckets=(1,)).labels("GET", "apps").observe(2)
+    assert [line for line in exposition(snapshots()).decode().splitlines() if not line.startswith("#")] == [
+        'requests_total{code="200",verb="GET"} 1',
+        'requests_total{code="200",verb="LIST"} 1',
+        'requests_total{code="404",verb="GET"} 1',
+        'seconds_bucket{group="apps",verb="GET",le="1"} 0',
+        'seconds_bucket{group="apps",verb="GET",le="+Inf"} 1',
+        'seconds_sum{group="apps",verb="GET"} 2',
+        'seconds_count{group="apps",verb="GET"} 1',
+    ]
+
+
 def test_help_says_how_stable_a_family_is() -> None:
     counter("stable_total", "Something.", level=STABLE).labels().inc()
     assert b"# HELP stable_total [STABLE] Something.\n# TYPE stable_total counter\n" in exposition(snapshots())

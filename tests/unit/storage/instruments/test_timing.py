@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 
-from storage.instruments.timing import Times, current, timed, timed_until_done
+from storage.consistency import ConsistentReads
+from storage.instruments.timing import Times, current
+from storage.measures import measured
+from storage.watch_cache import WatchCache
 
-PAUSE = 0.01
+PAUSE = 0.01  # what is waited for here takes so long
 
 
-@timed("etcd")
 async def wait(answer: str) -> str:
-    await asyncio.sleep(PAUSE)
-    return answer
+    return await measured("get", ("", "pods"), asyncio.sleep(PAUSE, answer))
 
 
 def begin() -> Times:
@@ -37,11 +38,16 @@ async def test_waits_of_a_task_and_of_those_it_starts_are_counted() -> None:
     assert await wait("nobody asks") == "nobody asks"
 
 
-async def test_waits_for_a_future_are_counted_once_it_is_done() -> None:
+async def test_waits_for_a_probe_are_counted_once_it_is_answered() -> None:
+    async def probe() -> int:
+        await asyncio.sleep(PAUSE)
+        return 0
+
+    async def progress() -> bool:
+        return False
+
     times = begin()
-    future = timed_until_done("etcd", asyncio.get_running_loop().create_future())
-    asyncio.get_running_loop().call_later(PAUSE, future.set_result, "done")
-    assert await future == "done"
+    assert await ConsistentReads(WatchCache(b"/"), probe, progress).fresh()
     assert times.seconds("etcd") >= PAUSE * 0.9
 
 

@@ -1,0 +1,41 @@
+"""What is counted of match conditions, under kube-apiserver's names."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from storage.instruments import counter, histogram
+
+_FAMILY, _LABELS = "apiserver_admission_match_condition", ("name", "kind", "type", "operation")
+_ERRORS = counter(
+    f"{_FAMILY}_evaluation_errors_total", "Match conditions that could not be evaluated, by whose they are.", *_LABELS
+)
+_EXCLUSIONS = counter(
+    f"{_FAMILY}_exclusions_total", "Requests that webhooks were not asked about because of match conditions.", *_LABELS
+)
+_SECONDS = histogram(
+    f"{_FAMILY}_evaluation_seconds",
+    "How long match conditions took that are not all true, by whose they are.",
+    *_LABELS,
+    buckets=(0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25),
+)
+
+
+class Asker(NamedTuple):
+    """Whose match conditions are evaluated: the name of a webhook or policy, which of both, and its half."""
+
+    name: str
+    kind: str  # "webhook", "policy"
+    half: str  # "admit", "validate"
+
+
+def observe(asker: Asker, operation: str, errors: int, seconds: float) -> None:
+    """Counts conditions that are not all true, of which some could not be evaluated."""
+    if errors:
+        _ERRORS.labels(*asker, operation).inc(errors)
+    _SECONDS.labels(*asker, operation).observe(seconds)
+
+
+def exclude(asker: Asker, operation: str) -> None:
+    """Counts a request that a webhook is not asked about."""
+    _EXCLUSIONS.labels(*asker, operation).inc()

@@ -1,0 +1,203 @@
+"""Configurations of admission in files, which no client can change: `staticManifestsDir` of a plug-in's part of
+--admission-control-config-file (page "Manifest-Based Admission Control").
+
+They are read at the start, and anew when a file of the directory changes: what has become wrong is logged and counted,
+and what was read last stays in force.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from gateway.access.following import Followed
+from gateway.admission.configuration import InvalidConfiguration
+from gateway.jsontypes import JsonObject
+from gateway.settings.configuration_file import load_yaml
+from gateway.validation.admission_rules import STATIC_SUFFIX
+from gateway.validation.field import go_quote
+from storage.instruments import counter, gauge
+
+GROUP = "admissionregistration.k8s.io"
+_API_VERSION = f"{GROUP}/v1"
+_ENDINGS = (".yaml", ".yml", ".json")
+_LARGEST = 4 << 20  # bytes of all files of a directory
+_BETWEEN_DOCUMENTS = re.compile(rb"^---.*$", re.MULTILINE)
+
+_FAMILY = "apiserver_manifest_admission_config_controller"
+_RELOADS = counter(
+    f"{_FAMILY}_automatic_reloads_total",
+    "How often admission's configuration in files was read, by what came of it.",
+    *("status", "plugin", "apiserver_id_hash"),
+)
+_RELOADED_AT = gauge(
+    f"{_FAMILY}_automatic_reload_last_timestamp_seconds",
+    "When admission's configuration in files was last read, by what came of it.",
+    *("status", "plugin", "apiserver_id_hash"),
+    across="max",
+)
+_IN_FORCE = gauge(
+    f"{_FAMILY}_last_config_info",
+    "The digest of the configuration in files that is in force.",
+    *("plugin", "apiserver_id_hash", "hash"),
+    across="max",
+)
+
+Check = Callable[[Sequence[JsonObject]], None]
+"""Looks at all objects, each of which is valid. Raises InvalidConfiguration for what files may not have."""
+
+
+class Manifests:
+    """The objects of some kinds in the files of a directory, as they would be stored."""
+
+    def __init__(self, plugin: str, directory: str, kinds: Sequence[str], check: Check) -> None:
+        """Reads them. Raises OSError, InvalidConfiguration."""
+        self.plugin, self.directory, self._kinds, self._check = plugin, Path(directory), kinds, check
+        self.digest = ""
+        if not self.directory.is_absolute():
+            raise InvalidConfiguration(f"staticManifestsDir: {directory}: must be an absolute path")
+        self._found = self._read()
+
+    def of(self, kind: str) -> list[JsonObject]:
+        """The objects of a kind, by their names."""
+        return sorted((obj for obj in self._found if obj["kind"] == kind), key=lambda obj: str(obj["metadata"]["name"]))
+
+    def read_anew(self) -> None:
+        """Takes what the files are now. Raises OSError, InvalidConfiguration, and then nothing has changed."""
+        before = self.digest
+        try:
+            self._found = self._read()
+        except (OSError, ValueError):
+            self.digest = before
+            raise
+
+    def _read(self) -> list[JsonObject]:
+        """The objects of all files. Compiling expressions may take long, for which threads have leave."""
+        with ThreadPoolExecutor(1) as pool:
+            found = pool.submit(lambda: list(self._objects())).result()
+        self._check(found)
+        return found
+
+    def _objects(self) -> Iterator[JsonObject]:
+        names, digest, size = dict[tuple[str, str], Path](), hashlib.sha256(), 0
+        for file in sorted(each for each in self.directory.iterdir() if each.suffix.lower() in _ENDINGS):
+            if file.is_dir() or not (data := file.read_bytes()):
+                continue
+            if (size := size + len(data)) > _LARGEST:
+                raise InvalidConfiguration(f"{self.directory}: it holds more than {_LARGEST} bytes")
+            digest.update(data + b"\0")
+            for document in _documents(data, file):
+                obj = self._checked(document, file)
+                key = obj["kind"], obj["metadata"]["name"]
+                if key in names:
+                    again = f"duplicate name {go_quote(key[1])} found in file {go_quote(str(file))}"
+                    raise InvalidConfiguration(f"{again} (previously seen in {go_quote(str(names[key]))})")
+                names[key] = file
+                yield obj
+        self.digest = f"sha256:{digest.hexdigest()}" if size else ""
+
+    def _checked(self, document: Any, file: Path) -> JsonObject:
+        try:
+            obj = _decoded(self._kinds, document)
+            name = obj["metadata"].get("name", "")
+            if not name.endswith(STATIC_SUFFIX):
+                raise InvalidConfiguration(f"{go_quote(name)} must have a name ending with {go_quote(STATIC_SUFFIX)}")
+        except InvalidConfiguration as error:
+            raise InvalidConfiguration(f"error loading {file}: {error}") from None
+        return obj
+
+
+class InForce:
+    """Manifests that are in force: `use` takes them now, and each time that their files have changed."""
+
+    def __init__(self, manifests: Manifests, server: str, use: Callable[[Manifests], None]) -> None:
+        """`server` is the server's name, which metrics hash."""
+        self._manifests, self._use = manifests, use
+        self._labels = manifests.plugin, _hashed(server.encode()) if server else ""
+        self._put_in_force()
+
+    def followed(self) -> Followed:
+        """The directory, for whoever reads it anew when it changes."""
+        return Followed(f"{self._manifests.plugin}: staticManifestsDir", (self._manifests.directory,), self._reload)
+
+    def _put_in_force(self) -> None:
+        self._use(self._manifests)
+        self._count("success")
+        if self._manifests.digest:
+            _IN_FORCE.labels(*self._labels, self._manifests.digest).set(1)
+
+    def _reload(self) -> None:
+        """Reads the files anew. Raises OSError, InvalidConfiguration."""
+        before = self._manifests.digest
+        try:
+            self._manifests.read_anew()
+        except (OSError, ValueError):
+            self._count("failure")
+            raise
+        if self._manifests.digest == before:
+            return
+        if before:
+            _IN_FORCE.labels(*self._labels, before).set(0)
+        self._put_in_force()
+
+    def _count(self, status: str) -> None:
+        _RELOADS.labels(status, *self._labels).inc()
+        _RELOADED_AT.labels(status, *self._labels).set(time.time())
+
+
+def _documents(data: bytes, file: Path) -> Iterator[Any]:
+    """The objects in a file: of each document, or of the list that it is. Raises InvalidConfiguration."""
+    for text in (each.strip() for each in _BETWEEN_DOCUMENTS.split(data)):
+        if not text:
+            continue
+        try:
+            found = load_yaml(text)
+        except InvalidConfiguration as error:
+            raise InvalidConfiguration(f"error loading {file}: {error}") from None
+        kind = found.get("kind") if isinstance(found, dict) else None
+        if not isinstance(kind, str) or not kind.endswith("List") or not isinstance(found.get("items"), list):
+            yield found
+            continue
+        for item in found["items"]:
+            typed = isinstance(item, dict) and kind != "List"
+            yield {"kind": kind.removesuffix("List"), "apiVersion": found.get("apiVersion"), **item} if typed else item
+
+
+def _decoded(kinds: Sequence[str], document: Any) -> JsonObject:
+    """Decoded strictly, defaulted and validated like a client's object. Raises InvalidConfiguration."""
+    from gateway.http.request_info import RequestInfo
+    from gateway.http.user import ITSELF
+    from gateway.kinds.attributes import Attributes  # what a start without manifests does not need
+    from gateway.kinds.builtin import builtin_registry
+    from gateway.kinds.write_context import WriteContext
+    from gateway.schema.decode import DecodeError, DecodeReport
+
+    kind = str(document.get("kind")) if isinstance(document, dict) else ""
+    if kind not in kinds or document.get("apiVersion") != _API_VERSION:
+        wanted = " or ".join(kinds)
+        raise InvalidConfiguration(f"unsupported resource type: it must be a {wanted} of {_API_VERSION}")
+    resource = builtin_registry().by_kind(GROUP, "v1", kind)
+    assert resource is not None
+    version, report = resource.model_version, DecodeReport()
+    try:
+        obj = version.decode(document, report)
+    except DecodeError as error:
+        raise InvalidConfiguration(str(error)) from None
+    if report.problems:
+        raise InvalidConfiguration(f"strict decoding error: {', '.join(report.problems)}")
+    obj["kind"], obj["apiVersion"] = kind, resource.api_version
+    version.default(obj)
+    name = obj.setdefault("metadata", {}).get("name", "")
+    context = WriteContext(Attributes(ITSELF, RequestInfo("create", "")), resource, name=name)
+    if errors := resource.strategy.validate(obj, context):
+        raise InvalidConfiguration(f"{kind} {go_quote(name)}: {', '.join(map(str, errors))}")
+    return obj
+
+
+def _hashed(data: bytes) -> str:
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"

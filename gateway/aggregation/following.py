@@ -1,0 +1,117 @@
+"""What controllers know of the objects of extension servers: which kinds there are, and the objects of each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING
+
+from gateway.aggregation.discovered import Discovered
+from gateway.aggregation.objects import Objects
+from gateway.aggregation.services import ApiServices
+from gateway.endpoints.foreign import ForeignFollower, ForeignKind
+from gateway.http.user import User
+
+if TYPE_CHECKING:  # what it takes to follow a kind is imported with the first one
+    from gateway.aggregation.held import Held
+
+MOST = 500  # kinds that are followed; there is no end to what a server may make up
+_FOLLOWABLE = frozenset({"delete", "list", "watch"})
+
+
+class FollowedObjects:
+    """The kinds by discovery, and what is there of those that are followed while `run` runs."""
+
+    def __init__(self, services: ApiServices, discovered: Discovered, objects: Objects) -> None:
+        self._services, self._discovered, self._objects = services, discovered, objects
+        self._kinds: dict[tuple[str, str], ForeignKind] = {}  # by apiVersion and kind
+        self._followed: dict[bytes, ForeignKind] = {}  # by prefix
+        self._held: dict[bytes, Held] = {}
+        self._listeners: list[Callable[[], None]] = []
+        self.metadata, self.patch, self.delete = objects.metadata, objects.patch, objects.delete
+        discovered.on_change(self._discover)
+
+    def kind(self, api_version: str, kind: str) -> ForeignKind | None:
+        """What another server is known to serve under this name; None for nothing."""
+        return self._kinds.get((api_version, kind))
+
+    def followed(self) -> Collection[ForeignKind]:
+        """The kinds that can be followed, each in one version."""
+        return self._followed.values()
+
+    @property
+    def complete(self) -> bool:
+        """Whether all objects of these kinds were listed once."""
+        return all((held := self._held.get(prefix)) is not None and held.loaded for prefix in self._followed)
+
+    def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Calls a function whenever these kinds change; the returned function ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def holds(self, kind: ForeignKind, namespace: str, name: str, uid: str) -> bool:
+        """Whether an object was there when its server was last heard of, and was not being deleted."""
+        held = self._held.get(kind.prefix)
+        return held is not None and held.has(namespace, name, uid)
+
+    async def places(self, kind: ForeignKind, names: Collection[str], uids: Collection[str]) -> dict[str, str]:
+        """By uid, the namespaces of those known objects that have one of the names and one of the uids."""
+        held = self._held.get(kind.prefix)
+        return {} if held is None else await held.places(names, uids)
+
+    def count(self, group: str, resource: str, namespace: str) -> int | None:
+        """How many objects a namespace has, of a resource that quotas count; None where that is not known."""
+        held = self._held.get(f"{resource}.{group}/".encode())
+        return held.count(namespace) if held is not None and held.loaded else None
+
+    async def run(self, followers: Sequence[ForeignFollower], user: User) -> None:
+        """Follows all kinds in a user's name, until cancelled."""
+        changed = asyncio.Event()
+        end = self.on_change(changed.set)
+        running: dict[bytes, tuple[ForeignKind, asyncio.Task[None]]] = {}
+        try:
+            async with asyncio.TaskGroup() as group:
+                while True:
+                    changed.clear()
+                    for prefix, (kind, task) in list(running.items()):
+                        if self._followed.get(prefix) != kind:
+                            task.cancel()
+                            del running[prefix]
+                            self._left(prefix, followers)
+                    for prefix, kind in self._followed.items():
+                        if prefix not in running:
+                            running[prefix] = kind, group.create_task(self._follow(kind, followers, user))
+                    await changed.wait()
+        finally:
+            end()
+            self._held.clear()
+
+    async def _follow(self, kind: ForeignKind, followers: Sequence[ForeignFollower], user: User) -> None:
+        from gateway.aggregation.held import Held
+        from gateway.aggregation.reflection import Reflection
+
+        following = [each for each in followers if each.follows(kind.prefix)]
+        if following:
+            held = self._held.setdefault(kind.prefix, Held(kind))
+            held.follow_as(kind)
+            await Reflection(self._objects, held, following, user).run()
+
+    def _left(self, prefix: bytes, followers: Sequence[ForeignFollower]) -> None:
+        """A kind is not followed any more; unless it goes on in another version, nobody knows of its objects."""
+        if prefix not in self._followed:
+            self._held.pop(prefix, None)
+            for each in followers:
+                if each.follows(prefix):
+                    each.begin(prefix, set())
+
+    def _discover(self) -> None:
+        kinds, followed = dict[tuple[str, str], ForeignKind](), dict[bytes, ForeignKind]()
+        for service in self._services.preferred():
+            for kind in self._discovered.kinds(service):
+                kinds[kind.api_version, kind.kind] = kind
+                if kind.verbs >= _FOLLOWABLE and len(followed) < MOST:
+                    followed.setdefault(kind.prefix, kind)
+        if (kinds, followed) != (self._kinds, self._followed):
+            self._kinds, self._followed = kinds, followed
+            for listener in list(self._listeners):
+                listener()

@@ -1,0 +1,71 @@
+"""What is counted of cluster IPs and node ports that services take, under the names of kube-apiserver's allocators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import monotonic
+
+from storage.instruments import counter, exponential, histogram
+
+_ADDRESSES, _PORTS = "kube_apiserver_clusterip_allocator_", "kube_apiserver_nodeport_allocator_"
+
+ADDRESSES = counter(f"{_ADDRESSES}allocation_total", "Cluster IPs that were taken.", "cidr", "scope")
+ADDRESS_ERRORS = counter(
+    f"{_ADDRESSES}allocation_errors_total", "Cluster IPs that could not be taken.", "cidr", "scope"
+)
+ADDRESS_SECONDS = histogram(
+    f"{_ADDRESSES}allocation_duration_seconds",
+    "Time to take a cluster IP.",
+    "cidr",
+    buckets=exponential(0.001, 2, 15),
+)
+PORTS = counter(f"{_PORTS}allocation_total", "Node ports that were taken.", "scope")
+PORT_ERRORS = counter(f"{_PORTS}allocation_errors_total", "Node ports that could not be taken.", "scope")
+REPAIRED_ADDRESSES = counter(
+    "apiserver_clusterip_repair_ip_errors_total",
+    "Cluster IPs that were found to be marked wrongly.",
+    "type",
+)
+REPAIRED_PORTS = counter(
+    "apiserver_nodeport_repair_port_errors_total",
+    "Node ports that were found to be marked wrongly.",
+    "type",
+)
+ADDRESS_ROUNDS = counter("apiserver_clusterip_repair_reconcile_errors_total", "Looks at cluster IPs that failed.")
+PORT_ROUNDS = counter("apiserver_nodeport_repair_reconcile_errors_total", "Looks at node ports that failed.")
+LEAK, REPAIR = "leak", "repair"  # nobody uses it; a service does whose it was not
+
+
+@dataclass(slots=True)
+class Taken:
+    """The range that an address is taken from, as far as that is known."""
+
+    cidr: str = ""
+
+
+@contextmanager
+def counted(scope: str, dry_run: bool) -> Iterator[Taken]:
+    """Counts an address that is taken in the block, "static" or "dynamic", and how long that takes."""
+    began, taken = monotonic(), Taken()
+    try:
+        yield taken
+    except Exception:
+        if not dry_run:
+            ADDRESS_ERRORS.labels(taken.cidr, scope).inc()
+        raise
+    if not dry_run:
+        ADDRESSES.labels(taken.cidr, scope).inc()
+        ADDRESS_SECONDS.labels(taken.cidr).observe(monotonic() - began)
+
+
+@contextmanager
+def port_counted(scope: str) -> Iterator[None]:
+    """Counts a node port that is taken in the block."""
+    try:
+        yield
+    except Exception:
+        PORT_ERRORS.labels(scope).inc()
+        raise
+    PORTS.labels(scope).inc()

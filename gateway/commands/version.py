@@ -1,0 +1,26 @@
+"""`apiserver-gateway version`."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+
+import click
+
+from gateway.version import GIT_VERSION
+
+_DISTRIBUTION = "apiserver-gateway"
+
+
+def versions() -> str:
+    """The program's version and that of the Kubernetes that it serves, on a line."""
+    try:
+        own = f"{_DISTRIBUTION} {version(_DISTRIBUTION)}"
+    except PackageNotFoundError:  # out of a checkout that is not installed
+        own = _DISTRIBUTION
+    return f"{own}, Kubernetes {GIT_VERSION}"
+
+
+@click.command(short_help="show the version")
+def command() -> None:
+    """Shows the version of the program, and of the Kubernetes API that it serves."""
+    click.echo(versions())

@@ -1,0 +1,57 @@
+"""What the expressions of a policy see, by the kinds that its rules name, and what in them does not fit that."""
+
+from __future__ import annotations
+
+from gateway.cel.builtin_types import declare_builtin
+from gateway.cel.schema_types import Declared, declare
+from gateway.cel.type_checking import TypedExpressions
+from gateway.jsontypes import JsonObject
+from gateway.kinds.identity import GroupVersion, GroupVersionKind
+from gateway.kinds.registry import Registry
+from gateway.kinds.resource import Resource
+from gateway.schema.catalog import type_for
+
+
+def declared_type(resource: Resource) -> Declared | None:
+    """What expressions see in a resource's objects, None where nothing is known of them."""
+    version = resource.model_version
+    if version.openapi is None:
+        return declare_builtin(version.type)
+    declared = declare(version.openapi, root=True)
+    metadata = declare_builtin(type_for("", "v1", "Namespace").fields["metadata"].type)
+    if declared is not None and declared.fields is not None and metadata is not None:
+        declared.fields["metadata"] = "metadata", metadata
+    return declared
+
+
+def param_type(spec: JsonObject, registry: Registry) -> Declared | None:
+    """What expressions see in a policy's parameters, None where nothing is known of them."""
+    if (kind := spec.get("paramKind")) is None:
+        return None
+    version = GroupVersion.parse(kind.get("apiVersion", ""))
+    resource = registry.by_kind(version.group, version.version, kind.get("kind", ""))
+    return None if resource is None else declared_type(resource)
+
+
+def expression_warnings(
+    spec: JsonObject, kinds: list[tuple[GroupVersionKind, Declared | None]], params: Declared | None
+) -> list[JsonObject]:
+    """What does not fit the types of some kinds, in the order of the validations."""
+    variables = [(each["name"], each["expression"]) for each in spec.get("variables") or ()]
+    known = [
+        (gvk, TypedExpressions(gvk.kind, of_object, params, params="paramKind" in spec, variables=variables))
+        for gvk, of_object in kinds
+    ]
+    warnings = list[JsonObject]()
+    for at, validation in enumerate(spec.get("validations") or ()):
+        for field in ("expression", "messageExpression"):
+            if not (text := validation.get(field)):
+                continue
+            found = [
+                f"{gvk.group}/{gvk.version}, Kind={gvk.kind}: {problem}\n"
+                for gvk, expressions in known
+                if (problem := expressions.problem(text))
+            ]
+            if found:
+                warnings.append({"fieldRef": f"spec.validations[{at}].{field}", "warning": "\n".join(found)})
+    return warnings

@@ -1,0 +1,107 @@
+"""The caches of a registry's resources: one for each storage prefix, shared by the versions that are stored there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from gateway.http.request_info import RequestInfo
+from gateway.kinds.registry import Registry
+from gateway.kinds.resource import Resource
+from gateway.kinds.stored_head import head_of
+from storage.adoption import register, renew, unregister
+from storage.cache import ResourceCache, ResourceSpec
+from storage.etcd import EtcdClient
+from storage.watch_cache import WatchCache
+
+
+class Caches:
+    """Registers resources in the watch cache, all of a registry at once, and others while the feed runs."""
+
+    def __init__(
+        self, registry: Registry, cache: WatchCache, client: EtcdClient, apart: Mapping[str, WatchCache] | None = None
+    ) -> None:
+        """To be made before the feed runs. `apart` has the caches of resources in other etcds, by storage prefix."""
+        elsewhere = apart or {}
+        self._registry, self.cache, self._client = registry, cache, client
+        self._by_prefix: dict[str, ResourceCache] = {}
+        for resource in registry.resources.values():
+            prefix = _prefix_of(resource)
+            if prefix and prefix not in self._by_prefix:
+                self._by_prefix[prefix] = elsewhere.get(prefix, cache).register(self._spec(resource))
+
+    def of(self, group: str, version: str, resource: str) -> ResourceCache:
+        """The cache of a served resource's objects. Raises KeyError for what is not served, or not stored."""
+        return self._by_prefix[self._registry.resources[group, version, resource, ""].storage_prefix]
+
+    def at(self, prefix: str) -> ResourceCache | None:
+        """The cache of what is stored below a prefix; None where nothing is."""
+        return self._by_prefix.get(prefix)
+
+    def every(self) -> Iterable[tuple[Resource, ResourceCache]]:
+        """Each cache once, with a resource whose objects it holds."""
+        seen: set[str] = set()
+        for resource in self._registry.resources.values():
+            prefix = _prefix_of(resource)
+            if prefix and prefix not in seen:
+                seen.add(prefix)
+                yield resource, self._by_prefix[prefix]
+
+    def size(self, info: RequestInfo) -> tuple[int, int]:
+        """The number of objects of a request's resource, and about how many bytes; (0, 0) of what is not served."""
+        served = self._registry.resources.get((info.group, info.version, info.resource, ""))
+        cache = self._by_prefix.get(served.storage_prefix) if served is not None and served.storage_prefix else None
+        count = len(cache) if cache is not None else 0
+        if cache is None or not count:
+            return 0, 0
+        some = [cache.slice(index, index + 1)[0] for index in (0, count // 2, count - 1)]
+        return count, sum(entry.size for entry in some) * count // len(some)
+
+    async def adopt(self, resource: Resource) -> None:
+        """Registers a resource while the feed runs. Raises Unavailable."""
+        prefix = _prefix_of(resource)
+        if prefix and prefix not in self._by_prefix:
+            self._by_prefix[prefix] = await register(self.cache, self._client, self._spec(resource))
+
+    async def renewed(self, new: Iterable[Resource], change: Callable[[], None]) -> bool:
+        """Replaces a cache whose objects are read differently now, and calls `change` with that; whether it did.
+
+        Raises Unavailable, and then nothing has changed.
+        """
+        for resource in new:
+            prefix = resource.storage_prefix
+            cache = self._by_prefix.get(prefix)
+            if cache is not None and cache.spec.canonicalise is not resource.model.canonicalise:
+
+                def put(made: ResourceCache, prefix: str = prefix) -> None:
+                    self._by_prefix[prefix] = made
+                    change()
+
+                await renew(self.cache, self._client, cache, self._spec(resource), put)
+                return True
+        return False
+
+    def let_go(self, prefixes: set[str]) -> None:
+        """Ends those of the caches that no served resource needs any more."""
+        needed = {each.storage_prefix for each in self._registry.resources.values()}
+        for prefix in prefixes - needed:
+            cache = self._by_prefix.pop(prefix, None)
+            if cache is not None:
+                unregister(self.cache, cache)
+
+    def _spec(self, resource: Resource) -> ResourceSpec:
+        model = resource.model
+        heads = [head_of(resource.kind, version.api_version) for version in model.versions]
+        return ResourceSpec(
+            prefix=self.cache.root + resource.storage_prefix.encode() + b"/",
+            head=head_of(resource.kind, resource.storage_version),
+            canonicalise=model.canonicalise,
+            attributes_of=model.attributes_of,
+            other_heads=tuple(heads) if model.written_as_served else (),
+            group_resource=(resource.group, resource.resource),
+            trusts_marks=not model.written_as_served,
+        )
+
+
+def _prefix_of(resource: Resource) -> str:
+    """Below what a resource is stored, "" for a subresource and for what is not stored."""
+    return "" if resource.subresource else resource.storage_prefix

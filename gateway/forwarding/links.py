@@ -1,0 +1,169 @@
+"""Rewrites links in the HTML of a proxied server, so that they lead through the proxy (kube-apiserver's rules)."""
+
+from __future__ import annotations
+
+import html
+import posixpath
+import re
+import zlib
+from dataclasses import dataclass
+from urllib.parse import quote, unquote, urlsplit
+
+# which attributes of which elements are URLs
+_URLS: dict[str, frozenset[str]] = {
+    element: frozenset(attributes.split())
+    for element, attributes in {
+        "a": "href",
+        "applet": "codebase",
+        "area": "href",
+        "audio": "src",
+        "base": "href",
+        "blockquote": "cite",
+        "body": "background",
+        "button": "formaction",
+        "command": "icon",
+        "del": "cite",
+        "embed": "src",
+        "form": "action",
+        "frame": "longdesc src",
+        "head": "profile",
+        "html": "manifest",
+        "iframe": "longdesc src",
+        "img": "longdesc src usemap",
+        "input": "src usemap formaction",
+        "ins": "cite",
+        "link": "href",
+        "object": "classid codebase data usemap",
+        "q": "cite",
+        "script": "src",
+        "source": "src",
+        "video": "poster src",
+    }.items()
+}
+PLAIN = "$&+,/:;=@-_.~"  # what Go leaves as it is in a path
+_RAW = frozenset({"script", "style", "textarea", "title", "iframe", "noembed", "noframes", "noscript", "xmp"})
+_OPENING = re.compile(r"<!--|<[!?/]|<[A-Za-z]")
+_TAG = re.compile(r"<([A-Za-z][^\s/>]*)((?:[^>\"']|\"[^\"]*\"|'[^']*')*)>")
+_ATTRIBUTE = re.compile(r"([^\s=/][^\s=/>]*)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+)))?")
+_DEFLATE = -zlib.MAX_WBITS
+_GZIP = zlib.MAX_WBITS | 16
+
+
+class TooLarge(Exception):
+    """A page is not rewritten: it is too large."""
+
+
+class Unreadable(Exception):
+    """A page is not in the coding that it claims, or a Location is no URL; in Go's words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Where a proxied server is for clients: below `prefix`. `host` is the server's own, `asked` the Host header.
+
+    With a `scheme` links lead to `host` itself, which is all that an extension server's links are worth.
+    """
+
+    prefix: str
+    host: str
+    asked: str
+    scheme: str = ""
+
+    def rewritten(self, url: str) -> str:
+        """A URL that the server gave, as clients can use it. Raises Unreadable for what is none."""
+        if not url or url[0].isspace():  # urlsplit would take spaces off
+            return quote(url, safe=PLAIN + "%?")
+        try:
+            parts = urlsplit(url)
+        except ValueError:
+            raise Unreadable(f"parse \"{url}\": missing ']' in host") from None
+        if (parts.netloc and parts.netloc not in (self.host, self.asked)) or not parts.path.startswith("/"):
+            return url
+        if self.scheme:
+            parts = parts._replace(scheme=self.scheme, netloc=self.host)
+        elif parts.netloc != self.asked:
+            parts = parts._replace(scheme="", netloc="")
+        plain = unquote(parts.path)
+        if plain.startswith(self.prefix):
+            return parts._replace(path=quote(parts.path, safe=PLAIN + "%")).geturl()
+        path = posixpath.normpath(f"{self.prefix}/{plain.lstrip('/')}")
+        path = f"{path}/" if plain.endswith("/") and not path.endswith("/") else path
+        return parts._replace(path=quote(path, safe=PLAIN)).geturl()
+
+    def page(self, body: bytes, coding: str, most: int) -> bytes:
+        """A page of HTML with its links rewritten, in its coding: "", gzip or deflate. Raises TooLarge, Unreadable."""
+        bits = {"gzip": _GZIP, "deflate": _DEFLATE}.get(coding, 0)
+        if bits:
+            unpacking = zlib.decompressobj(bits)
+            try:
+                body = unpacking.decompress(body, most)
+            except zlib.error as error:
+                raise Unreadable(_of_coding(coding, body, error)) from None
+            if unpacking.unconsumed_tail:
+                raise TooLarge
+        text = self._html(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        if not bits:
+            return text
+        packing = zlib.compressobj(wbits=bits)
+        return packing.compress(text) + packing.flush()
+
+    def _link(self, url: str) -> str:
+        try:
+            return self.rewritten(url)
+        except Unreadable:
+            return url
+
+    def _html(self, text: str) -> str:
+        """Everything as it is, but for opening tags; what is broken stays as it is, to the end."""
+        parts, at = list[str](), 0
+        while (found := _OPENING.search(text, at)) is not None:
+            start = found.start()
+            if not text[start + 1].isalpha():
+                end = text.find("-->" if found[0] == "<!--" else ">", start)
+                if end < 0:
+                    break
+                parts.append(text[at:end])
+                at = end
+                continue
+            tag = _TAG.match(text, start)
+            if tag is None:  # it is never closed, and is nothing for Go's tokenizer
+                parts.append(text[at:start])
+                at = len(text)
+                break
+            name = tag[1].lower()
+            parts += (text[at:start], self._tag(name, tag[2]))
+            at = tag.end()
+            if name in _RAW:
+                closing = re.compile(f"</{name}", re.IGNORECASE).search(text, at)
+                if closing is None:
+                    break
+                parts.append(text[at : closing.start()])
+                at = closing.start()
+        parts.append(text[at:])
+        return "".join(parts)
+
+    def _tag(self, name: str, attributes: str) -> str:
+        urls, said = _URLS.get(name, frozenset()), [f"<{name}"]
+        for found in _ATTRIBUTE.finditer(attributes):
+            key = found[1].lower()
+            value = html.unescape(next((each for each in found.groups()[1:] if each is not None), ""))
+            shown = html.escape(self._link(value) if key in urls else value, quote=False).replace('"', "&#34;")
+            said.append(f' {key}="{shown}"')
+        said.append("/>" if attributes.rstrip().endswith("/") else ">")
+        return "".join(said)
+
+
+def cleaned(path: str) -> str:
+    """A path without empty and dotted segments, with its last slash."""
+    if not path:
+        return ""
+    found = posixpath.normpath("/" + path.lstrip("/"))
+    return f"{found}/" if path.endswith("/") and not found.endswith("/") else found
+
+
+def _of_coding(coding: str, body: bytes, error: zlib.error) -> str:
+    if coding != "gzip":
+        return "flate: corrupt input before offset 0"
+    if not body.startswith(b"\x1f\x8b"):
+        return "errorf making gzip reader: gzip: invalid header"
+    return "gzip: invalid checksum" if "check" in str(error) else "unexpected EOF"

@@ -1,0 +1,90 @@
+"""Which built-in resources are served to clients: all, but for what --runtime-config switches off.
+
+The server itself goes on working with what is switched off: it keeps roles, leases and namespaces.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from gateway.kinds.registry import Registry
+
+Key = tuple[str, str, str]  # group, version, plural
+
+_STAGES = {
+    "api/all": re.compile(r".*"),
+    "api/ga": re.compile(r"v\d+"),
+    "api/beta": re.compile(r"v\d+beta\d+"),
+    "api/alpha": re.compile(r"v\d+alpha\d+"),
+}
+# what kube-apiserver 1.36 knows and serves nobody who does not ask for it
+_NOT_HERE: Mapping[str, tuple[str, ...]] = {
+    "admissionregistration.k8s.io": ("v1beta1", "v1alpha1"),
+    "apps": ("v1beta2", "v1beta1"),
+    "authentication.k8s.io": ("v1beta1", "v1alpha1"),
+    "authorization.k8s.io": ("v1beta1",),
+    "batch": ("v1beta1",),
+    "certificates.k8s.io": ("v1beta1", "v1alpha1"),
+    "coordination.k8s.io": ("v1beta1", "v1alpha2"),
+    "discovery.k8s.io": ("v1beta1",),
+    "events.k8s.io": ("v1beta1",),
+    "extensions": ("v1beta1",),
+    "flowcontrol.apiserver.k8s.io": ("v1beta3", "v1beta2", "v1beta1"),
+    "imagepolicy.k8s.io": ("v1alpha1",),
+    "internal.apiserver.k8s.io": ("v1alpha1",),
+    "networking.k8s.io": ("v1beta1",),
+    "node.k8s.io": ("v1beta1", "v1alpha1"),
+    "policy": ("v1beta1",),
+    "rbac.authorization.k8s.io": ("v1beta1", "v1alpha1"),
+    "resource.k8s.io": ("v1beta2", "v1beta1", "v1alpha3"),
+    "scheduling.k8s.io": ("v1beta1", "v1alpha2"),
+    "storage.k8s.io": ("v1beta1", "v1alpha1"),
+    "storagemigration.k8s.io": ("v1beta1",),
+}
+
+
+class UnknownApi(ValueError):
+    """What is to be switched is none of kube-apiserver's, or cannot be switched on here; the message says which."""
+
+
+def switched_off(registry: Registry, overrides: Sequence[tuple[str, bool]]) -> frozenset[Key]:
+    """The resources that are not served. Those of a resource go before those of its version, and these before those of
+    a stage. Raises UnknownApi.
+    """
+    said = dict(overrides)
+    _check(registry, said)
+    off = set[Key]()
+    for key in {each[:3] for each in registry.resources}:
+        if not _serves(key, said):
+            off.add(key)
+    return frozenset(off)
+
+
+def _serves(key: Key, said: Mapping[str, bool]) -> bool:
+    group, version, resource = key
+    on = True
+    for stage, of in _STAGES.items():
+        if stage in said and of.fullmatch(version):
+            on = said[stage]
+    on = said.get(f"{group}/{version}", on)
+    return said.get(f"{group}/{version}/{resource}", on)
+
+
+def _check(registry: Registry, said: Mapping[str, bool]) -> None:
+    places = [(key, *key.split("/")[:2]) for key in said if key not in _STAGES]
+    unknown = {f"{group}/{version}".lstrip("/") for _, group, version in places if not _is_known(registry, group)}
+    if unknown:
+        raise UnknownApi(f"unknown api groups {','.join(sorted(unknown))}")
+    for key, group, version in places:
+        if version in registry.groups.get(group, ()):
+            continue
+        if version not in _NOT_HERE.get(group, ()):
+            named = f"{group}/{version}".lstrip("/")
+            raise UnknownApi(f"group version {named} that has not been registered")
+        if said[key]:
+            raise UnknownApi(f"{key} cannot be switched on: this server has no alpha and beta versions")
+
+
+def _is_known(registry: Registry, group: str) -> bool:
+    return group in registry.groups or group in _NOT_HERE

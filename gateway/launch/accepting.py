@@ -1,0 +1,55 @@
+"""The listening side of a server process: its connections, and the certificates that these begin with."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Sequence
+from pathlib import Path
+
+from gateway.access.following import Followed, Following
+from gateway.credentials.certificates import authorities_of, context_of
+from gateway.http.accepting import Acceptor, MakeProtocol, Quota
+from gateway.http.limits import limits_of
+from gateway.settings.config import Settings
+
+
+def accept(
+    listeners: Sequence[socket.socket],
+    context: ssl.SSLContext,
+    make: MakeProtocol,
+    settings: Settings,
+    files: Following,
+) -> list[Acceptor]:
+    """Begins to accept connections, on the event loop; `make` makes the protocol of each.
+
+    `context` is used until one of the `files` changes that the settings name.
+    """
+    quota = Quota.for_descriptors(settings.max_connections_per_address)
+    limits = limits_of(settings.header_timeout, settings.min_body_rate)
+    acceptors = [Acceptor(listener, context, quota, limits, make) for listener in listeners]
+    for acceptor in acceptors:
+        acceptor.start()
+    certificate, key = _pair(settings)
+
+    def renew() -> None:
+        renewed = context_of(settings, certificate, key)
+        for acceptor in acceptors:
+            acceptor.use(renewed)
+
+    if named := _named(settings):
+        files.add(Followed("certificates", named, renew))
+    return acceptors
+
+
+def _pair(settings: Settings) -> tuple[Path, Path]:
+    """The serving certificate and its key: given ones, or those that this server has made."""
+    own = settings.cert_dir / "apiserver.crt", settings.cert_dir / "apiserver.key"
+    return settings.tls_cert_file or own[0], settings.tls_private_key_file or own[1]
+
+
+def _named(settings: Settings) -> tuple[Path, ...]:
+    """The files that somebody else writes."""
+    given = [*_pair(settings)] if settings.tls_cert_file else []
+    given += [path for pair in settings.tls_sni_cert_key for path in (pair.certificate, pair.key)]
+    return (*given, *(each for each in authorities_of(settings) if each != settings.cert_dir / "ca.crt"))

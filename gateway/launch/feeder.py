@@ -1,0 +1,97 @@
+"""The process that reads etcd for all workers: what it is made of, and its tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable, Coroutine
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gateway.access.following import Following
+from gateway.launch.hanging import keep_beating
+from gateway.launch.process import settle_garbage_collection
+from gateway.launch.upkeep import kept_up
+from gateway.launch.wiring import encryption_of
+from gateway.memory import keep_trimmed
+from gateway.observability import process
+from gateway.observability.siblings import Siblings
+from gateway.observability.watchdog import keep_watch
+from gateway.settings.config import Settings
+from storage.etcd import EtcdClient
+from storage.feed import Feed
+from storage.sharing.measures import follow
+from storage.sharing.publisher import Publisher
+from storage.sharing.shelf import PublishedCache
+
+if TYPE_CHECKING:
+    from gateway.encryption.encryption import Encryption
+
+
+async def feed(settings: Settings, listener: socket.socket, siblings: Path, beat: Callable[[], None]) -> None:
+    """Tells the workers that connect to `listener` what etcd has, until SIGTERM or SIGINT.
+
+    In the directory `siblings` the workers ask for its metrics; `beat` is called while its loop turns. Raises what ends
+    the feed, or the telling, and what `encryption_of` does.
+    """
+    stopping, loop = asyncio.Event(), asyncio.get_running_loop()
+    for sig in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(sig, stopping.set)
+    encryption = encryption_of(settings)
+    cache = PublishedCache(f"{settings.etcd_prefix}/".encode())
+    source = Feed(EtcdClient(settings.etcd(), encryption), cache, seeds=False)
+    publisher, files = Publisher(listener, cache, source), Following()
+    if encryption is not None:
+        await _decrypt(encryption, settings, files, partial(other_keys, cache, source))
+    process.follow()
+    follow(publisher)
+    runs: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
+        "memory": partial(_settle, source),
+        "files": partial(files.run, stopping),
+        "siblings": Siblings(siblings).run,
+        "watchdog": partial(keep_watch, source.ready),
+        "pulse": partial(keep_beating, beat),
+    }
+    beside = [kept_up(name, run, stopping) for name, run in runs.items()]
+    try:
+        await _until(stopping, source.run(), publisher.run())
+    finally:
+        for task in beside:
+            task.cancel()
+        await asyncio.gather(*beside, return_exceptions=True)
+        if encryption is not None:
+            await encryption.close()
+
+
+async def _until(stopping: asyncio.Event, *works: Coroutine[Any, Any, None]) -> None:
+    """Does some work until the event is set. Raises what one of them raises."""
+    stopped, *tasks = (asyncio.ensure_future(each) for each in (stopping.wait(), *works))
+    await asyncio.wait((stopped, *tasks), return_when=asyncio.FIRST_COMPLETED)
+    failed = next((task.exception() for task in tasks if task.done()), None)
+    for task in (stopped, *tasks):
+        task.cancel()
+    await asyncio.gather(stopped, *tasks, return_exceptions=True)
+    if failed is not None:
+        raise failed
+
+
+async def _decrypt(encryption: Encryption, settings: Settings, files: Following, changed: Callable[[], None]) -> None:
+    await encryption.start()
+    if settings.encryption_provider_config_automatic_reload:
+        encryption.on_change(changed)
+        files.add(encryption.followed())
+
+
+def other_keys(cache: PublishedCache, source: Feed) -> None:
+    """Has all loaded anew, for all workers, where values could not be decrypted that may be readable now."""
+    if cache.shelf.has_unreadable():
+        source.load_anew()
+
+
+async def _settle(source: Feed) -> None:
+    """Once all is loaded: what is there stays, and the heap is trimmed from time to time."""
+    await source.ready.wait()
+    settle_garbage_collection()
+    await keep_trimmed()

@@ -1,0 +1,61 @@
+"""Who a server is: its certificate, its keys, and its administrator's token."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from urllib.parse import urlsplit
+
+from gateway.credentials.certificates import Certificates, ensure_certificates
+from gateway.credentials.front_proxy import ensure_front_proxy
+from gateway.launch.errors import LaunchError
+from gateway.launch.preflight import identity_secret
+from gateway.settings.config import Settings
+
+ANY_ADDRESS = frozenset({"", "0.0.0.0", "::"})
+
+
+def identity_of(settings: Settings, advertised: str) -> tuple[Certificates, str]:
+    """The certificate to serve with, given or generated, and the administrator's token; all files that are missing are
+    made. `advertised` is the address as it was given. Raises LaunchError, OSError, ValueError.
+    """
+    if settings.identity_key_file:
+        from gateway.credentials.identity import IdentityError, take_shared
+
+        try:
+            take_shared(settings, identity_secret(settings.identity_key_file))
+        except IdentityError as error:
+            raise LaunchError(str(error)) from None
+    if settings.tls_cert_file and settings.tls_private_key_file:
+        made = Certificates(settings.tls_cert_file, settings.tls_cert_file, settings.tls_private_key_file)
+    else:
+        external = urlsplit(settings.kubeconfig_server).hostname or ""
+        names = {settings.bind_address, advertised, settings.advertise_address, _service_address(settings), external}
+        made = ensure_certificates(settings.cert_dir, {*names, *settings.tls_san} - ANY_ADDRESS)
+    if settings.proxy_client_cert_file is None:
+        with suppress(OSError):  # with all keys given by flags, the directory may be read-only
+            ensure_front_proxy(settings.cert_dir)
+    token = settings.admin_token
+    if not token and (settings.kubeconfig_out or not settings.token_auth_file):
+        from gateway.credentials.identity import kept_token
+
+        token = kept_token(settings.cert_dir)
+    if settings.service_account_signing_key_file is None:
+        _check_own_key(settings)
+    return made, token
+
+
+def _check_own_key(settings: Settings) -> None:
+    """Makes the key that signs tokens if it is missing, so that no request waits for it. Raises OSError, ValueError."""
+    from gateway.access.keys import KEY_FILE, signing_key
+
+    try:
+        signing_key(settings)
+    except (TypeError, ValueError) as error:  # TypeError is of a key with a password
+        raise ValueError(f"{settings.cert_dir / KEY_FILE}: {error}") from None
+
+
+def _service_address(settings: Settings) -> str:
+    """The cluster IP of the service `kubernetes`: the first of the range."""
+    from ipaddress import ip_network
+
+    return str(ip_network(settings.service_cluster_ip_range.partition(",")[0])[1])

@@ -1,0 +1,65 @@
+"""An etcd at the start of a process: waits until its content is loaded, and looks whether it can be used."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+from gateway.launch.errors import CannotServe, ToldToStop
+from gateway.launch.patient import PATIENCE
+from gateway.settings.config import Settings
+from storage.backups.marker import check_restored
+from storage.database import Database
+from storage.etcd.waiting import hopeless, tls_trouble
+from storage.versions import OLDEST, parse_version, survives_kill
+
+logger = logging.getLogger(__name__)
+
+LOOK = 0.1  # seconds between looks at what it waits for
+LOOKS = 50  # between those that open connections to etcd
+
+
+async def loaded(settings: Settings, database: Database, stopping: asyncio.Event) -> None:
+    """Waits for the cache's first load; says in the log why that takes long. Raises CannotServe, and ToldToStop."""
+    done = asyncio.ensure_future(database.feed.ready.wait())
+    stopped = asyncio.ensure_future(stopping.wait())
+    began = told = time.monotonic()
+    looks = -LOOKS // 10
+    try:
+        while not (await asyncio.wait((done, stopped), timeout=LOOK, return_when=asyncio.FIRST_COMPLETED))[0]:
+            error = database.feed.error
+            if reason := hopeless(error):
+                raise CannotServe(reason, passing=False)
+            if looks == 0 and (reason := await tls_trouble(settings.etcd(database.servers))):
+                raise CannotServe(reason, passing=False)
+            looks = (looks + 1) % LOOKS
+            if time.monotonic() - told >= PATIENCE:
+                told = time.monotonic()
+                where = {"endpoints": ",".join(database.servers), "seconds": round(told - began)}
+                logger.warning("waiting for etcd: %s", error or "no answer yet", extra=where)
+        if not done.done():
+            raise ToldToStop("told to stop while waiting for etcd")
+    finally:
+        done.cancel()
+        stopped.cancel()
+
+
+async def check_etcd(settings: Settings, database: Database) -> None:
+    """Raises RestoreUnfinished where half of a backup is, CannotServe where etcd is too old.
+
+    Says so when this etcd may lose what it has acknowledged, but not of a temporary one, whose data nobody keeps.
+    """
+    if settings.embedded_etcd and settings.data_dir is None:
+        return
+    await check_restored(database.client, settings.etcd_prefix)
+    version = (await database.client.status()).version
+    if parse_version(version) < OLDEST:
+        oldest = ".".join(map(str, OLDEST[:2]))
+        raise CannotServe(f"etcd {version or 'of no version'} is too old: {oldest} or later is wanted", passing=False)
+    if not survives_kill(version):
+        logger.warning(
+            "this etcd may lose acknowledged writes when it is killed, if it has no other members: "
+            "use 3.5.5 or later (or 3.4.21); `apiserver-gateway etcd install` gets one, and one on PATH is taken first",
+            extra={"version": version},
+        )

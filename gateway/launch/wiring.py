@@ -1,0 +1,384 @@
+"""Puts a server process together: makes every part, with what it needs, and says who follows what.
+
+Each part gets what it works with when it is made, so that the order here is the order in which parts depend on others:
+etcd and the watch cache, who is asked about a request, endpoints and what writes through them, extension servers, and
+last what answers requests. Nothing is connected yet, and no task runs: `gateway.launch.app` begins and ends the work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gateway.access.following import Followed, Following
+from gateway.access.legacy_uses import LegacyUses
+from gateway.access.modes import Authorization
+from gateway.access.rbac.policy import GROUP as RBAC
+from gateway.access.rbac.policy import Kind, Policy
+from gateway.access.tokens import authenticator_of
+from gateway.admission.chain import Parts
+from gateway.admission.manifested import manifests_of
+from gateway.admission.matching import GROUP as ADMISSION
+from gateway.admission.plugins import configure
+from gateway.admission.policies.policies import Policies
+from gateway.admission.webhooks.files import hooks_of
+from gateway.admission.webhooks.sorts import AdmissionWebhooks
+from gateway.aggregation.availability import Availability
+from gateway.aggregation.contents import Contents
+from gateway.aggregation.delegation import Delegation
+from gateway.aggregation.described import Described
+from gateway.aggregation.discovered import Discovered
+from gateway.aggregation.following import FollowedObjects
+from gateway.aggregation.objects import Objects as ForeignObjects
+from gateway.aggregation.registration import Registration
+from gateway.aggregation.running import AGGREGATION_HOOKS, Aggregation
+from gateway.aggregation.services import GROUP as REGISTRATION
+from gateway.aggregation.services import RESOURCE as API_SERVICES
+from gateway.aggregation.services import ApiServices, GroupVersion
+from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS
+from gateway.controllers.definitions import Definitions
+from gateway.controllers.running import Controllers
+from gateway.credentials.front_proxy import front_proxy_identity
+from gateway.discovery.serving import Discovery
+from gateway.endpoints.caches import Caches
+from gateway.endpoints.services import Services
+from gateway.endpoints.table import Endpoints
+from gateway.flowcontrol.limiting import FlowControl, Limiter
+from gateway.flowcontrol.modes import limiter_of
+from gateway.flowcontrol.objects import GROUP as FLOW_CONTROL
+from gateway.flowcontrol.objects import LEVELS, SCHEMAS
+from gateway.flowcontrol.watches import OpenWatches
+from gateway.http.negotiation import STANDARD, WITH_CBOR
+from gateway.http.user import ITSELF
+from gateway.jsontypes import JsonObject
+from gateway.kinds.builtin import builtin_registry
+from gateway.kinds.objects import Objects
+from gateway.kinds.registry import Registry
+from gateway.kinds.service_objects import ServiceObjects
+from gateway.launch.app import Answering, App
+from gateway.observability.siblings import Siblings
+from gateway.operations.application import Operational
+from gateway.outbound.client import Client
+from gateway.outbound.identity import ClientIdentity
+from gateway.outbound.services import ServiceAddresses
+from gateway.quotas.charging import Charges
+from gateway.requests.handler import Handler
+from gateway.requests.interposed import Interposed
+from gateway.requests.parts import Gateway
+from gateway.settings.config import Settings
+from gateway.webhooks.client import Webhooks
+from gateway.writing.actor import Actor
+from gateway.writing.hooks import MANAGER, create_own, hooks_for
+from storage.database import Database, database_of
+from storage.following import Follower, follow
+
+if TYPE_CHECKING:
+    from gateway.access.nodes.graph import NodeGraph
+    from gateway.audit.auditing import Audit
+    from gateway.customresources.conversion import Webhook
+    from gateway.encryption.encryption import Encryption
+    from gateway.tracing.tracer import Tracer
+
+Check = Callable[[], str]
+"""What is wrong with something that is done beside the requests; "" if nothing is."""
+
+
+def app_of(settings: Settings, siblings: Path | None = None, feeder: Path | None = None) -> App:
+    """The application of a server process; to be called on its event loop.
+
+    `siblings` is a directory in which the processes meet that serve together, where there are several, and `feeder` the
+    socket of the one that reads etcd for all of them. Raises OSError, ValueError for files that settings name and that
+    cannot be used.
+    """
+    gateway, beside = gateway_of(settings, feeder), Siblings(siblings)
+    operational = Operational(gateway, beside, BOOTSTRAP_HOOKS, _checks(gateway))
+    return App(gateway, _answering(settings, Handler(gateway, operational)), operational, beside)
+
+
+def _answering(settings: Settings, handler: Handler) -> Answering:
+    """What answers requests: the handler, to pages of other origins as well where the settings name some."""
+    if not settings.cors_allowed_origins:
+        return handler
+    from gateway.http.cors import with_cors
+
+    return with_cors(handler, settings.cors_allowed_origins)
+
+
+def gateway_of(settings: Settings, feeder: Path | None = None) -> Gateway:
+    """The parts of a process. Raises as `app_of` does."""
+    registry = _registry(settings)
+    state = _state(settings, registry, feeder)
+    servers = _servers(settings, state)
+    services = _services(settings, registry, state, servers)
+    endpoints = Endpoints(registry, state.caches, services, hooks_for, create_own)
+    discovery = Discovery(registry, _address(settings), services.media, servers.discovered)
+    endpoints.on_change(discovery.refresh)
+    servers.discovered.on_change(discovery.refresh)
+    return Gateway(
+        registry,
+        services,
+        endpoints,
+        discovery,
+        Definitions(endpoints, partial(_converter, services.webhooks)),
+        _aggregation(state, servers, endpoints),
+        Controllers(endpoints, services.stopping),
+        Interposed(),
+        asyncio.Event(),
+    )
+
+
+def _registry(settings: Settings) -> Registry:
+    """The kinds that are built in, but for those that --runtime-config switches off."""
+    registry = builtin_registry()
+    if settings.runtime_config:
+        from gateway.kinds.enablement import switched_off
+
+        registry.switch_off(switched_off(registry, settings.runtime_config))
+    return registry
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What is in etcd, or in several of them (`apart` by storage prefix), and those who read it."""
+
+    encryption: Encryption | None
+    database: Database
+    apart: dict[str, Database]
+    caches: Caches
+    objects: Objects
+
+    def follow(self, group: str, version: str, resource: str, follower: Follower) -> None:
+        """Makes a part follow the objects of a resource."""
+        follow(self.caches.cache, [self.caches.of(group, version, resource)], follower)
+
+
+def _state(settings: Settings, registry: Registry, feeder: Path | None) -> _State:
+    encryption = encryption_of(settings, registry)
+    root = f"{settings.etcd_prefix}/".encode()
+    database = database_of(settings.etcd(), root, encryption, feeder)
+    apart: dict[str, Database] = {}
+    if settings.etcd_servers_overrides:
+        from gateway.launch.placing import databases_apart
+
+        apart = databases_apart(settings, registry, root, encryption)
+    caches = Caches(registry, database.cache, database.client, {each: apart[each].cache for each in apart})
+    stores = {each: apart[each].store for each in apart}
+    objects = Objects(registry, database.store, settings.etcd_prefix, stores)
+    return _State(encryption, database, apart, caches, objects)
+
+
+@dataclass(frozen=True, slots=True)
+class _Servers:
+    """Other servers: how they are called, and what is known of those that serve group versions."""
+
+    client: Client
+    objects: ServiceObjects
+    addresses: ServiceAddresses
+    identity: ClientIdentity  # as whom extension servers are called
+    api_services: ApiServices
+    discovered: Discovered
+    foreign: ForeignObjects
+    followed: FollowedObjects
+
+
+def _servers(settings: Settings, state: _State) -> _Servers:
+    client, objects, api_services = Client(), ServiceObjects(state.objects), ApiServices()
+    addresses = ServiceAddresses(objects.service, objects.endpoint_slices, settings.enable_aggregator_routing)
+    identity = front_proxy_identity(settings)
+    discovered = Discovered(api_services, client, addresses, identity)
+    state.follow(REGISTRATION, "v1", API_SERVICES, api_services.known)
+    foreign = ForeignObjects(api_services, client, addresses, identity)
+    followed = FollowedObjects(api_services, discovered, foreign)
+    return _Servers(client, objects, addresses, identity, api_services, discovered, foreign, followed)
+
+
+def _aggregation(state: _State, servers: _Servers, endpoints: Endpoints) -> Aggregation:
+    actor = Actor(endpoints, ITSELF, manager=MANAGER)
+    known, client, addresses, identity = servers.api_services, servers.client, servers.addresses, servers.identity
+    registration = Registration(known, endpoints.registry, actor)
+    aggregation = Aggregation(
+        known,
+        Delegation(known, client, addresses, identity),
+        servers.discovered,
+        Described(known, client, addresses, identity),
+        Availability(known, servers.objects, addresses, client, identity, actor),
+        registration,
+    )
+    state.follow("apiextensions.k8s.io", "v1", "customresourcedefinitions", registration.definitions)
+    state.follow("", "v1", "services", aggregation.of_services)
+    state.follow("discovery.k8s.io", "v1", "endpointslices", aggregation.of_slices)
+    _tell_of_groups(known, endpoints)
+    return aggregation
+
+
+def _tell_of_groups(services: ApiServices, endpoints: Endpoints) -> None:
+    """Routes that were remembered are void when another server takes a group version over, or gives it back."""
+    served = set[GroupVersion]()
+
+    def changed(names: Collection[str]) -> None:
+        if served != services.remote.keys():
+            served.clear()
+            served.update(services.remote)
+            endpoints.changed()
+
+    services.on_change(changed)
+
+
+def _services(settings: Settings, registry: Registry, state: _State, servers: _Servers) -> Services:
+    """What all endpoints work with."""
+    files, uses, policy = Following(), LegacyUses(), Policy()
+    authorization = Authorization(settings, policy, partial(_node_graph, state))
+    follow(state.caches.cache, [state.caches.of(RBAC, "v1", kind.value) for kind in Kind], policy)
+    webhooks = Webhooks(servers.client, servers.addresses)
+    kubelets = ClientIdentity(
+        settings.kubelet_client_certificate, settings.kubelet_client_key, settings.kubelet_certificate_authority
+    )
+    watches = OpenWatches(settings.max_watches_per_user)
+    admission, manifests = _admission(settings, registry, state, authorization, webhooks)
+    for each in (*manifests, *authorization.followed()):
+        files.add(each)
+    if kubelets.paths:
+        files.add(Followed("certificates for kubelets", kubelets.paths, kubelets.reload))
+    if state.encryption is not None and settings.encryption_provider_config_automatic_reload:
+        for database in (state.database, *dict.fromkeys(state.apart.values())):
+            state.encryption.on_change(database.checker.other_keys)
+        files.add(state.encryption.followed())
+    return Services(
+        settings=settings,
+        authenticator=authenticator_of(settings, state.objects, files, uses),
+        authorizer=authorization.chain,
+        policy=policy,
+        database=state.database,
+        apart=state.apart,
+        admission=admission,
+        limiter=_limiter(settings, state, watches),
+        watches=watches,
+        following=files,
+        legacy_uses=uses,
+        encryption=state.encryption,
+        audit=_audit(settings),
+        tracer=_tracer(settings),
+        outbound=servers.client,
+        webhooks=webhooks,
+        kubelets=kubelets,
+        foreign=Contents(servers.api_services, servers.discovered, servers.foreign),
+        foreign_objects=servers.followed,
+        media=WITH_CBOR if "CBORServingAndStorage" in settings.feature_gates else STANDARD,
+    )
+
+
+def _admission(
+    settings: Settings, registry: Registry, state: _State, authorization: Authorization, webhooks: Webhooks
+) -> tuple[Parts, list[Followed]]:
+    """What admission plug-ins are made with, and the files that say more of them."""
+    configured = configure(
+        settings.admission_control_config_file, settings.enable_admission_plugins, settings.disable_admission_plugins
+    )
+    policies = Policies(registry)
+    hooks = AdmissionWebhooks(
+        hooks_of(configured.get("MutatingAdmissionWebhook"), registry, webhooks),
+        hooks_of(configured.get("ValidatingAdmissionWebhook"), registry, webhooks),
+    )
+    for sort, of_sort, bound in (
+        ("mutating", hooks.mutating, policies.mutating),
+        ("validating", hooks.validating, policies.validating),
+    ):
+        state.follow(ADMISSION, "v1", f"{sort}webhookconfigurations", of_sort.configurations)
+        state.follow(ADMISSION, "v1", f"{sort}admissionpolicies", bound.policies)
+        state.follow(ADMISSION, "v1", f"{sort}admissionpolicybindings", bound.bindings)
+    parts = Parts(
+        state.objects,
+        authorization.chain,
+        Charges(state.database.store),
+        configured,
+        registry.by_kind,
+        policies,
+        hooks,
+        (settings.default_not_ready_toleration_seconds, settings.default_unreachable_toleration_seconds),
+    )
+    return parts, list(manifests_of(configured, hooks, policies, socket.gethostname()))
+
+
+def _limiter(settings: Settings, state: _State, watches: OpenWatches) -> Limiter:
+    limiter = limiter_of(settings, state.caches.size, watches)
+    if isinstance(limiter, FlowControl):
+        state.follow(FLOW_CONTROL, "v1", SCHEMAS, limiter.configuration.schemas)
+        state.follow(FLOW_CONTROL, "v1", LEVELS, limiter.configuration.stored_levels)
+    return limiter
+
+
+def _node_graph(state: _State) -> NodeGraph:
+    """What leads from objects to nodes; only servers that authorize nodes need it."""
+    from gateway.access.nodes.graph import Kind, NodeGraph
+
+    graph = NodeGraph()
+    follow(state.caches.cache, [state.caches.of(*kind.value) for kind in Kind], graph)
+    return graph
+
+
+def _checks(gateway: Gateway) -> dict[str, Check]:
+    """Health checks of what is done beside the requests, by upstream's names."""
+
+    def goes_on(of: Definitions | Aggregation) -> Check:
+        return lambda: "it has ended" if of.ended else ""
+
+    def defined() -> str:
+        return "" if gateway.definitions.ready.is_set() else "definitions are not served yet"
+
+    checks = {"crd-informer-synced": defined, "start-apiextensions-controllers": goes_on(gateway.definitions)}
+    checks |= dict.fromkeys(AGGREGATION_HOOKS, goes_on(gateway.aggregation))
+    found: dict[str, Check] = {f"poststarthook/{name}": check for name, check in checks.items()}
+    return found | {"autoregister-completion": gateway.aggregation.registration.missing}
+
+
+def _address(settings: Settings) -> str:
+    """The host and port that discovery tells clients."""
+    host = settings.external_hostname or settings.advertise_address or "127.0.0.1"
+    return f"{host}:{settings.secure_port}"
+
+
+def _converter(webhooks: Webhooks, definition: JsonObject) -> Webhook | None:
+    """What converts a CRD's objects."""
+    from gateway.customresources.conversion import webhook_of
+
+    return webhook_of(definition, webhooks)
+
+
+def _tracer(settings: Settings) -> Tracer | None:
+    """What traces requests; None where nothing does."""
+    path = settings.tracing_config_file
+    if path is None:
+        return None
+    from gateway.tracing.configuration import read_tracing
+    from gateway.tracing.tracer import Tracer
+
+    return Tracer(read_tracing(path), socket.gethostname())
+
+
+def encryption_of(settings: Settings, registry: Registry | None = None) -> Encryption | None:
+    """By what objects are encrypted in etcd; None where nothing is. `registry` has the kinds that are built in.
+
+    Raises OSError, InvalidConfiguration.
+    """
+    path = settings.encryption_provider_config
+    if path is None:
+        return None
+    from gateway.encryption.encryption import Encryption
+    from gateway.encryption.resources import keys_of
+
+    keys = keys_of(registry or _registry(settings), settings.etcd_prefix)
+    return Encryption(path, keys, socket.gethostname())
+
+
+def _audit(settings: Settings) -> Audit | None:
+    """What records requests; None where no policy asks for it."""
+    if settings.audit_policy_file is None:
+        return None
+    from gateway.audit.auditing import audit_of
+
+    return audit_of(settings)

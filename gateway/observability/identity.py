@@ -1,0 +1,46 @@
+"""Metrics of the server itself: versions, feature gates, and how many families of metrics there are."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from gateway.settings.config import FEATURE_GATES, Settings
+from gateway.version import version_info
+from storage.instruments import BETA, counter, gauge
+from storage.instruments.families import declared
+
+FEATURES = gauge(
+    "kubernetes_feature_enabled",
+    "Whether a feature gate is on (1) or off (0).",
+    "name",
+    "stage",
+    level=BETA,
+    across="max",
+)
+VERSION = gauge(
+    "version_info", "The versions of a component.", "component", "binary", "emulation", "min_compat", across="max"
+)
+REGISTERED = counter(
+    "registered_metrics_total", "Families of metrics.", "stability_level", "deprecated_version", level=BETA
+)
+DISABLED = counter("disabled_metrics_total", "Families of metrics that are switched off.", level=BETA)
+HIDDEN = counter(
+    "hidden_metrics_total", "Families of metrics that are hidden, because they are deprecated.", level=BETA
+)
+
+_STAGE = "ALPHA"  # of the gates that can be switched
+
+
+def follow(settings: Settings) -> None:
+    """Makes the families report this server's versions and feature gates."""
+    info = version_info()
+    version = f"{info['major']}.{info['minor']}"
+    before = f"{info['major']}.{int(str(info['minor'])) - 1}"
+    VERSION.labels("kube", version, version, before).set(1)
+    for gate in FEATURE_GATES:
+        FEATURES.labels(gate, _STAGE).set(gate in settings.feature_gates)
+    REGISTERED.reads(
+        lambda: {(level, ""): n for level, n in Counter(each.level for each in declared() if each.level).items()}
+    )
+    DISABLED.reads(lambda: {(): 0})
+    HIDDEN.reads(lambda: {(): 0})

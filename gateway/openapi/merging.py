@@ -1,0 +1,139 @@
+"""Other servers' parts of the document of OpenAPI v2: paths and definitions that do not take the names of others.
+
+A definition that has the name of another one, and says something else, gets a name of its own, as kube-aggregator gives
+it: `NAME_v2`, `NAME_v3` and so on, the first that is free or has the same content.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from gateway.jsontypes import JsonObject, loads
+from gateway.openapi.others import Named, Part
+
+log = logging.getLogger(__name__)
+
+DEFINITIONS = "#/definitions/"
+KINDS = "x-kubernetes-group-version-kind"
+_DEEPEST = 64  # levels of a part; what is deeper is no description of an API
+
+Encode = Callable[[str, str, JsonObject], bytes]  # (map of the document, name, value) -> the map's member
+
+
+class Merged:
+    """Paths and definitions, encoded, by their names; `own` are this server's definitions as members of JSON."""
+
+    def __init__(self, own: Mapping[str, bytes], encode: Encode) -> None:
+        self.paths: dict[str, bytes] = {}
+        self.definitions: dict[str, bytes] = {}
+        self._own, self._encode = own, encode
+        self._added: dict[str, JsonObject] = {}
+
+    def add(self, part: Part) -> None:
+        """Takes in what a server says; nothing, where that is no part of a document."""
+        try:
+            paths, definitions = self._renamed(part)
+            said = {name: self._encode("Paths", name, value) for name, value in paths.items()}
+            defined = {name: self._encode("Definitions", name, value) for name, value in definitions.items()}
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            log.warning("an extension server's OpenAPI v2 is left out", extra={"error": repr(error)})
+            return
+        self.paths = said | self.paths
+        self.definitions |= defined
+        self._added |= definitions
+
+    def _renamed(self, part: Part) -> tuple[Named, Named]:
+        """What is new of a part, with the names that it gets here. Raises ValueError for what is too deep."""
+        reachable(Part({**part.paths, **part.definitions}, {}))  # which finds what is too deep
+        used = dict(sorted(part.definitions.items()))
+        names = {name: self._name(name, value, used) for name, value in used.items()}
+        others = {name: other for name, other in names.items() if name != other}
+        definitions: dict[str, JsonObject] = {}
+        for name, value in used.items():
+            known = self._known(names[name])
+            if known is None:
+                definitions[names[name]] = _referring(value, others) if others else value
+            elif more := [kind for kind in _kinds(value) if kind not in _kinds(known)]:
+                definitions[names[name]] = {**known, KINDS: [*_kinds(known), *more]}
+        return (_referring(part.paths, others) if others else part.paths), definitions
+
+    def _name(self, name: str, value: JsonObject, used: Named) -> str:
+        """The name under which the document has a definition, or is to have it."""
+        found, number = name, 1
+        while (known := self._known(found)) is not None and _bare(known) != _bare(value):
+            number += 1
+            found = f"{name}_v{number}"
+            while found in used:
+                number += 1
+                found = f"{name}_v{number}"
+        return found
+
+    def _known(self, name: str) -> JsonObject | None:
+        if (added := self._added.get(name)) is not None:
+            return added
+        member = self._own.get(name)
+        if member is None:
+            return None
+        found: JsonObject = loads(b"{" + member + b"}")[name]
+        return found
+
+
+def _kinds(definition: JsonObject) -> list[Any]:
+    found = definition.get(KINDS)
+    return found if isinstance(found, list) else []
+
+
+def reachable(part: Part) -> set[str]:
+    """The definitions that the paths lead to. Raises ValueError for what is too deep."""
+    found: dict[str, None] = {}
+    coming = list(_references(part.paths))
+    while coming:
+        name = coming.pop()
+        if name not in found:
+            found[name] = None
+            coming += _references(part.definitions.get(name))
+    return set(found)
+
+
+def _references(value: Any, level: int = 0) -> Iterator[str]:
+    if level > _DEEPEST:
+        raise ValueError("it is too deep")
+    if isinstance(value, dict):
+        for key, member in value.items():
+            if key == "$ref" and isinstance(member, str):
+                yield member.removeprefix(DEFINITIONS)
+            else:
+                yield from _references(member, level + 1)
+    elif isinstance(value, list):
+        for member in value:
+            yield from _references(member, level + 1)
+
+
+def _referring(value: Any, names: Mapping[str, str]) -> Any:
+    """The value with references to other names."""
+    if isinstance(value, dict):
+        return {
+            key: DEFINITIONS + names.get(name, name)
+            if key == "$ref" and isinstance(member, str) and (name := member.removeprefix(DEFINITIONS))
+            else _referring(member, names)
+            for key, member in value.items()
+        }
+    if isinstance(value, list):
+        return [_referring(member, names) for member in value]
+    return value
+
+
+def _bare(value: Any, level: int = 0) -> Any:
+    """What makes a definition: not the kinds that it stands for, nor words, which not every server here has."""
+    if isinstance(value, dict):
+        left = {KINDS} if level == 0 else set()
+        return {
+            key: _bare(member, level + 1)
+            for key, member in value.items()
+            if key not in left and not (key == "description" and isinstance(member, str))
+        }
+    if isinstance(value, list):
+        return [_bare(member, level + 1) for member in value]
+    return value

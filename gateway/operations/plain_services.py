@@ -1,0 +1,55 @@
+"""Routes that have one document each, for GET and in one media type: the version, the issuer of tokens and its keys.
+
+What is refused is answered as kube-apiserver's web services do: by a Status in the representation that is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from gateway.encodings.registry import encode_plain
+from gateway.endpoints.routing import method_not_allowed, unknown_path
+from gateway.http.negotiation import STANDARD, literally_acceptable, unacceptable
+from gateway.http.status import StatusError
+from gateway.operations.framework import ANY_METHOD, APIRouter, Request, Response
+
+_BELOW = "below"
+
+
+def add_service(
+    router: APIRouter,
+    path: str,
+    content: Callable[[Request], bytes],
+    media_type: str,
+    headers: Mapping[str, str] | None = None,
+) -> None:
+    """Adds a document to a router: at its path, also with slashes behind it, and 404 below that."""
+
+    async def answer(request: Request) -> Response:
+        error = _refusal(request, media_type)
+        if error is not None:
+            return refused(request, error)
+        return Response(content(request), media_type=media_type, headers=headers)
+
+    _add(router, path, answer)
+    _add(router, f"{path}/{{{_BELOW}:path}}", answer)
+
+
+def _add(router: APIRouter, path: str, answer: Callable[[Request], Awaitable[Response]]) -> None:
+    router.add_route(path, answer, methods=ANY_METHOD)
+
+
+def _refusal(request: Request, media_type: str) -> StatusError | None:
+    if request.path_params.get(_BELOW, "").strip("/"):
+        return unknown_path()
+    if request.method != "GET":
+        return method_not_allowed()
+    if not literally_acceptable(request.headers.get("accept", ""), (media_type,)):
+        return unacceptable((media_type,))
+    return None
+
+
+def refused(request: Request, error: StatusError) -> Response:
+    """A failure in what the client asked for, as any."""
+    representation = STANDARD.for_status(request.headers.get("accept", "").encode("latin-1"))
+    return Response(encode_plain(representation, error.body()), error.code, media_type=representation.media.name)

@@ -1,0 +1,254 @@
+"""The writes of a namespace that are charged together: one transaction for the quotas, then all objects at once.
+
+A write that nobody waits behind is charged in its own transaction, so that object and usage have the same revision.
+Those that come meanwhile make a group. One transaction raises the quotas by what fits; then each object is put with the
+quotas beside it as the charge has left them: compared by value, and written again as they are, so that the quota's
+revision says of each object, as above, that it is counted. So it is noticed if somebody has undone the charge
+meanwhile, as a recount does: the object is charged again. What is charged and not put is given back by the next
+transaction. The value that a group leaves ends in white space that no other group leaves: nothing else looks like it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from gateway.quotas.amounts import ZERO, Amounts, plus, without_zeros
+from gateway.quotas.checking import Exceeded
+from gateway.quotas.known import Charged, KnownQuotas
+from gateway.quotas.marks import new_mark
+from gateway.quotas.quota import Quota
+from gateway.quotas.standing import stands
+from storage.change import Changed, Swapping
+from storage.errors import REFUSALS, BesideChanged, Conflict, StorageError
+from storage.protocol import Swap
+
+MOST = 64  # writes of a group
+TOGETHER = 3  # times that a write is charged with others, before it is charged alone
+
+
+class Ended(Enum):
+    """The outcome of a charged write."""
+
+    MADE = auto()
+    NOT_MADE = auto()
+    UNKNOWN = auto()
+
+
+@dataclass(slots=True, eq=False)
+class _Member:
+    """A write that waits: `go` is what to swap beside it; `ended` tells what became of it."""
+
+    charged: Charged
+    alone: bool
+    go: asyncio.Future[Sequence[Swap]]
+    ended: asyncio.Future[Ended]
+    probe: bool = False  # whether it only asks if there is room
+    charges: dict[bytes, Amounts] = field(default_factory=dict)  # to each quota
+
+
+@dataclass(frozen=True, slots=True)
+class _Owed:
+    """What is to be given back to a quota, of a charge of this revision."""
+
+    revision: int
+    value: bytes  # as the charge left the quota
+    amounts: Amounts
+
+
+class Line:
+    """The writes of one namespace, in the order in which they came."""
+
+    def __init__(self, known: KnownQuotas, namespace: str) -> None:
+        self._known, self._namespace = known, namespace
+        self._waiting: deque[_Member] = deque()
+        self._owed: dict[bytes, _Owed] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether writes are under way, some of which may give back what they are charged."""
+        return self._task is not None
+
+    async def room(self, charged: Charged) -> None:
+        """Checks a write when it is its turn, and charges nothing. Raises what checks do (checking.py)."""
+        member = self._join(charged, 0, probe=True)
+        try:
+            await member.go
+        finally:
+            member.ended.set_result(Ended.MADE)
+
+    async def made(self, charged: Charged, write: Swapping) -> Changed:
+        """Makes a write when it is its turn. Raises what checks do (checking.py), and what `write` raises."""
+        attempts = 0
+        while True:
+            member = self._join(charged, attempts)
+            ended = Ended.NOT_MADE
+            swaps: Sequence[Swap] = ()
+            try:
+                swaps = await member.go
+                ended = Ended.UNKNOWN
+                changed = await write(swaps)
+                ended = Ended.MADE
+                self._known.made(swaps, changed.revision)
+                return changed
+            except BesideChanged as lost:
+                ended = Ended.NOT_MADE
+                self._known.learn(swaps, lost.found)
+                attempts += 1
+            except Exception as error:
+                if isinstance(error, REFUSALS) or not isinstance(error, StorageError):
+                    ended = Ended.NOT_MADE
+                raise
+            finally:
+                member.ended.set_result(ended)
+
+    def _join(self, charged: Charged, attempts: int, *, probe: bool = False) -> _Member:
+        """Takes a place in the line: the last one, or after a charge that was lost the first."""
+        loop = asyncio.get_running_loop()
+        member = _Member(charged, attempts >= TOGETHER, loop.create_future(), loop.create_future(), probe)
+        if attempts:
+            self._waiting.appendleft(member)
+        else:
+            self._waiting.append(member)
+        if self._task is None:
+            self._task = loop.create_task(self._run())
+        return member
+
+    async def _run(self) -> None:
+        try:
+            while self._waiting or self._owed:
+                members = self._next()
+                if len(members) == 1 and not self._owed:
+                    await self._alone(members[0])
+                else:
+                    await self._together(members)
+        finally:
+            self._task = None
+            while self._waiting:  # the server ends
+                self._waiting.popleft().go.cancel()
+
+    def _next(self) -> list[_Member]:
+        """Takes those out of the line who are charged next."""
+        found: list[_Member] = []
+        while self._waiting and len(found) < MOST:
+            alone = self._waiting[0].alone or not self._known.comparable
+            if alone and (found or self._owed):
+                break
+            member = self._waiting.popleft()
+            if not member.ended.done() and not member.go.done():  # or its client has gone
+                found.append(member)
+            if alone:
+                break
+        return found
+
+    async def _alone(self, member: _Member) -> None:
+        try:
+            swaps = self._known.swaps(member.charged)
+        except Exception as error:
+            member.go.set_exception(error)
+        else:
+            member.go.set_result(swaps)
+        await member.ended
+
+    async def _together(self, members: list[_Member]) -> None:
+        try:
+            charged, swaps, revision = await self._charge(members)
+        except Exception as error:
+            self._owed = {}  # nobody knows whether it was given back: a recount does so
+            for member in members:
+                if not member.go.done():
+                    member.go.set_exception(error)
+            return
+        self._known.made(swaps, revision)
+        guards = {swap.key: Swap(swap.key, swap.value, revision, same=True) for swap in swaps}
+        for member in charged:
+            if not member.go.done():
+                member.go.set_result([guards[key] for key in member.charges])
+        for member in charged:
+            if await member.ended is Ended.NOT_MADE:
+                self._owe(member, guards)
+
+    def _owe(self, member: _Member, guards: Mapping[bytes, Swap]) -> None:
+        for key, amounts in member.charges.items():
+            guard, owed = guards[key], self._owed.get(key)
+            self._owed[key] = _Owed(guard.expected, guard.value, plus(owed.amounts, amounts) if owed else amounts)
+
+    async def _charge(self, members: list[_Member]) -> tuple[list[_Member], list[Swap], int]:
+        """Charges those who fit, and gives back what is owed: who was charged, what was written, and at which revision.
+
+        Who does not fit where others do waits for what becomes of these. Raises StorageError.
+        """
+        mark = new_mark()
+        while True:
+            quotas = {quota.key: quota for quota in self._known.of(self._namespace)}
+            present = dict(quotas)
+            changed = await self._give_back(quotas)
+            charged, later = self._fitting(members, quotas)
+            changed |= {key for member in charged for key in member.charges}
+            swaps = [self._known.swap(present[key], quotas[key].used, mark) for key in sorted(changed)]
+            revision = await self._swapped(swaps)
+            if swaps and not revision:
+                continue
+            self._owed = {}
+            self._waiting.extendleft(reversed(later))
+            return charged, swaps, revision
+
+    async def _swapped(self, swaps: Sequence[Swap]) -> int:
+        """Writes quotas: the revision, 0 if that was not done because one of them has changed."""
+        if not swaps:
+            return 0
+        first, *others = swaps
+        try:
+            return await self._known.store.update(first.key, first.value, first.expected, 0, others)
+        except Conflict as lost:
+            self._known.learn([first], [lost.current])
+        except BesideChanged as lost:
+            self._known.learn(others, lost.found)
+        return 0
+
+    def _fitting(self, members: Sequence[_Member], quotas: dict[bytes, Quota]) -> tuple[list[_Member], list[_Member]]:
+        """Who is charged, to `quotas`, and who does not fit beside these. Who does not fit at all is refused."""
+        charged: list[_Member] = []
+        later: list[_Member] = []
+        for member in members:
+            if member.go.done():
+                continue
+            try:
+                becomes = self._known.check(member.charged, list(quotas.values()))
+            except Exceeded as error:
+                if any(other.charges for other in charged):
+                    later.append(member)
+                else:
+                    member.go.set_exception(error)
+            except Exception as error:
+                member.go.set_exception(error)
+            else:
+                if not member.probe:
+                    self._add(member, becomes, quotas)
+                charged.append(member)
+        return charged, later
+
+    def _add(self, member: _Member, becomes: Mapping[Quota, Amounts], quotas: dict[bytes, Quota]) -> None:
+        member.charges = {}
+        for quota, used in becomes.items():
+            if self._known.is_readable(quota.key):
+                grown = {name: amount - quota.used.get(name, ZERO) for name, amount in used.items()}
+                member.charges[quota.key] = without_zeros(grown)
+                quotas[quota.key] = quota.using(used)
+
+    async def _give_back(self, quotas: dict[bytes, Quota]) -> set[bytes]:
+        """Takes off what is owed where it is still charged; from which quotas that is."""
+        changed: set[bytes] = set()
+        for key, owed in self._owed.items():
+            quota = quotas.get(key)
+            if quota is None or not self._known.is_readable(key):
+                continue
+            if quota.value == owed.value or await stands(self._known.store, quota, owed.revision, owed.amounts):
+                used = {name: amount - owed.amounts.get(name, ZERO) for name, amount in quota.used.items()}
+                quotas[key] = quota.using(used)
+                changed.add(key)
+        return changed

@@ -1,0 +1,166 @@
+"""The quotas of a namespace as new as they are known to this process, and what writes make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from gateway.jsontypes import dumps, loads
+from gateway.kinds.metadata import now_text
+from gateway.quotas.amounts import Amounts, written
+from gateway.quotas.checking import check
+from gateway.quotas.classes import CachedClasses
+from gateway.quotas.evaluator import Evaluator, Written
+from gateway.quotas.limited import Limited
+from gateway.quotas.owning import own
+from gateway.quotas.quota import Quota, quota_of
+from storage.cache import ResourceCache
+from storage.entry import MARK, Entry
+from storage.errors import StoredObject
+from storage.protocol import Swap
+from storage.store import EtcdStore
+
+MOST_KNOWN = 1000  # quotas whose present version is remembered until the cache has it
+
+
+@dataclass(frozen=True, slots=True)
+class Charged:
+    """A write to be charged. `refuse` makes the error that the client gets."""
+
+    namespace: str
+    resource: bytes  # the prefix of its keys, below the root
+    write: Written
+    evaluator: Evaluator
+    limited: Sequence[Limited]
+    refuse: Callable[[Exception], Exception]
+
+
+class KnownQuotas:
+    """All quotas: those of the cache, and what this process has learned of them since."""
+
+    def __init__(self, store: EtcdStore) -> None:
+        self.store = store
+        self.prefix = store.cache.root + b"resourcequotas/"
+        self._classes = CachedClasses(store, store.cache.root)
+        self._known: dict[bytes, Quota | int] = {}  # newer than the cache; the revision up to which one is gone
+        self._known_of = 0  # the generation of the cache
+        self._charged: dict[bytes, Quota] = {}  # what the last swap of each makes of it
+
+    @property
+    def comparable(self) -> bool:
+        """Whether etcd has the values of quotas as they are written, so that it can compare them."""
+        transformer = self.store.client.transformer
+        return transformer is None or not transformer.concerns(self.prefix + b"x")
+
+    def entries(self, namespace: str) -> Sequence[Entry]:
+        """The cache's entries of the quotas of a namespace."""
+        cache = self._cache
+        return () if cache is None else cache.of_namespace(namespace)
+
+    @cached_property
+    def _cache(self) -> ResourceCache | None:
+        return self.store.cache.of_key(self.prefix + b"x")
+
+    def of(self, namespace: str) -> list[Quota]:
+        """The quotas of a namespace by name, as new as they are known here."""
+        self._forget_other_past()
+        found = []
+        for entry in self.entries(namespace):
+            known = self._known.get(entry.key) if self._known else None
+            if known is not None:
+                if _revision(known) < entry.revision:
+                    del self._known[entry.key]
+                else:
+                    if not isinstance(known, int):
+                        found.append(known)
+                    continue
+            readable = entry.readable
+            if readable is not None:
+                found.append(quota_of_entry(readable))
+        return found
+
+    def _forget_other_past(self) -> None:
+        """Forgets what was learned before everything was loaded anew: etcd's revisions may have begun again."""
+        if self._cache is not None and self._known_of != self._cache.generation:
+            self._known_of = self._cache.generation
+            self._known.clear()
+
+    def check(self, charged: Charged, quotas: Sequence[Quota] | None = None) -> dict[Quota, Amounts]:
+        """What the usage of each quota (of these, else as they are) becomes. Raises Forbidden, Uncovered."""
+        if quotas is None:
+            quotas = self.of(charged.namespace)
+        return check(charged.write, charged.evaluator, quotas, charged.limited, self._classes)
+
+    def swaps(self, charged: Charged) -> list[Swap]:
+        """The quotas with what they are charged. Raises Forbidden, Uncovered.
+
+        One that can't be read any more still limits, by what could be read last; there is nothing to charge.
+        """
+        return [self.swap(quota, used) for quota, used in self.check(charged).items() if self.is_readable(quota.key)]
+
+    def swap(self, quota: Quota, used: Amounts, mark: bytes = b"") -> Swap:
+        """The quota with another usage, as etcd is to have it; `mark` is white space that ends it."""
+        new, before, owned = loads(quota.value), quota.used, quota.owned
+        new["status"]["used"] = written(used)
+        others = [name for name, amount in used.items() if amount is not before.get(name) and name not in owned]
+        if others or not owned:
+            changed = {name for name, amount in used.items() if amount != before.get(name)}
+            own(new, quota.value, changed, now_text())
+            owned = owned | changed
+        value = dumps(new) + mark + MARK
+        if len(self._charged) >= MOST_KNOWN:
+            self._charged.clear()
+        self._charged[quota.key] = quota.charged(used, value, owned)
+        return Swap(quota.key, value, quota.revision)
+
+    def is_readable(self, key: bytes) -> bool:
+        """Whether a quota can be charged."""
+        entry = self.store.cached_entry(key)
+        return entry is None or entry.readable is entry
+
+    def learn(self, swaps: Sequence[Swap], found: Sequence[StoredObject | None]) -> None:
+        """Remembers the present versions of quotas, of which the cache had older ones."""
+        for swap, stored in zip(swaps, found, strict=True):
+            if stored is not None and stored.revision == swap.expected:
+                continue
+            known = self._known.get(swap.key)
+            if known is not None and _revision(known) == swap.expected:
+                del self._known[swap.key]  # what is there may be older: that of an etcd that was set back
+            if stored is None:
+                self._know(swap.key, swap.expected)
+            elif not stored.corrupt:
+                self._know(swap.key, quota_of(swap.key, stored.value, stored.revision))
+
+    def made(self, swaps: Sequence[Swap], revision: int) -> None:
+        """Remembers what was charged at a revision, so that it need not be read from the cache, if it is there yet."""
+        for swap in swaps:
+            charged = self._charged.get(swap.key)
+            same = charged is not None and charged.value == swap.value
+            quota = charged.at(revision) if charged is not None and same else quota_of(swap.key, swap.value, revision)
+            entry = self.store.cached_entry(swap.key)
+            if entry is None or entry.revision < revision:
+                self._know(swap.key, quota)
+            elif entry.revision == revision:
+                entry.remember(Quota, quota, 4 * entry.size)
+
+    def _know(self, key: bytes, known: Quota | int) -> None:
+        if _revision(self._known.get(key, 0)) > _revision(known):
+            return
+        if len(self._known) >= MOST_KNOWN:
+            self._known.clear()  # nothing is lost by that: a swap of what is old is answered with what is new
+        self._known[key] = known
+
+
+def _revision(known: Quota | int) -> int:
+    return known if isinstance(known, int) else known.revision
+
+
+def quota_of_entry(entry: Entry) -> Quota:
+    """The quota of a version that can be read."""
+    found = entry.recall(Quota)
+    if found is None:
+        found = quota_of(entry.key, entry.stored().value, entry.revision)
+        entry.remember(Quota, found, 4 * entry.size)
+    assert isinstance(found, Quota)
+    return found

@@ -1,0 +1,33 @@
+"""White space at the end of a quota, by which a group that was charged together differs from all others."""
+
+from __future__ import annotations
+
+import os
+
+from storage.entry import BlankedEntry, Entry
+
+_HALF = 4  # bytes for the process, and as many for its group
+_SIZE = 2 * 8 * _HALF
+_BLANKS = bytes.maketrans(b"01", b" \t")
+
+
+def _blanks() -> bytes:
+    return f"{int.from_bytes(os.urandom(_HALF)):0{8 * _HALF}b}".encode().translate(_BLANKS)
+
+
+_OWN = _blanks()
+
+
+def new_mark() -> bytes:
+    """A mark that no group has had yet."""
+    return _OWN + _blanks()
+
+
+def mark_of(entry: Entry) -> bytes:
+    """The mark of a quota; empty where another write than that of a group was the last."""
+    return entry.blanks if isinstance(entry, BlankedEntry) and len(entry.blanks) == _SIZE else b""
+
+
+def is_of_another(mark: bytes) -> bool:
+    """Whether a group of another process left a mark."""
+    return bool(mark) and not mark.startswith(_OWN)

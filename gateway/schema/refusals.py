@@ -1,0 +1,178 @@
+"""What Go says to a JSON value that is none of a scalar type, or of one that reads its own JSON."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from gateway.schema.exact import Number
+from gateway.schema.quantity import QuantityError, parse_quantity
+from gateway.schema.times import TimeError, canonical_microtime, canonical_time
+from gateway.schema.types import Kind, Type
+
+_BITS = {Kind.INT32: 31, Kind.INT64: 63}
+_WHOLE_BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}")
+_BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+STRING = Type(Kind.STRING, "string")
+_INT32 = Type(Kind.INT32, "int32")
+_UINT8 = Type(Kind.INT32, "uint8")
+
+
+class Refusal(Exception):
+    """A value that a type refuses: with a text of its own, or because a JSON value is no such Go type."""
+
+    def __init__(self, text: str, go_type: str = "") -> None:
+        super().__init__(text)
+        self.text, self.go_type = text, go_type
+
+
+def refusal_of_own(type_: Type, value: Any) -> str | None:
+    """What a scalar type that reads its JSON itself says to a value, or bytes to one that is no base64; None: fine."""
+    if type_.kind is Kind.BYTES:
+        found = plain_refusal(type_, value)
+        return f"error decoding from json: {found.text}" if found and not found.go_type else None
+    try:
+        if type_.kind in OWN_JSON:
+            OWN_JSON[type_.kind](value)
+    except Refusal as refusal:
+        return (
+            f"json: cannot unmarshal {refusal.text} into Go value of type {refusal.go_type}"
+            if refusal.go_type
+            else refusal.text
+        )
+    return None
+
+
+def plain_refusal(type_: Type, value: Any) -> Refusal | None:
+    """Why Go's generic code doesn't take a value for a type, or None when it does."""
+    match type_.kind, value:
+        case (Kind.BOOL, bool()) | (Kind.STRING | Kind.DURATION, str()):
+            return None
+        case Kind.FLOAT, int() | float() | Number() if not isinstance(value, bool):
+            overflows = abs(float(value)) == float("inf")
+            return Refusal(f"number {number_text(value)}", type_.name) if overflows else None
+        case (Kind.INT32 | Kind.INT64, int() | float() | Number()) if not isinstance(value, bool):
+            return _int_refusal(type_, value)
+        case Kind.BYTES, str():
+            offset = _bad_base64(value)
+            return None if offset is None else Refusal(f"illegal base64 data at input byte {offset}")
+        case Kind.BYTES, list():
+            refusals = (_byte_refusal(item) for item in value if item is not None)
+            return next((refusal for refusal in refusals if refusal), None)
+    return Refusal(json_kind(value), type_.name)
+
+
+def _int_refusal(type_: Type, value: Any) -> Refusal | None:
+    limit = 1 << _BITS[type_.kind]
+    fits = type(value) is int and -limit <= value < limit
+    return None if fits else Refusal(f"number {number_text(value)}", type_.name)
+
+
+def _byte_refusal(value: Any) -> Refusal | None:
+    if json_kind(value) != "number":
+        return Refusal(json_kind(value), _UINT8.name)
+    fits = type(value) is int and 0 <= value < 256
+    return None if fits else Refusal(f"number {number_text(value)}", _UINT8.name)
+
+
+def json_kind(value: Any) -> str:
+    """What Go calls a JSON value in errors."""
+    match value:
+        case bool():
+            return "bool"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case dict():
+            return "object"
+    return "number"
+
+
+def number_text(value: Any) -> str:
+    """A number as it was written; where that is not known, as Go writes it."""
+    if type(value) is not float or value in (float("inf"), float("-inf")):
+        return str(value)
+    text = repr(value)
+    if "e" not in text and abs(value) < 1e21:
+        return text.removesuffix(".0")
+    mantissa, _, exponent = f"{value:e}".partition("e") if "e" not in text else text.partition("e")
+    number = int(exponent)
+    if -7 < number < 21:
+        return f"{value:f}".rstrip("0").rstrip(".") if number < 0 else f"{value:.0f}"
+    return f"{mantissa.removesuffix('.0')}e{'-' if number < 0 else '+'}{abs(number):02d}".replace("e-0", "e-")
+
+
+def spelt(value: Any) -> Any:
+    """A plain JSON value with its fractional numbers as texts, as Go writes them."""
+    if isinstance(value, dict):
+        return {key: spelt(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [spelt(item) for item in value]
+    return Number(number_text(value)) if type(value) is float else value
+
+
+def _bad_base64(text: str) -> int | None:
+    """The offset that Go's decoder complains of."""
+    if len(text) % 4 == 0 and _WHOLE_BASE64.fullmatch(text):
+        return None
+    data = text.encode("utf-8", "surrogatepass").decode("latin-1")
+    position = [index for index, character in enumerate(data) if character not in "\r\n"]
+    kept = "".join(data[index] for index in position)
+    padding = next((index for index, character in enumerate(kept) if character not in _BASE64), len(kept))
+    in_quantum = padding % 4
+    if padding == len(kept):  # cut short
+        return None if in_quantum == 0 else len(data) - in_quantum
+    if kept[padding] != "=" or in_quantum < 2:
+        return position[padding]
+    end = padding + 1
+    if in_quantum == 2:
+        if end == len(kept):
+            return len(data)
+        if kept[end] != "=":
+            return position[end] - 1
+        end += 1
+    return None if end == len(kept) else position[end]
+
+
+def _time(value: Any) -> None:
+    if type(value) is not str:
+        raise Refusal(json_kind(value), STRING.name)
+    try:
+        canonical_time(value)
+    except TimeError as error:
+        raise Refusal(str(error)) from None
+
+
+def _microtime(value: Any) -> None:
+    if type(value) is not str:
+        raise Refusal(json_kind(value), STRING.name)
+    try:
+        canonical_microtime(value)
+    except TimeError as error:
+        raise Refusal(str(error)) from None
+
+
+def _quantity(value: Any) -> None:
+    text = value.strip() if type(value) is str else str(value).lower() if isinstance(value, bool) else ""
+    if not text and json_kind(value) == "number":
+        text = number_text(value)
+    try:
+        parse_quantity(text)
+    except QuantityError as error:
+        raise Refusal(str(error)) from None
+
+
+def _int_or_string(value: Any) -> None:
+    if type(value) is not str:
+        refusal = plain_refusal(_INT32, value)
+        if refusal:
+            raise refusal
+
+
+OWN_JSON = {
+    Kind.TIME: _time,
+    Kind.MICROTIME: _microtime,
+    Kind.QUANTITY: _quantity,
+    Kind.INT_OR_STRING: _int_or_string,
+}

@@ -1,0 +1,54 @@
+"""Objects some of whose members come several times: what Go's decoder ends up with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gateway.schema.body import plain
+from gateway.schema.exact import PairsObject, pairs
+from gateway.schema.types import Kind, Type
+from gateway.time_limits import look
+
+
+def merged(type_: Type, value: Any) -> Any:
+    """The value without repeated members, as Go's decoder ends up: a later struct, map or list is read over the
+    earlier one. Free-form parts are made plain."""
+    look()
+    kind = type_.kind
+    if type_.structural:
+        return plain(value)
+    if kind is Kind.STRUCT and isinstance(value, dict):
+        last: dict[str, Any] = {}
+        for key, item in pairs(value):
+            field = type_.fields.get(key)
+            last[key] = _over(field.type, field.pointer, last[key], item) if field and key in last else item
+        return {k: merged(type_.fields[k].type, item) if k in type_.fields else None for k, item in last.items()}
+    if kind is Kind.MAP and isinstance(value, dict):
+        return {key: merged(type_.element(), item) for key, item in pairs(value)}
+    if kind is Kind.LIST and isinstance(value, list):
+        return [merged(type_.element(), item) for item in value]
+    return plain(value) if kind is Kind.ANY else value
+
+
+class _Joined(PairsObject):
+    """The members of all objects that came under one name: made here, so that each next one is added in place."""
+
+    __slots__ = ()
+
+
+_KEPT_BY_NULL = frozenset({Kind.STRUCT, Kind.STRING, Kind.INT32, Kind.INT64, Kind.FLOAT, Kind.BOOL, Kind.ANY})
+
+
+def _over(type_: Type, pointer: bool, old: Any, new: Any) -> Any:
+    if new is None:
+        return old if not pointer and type_.kind in _KEPT_BY_NULL else None
+    if type_.kind in (Kind.STRUCT, Kind.MAP) and isinstance(old, dict) and isinstance(new, dict):
+        both = old if type(old) is _Joined else _Joined()
+        for key, item in (*(() if both is old else pairs(old)), *pairs(new)):
+            both.append(key, item)
+        return both
+    if type_.kind is Kind.LIST and isinstance(old, list) and isinstance(new, list):
+        elem = type_.element()
+        shared = [_over(elem, type_.elem_pointer, *pair) for pair in zip(old, new, strict=False)]
+        return shared + new[len(shared) :]
+    return new

@@ -1,0 +1,36 @@
+"""Values of the flags for browsers: which origins may ask, and how long they are to insist on TLS."""
+
+from __future__ import annotations
+
+from gateway.settings.flag_values import names
+
+_START, _END = ("^", "//"), ("$", ":")
+
+
+def origins(text: str) -> tuple[str, ...]:
+    """Regular expressions of Go for origins. Raises ValueError, as kube-apiserver for one that may match more than the
+    whole of a host.
+    """
+    import re2
+
+    found = names(text)
+    for pattern in found:
+        try:
+            re2.compile(pattern)
+        except re2.error as error:
+            raise ValueError(f"{pattern} is no regular expression: {error}") from None
+        if not (any(mark in pattern for mark in _START) and any(mark in pattern for mark in _END)):
+            raise ValueError(
+                f"{pattern} has to say where the host begins and ends, such as ^https://ui\\.example\\.org$"
+            )
+    return found
+
+
+def transport_security(text: str) -> tuple[str, ...]:
+    """Directives of the header Strict-Transport-Security (RFC 6797). Raises ValueError."""
+    found = names(text)
+    for directive in found:
+        name, equals, age = directive.partition("=")
+        if directive not in ("includeSubDomains", "preload") and not (name == "max-age" and equals and age.isdecimal()):
+            raise ValueError("give max-age=SECONDS, includeSubDomains or preload")
+    return found

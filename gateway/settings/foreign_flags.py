@@ -1,0 +1,81 @@
+"""Flags of kube-apiserver that this server does not have: what it says to whoever gives one.
+
+Some of them may be given with the one value that is true here (`FIXED`); all others are refused with the reason
+(`REFUSED`), since a flag without effect promises what nobody keeps.
+"""
+
+from __future__ import annotations
+
+ALIASES = {"logging-format": "log-format"}
+"""Other names of flags, as kube-apiserver has them."""
+
+_NO_HTTP2 = "HTTP/1.1 is what is spoken here"
+_EMULATION = "this server has the behaviour of one version of Kubernetes"
+_BY_BYTES = "the watch cache holds all objects, and its history is bounded by bytes and age"
+_LEADERSHIP = "coordinated leader election is an alpha feature that is not served"
+_PEERS = "requests are not passed on to peers: all replicas serve the same"
+_UNBUFFERED = "each line is written to standard error as it comes; the platform splits and keeps it"
+_PICKED = "Prometheus drops and relabels what is not wanted, by metric_relabel_configs"
+
+FIXED: dict[str, tuple[tuple[str, ...], str]] = {
+    "watch-cache": (("true",), "reads, watches and admission work on the watch cache"),
+    "storage-backend": (("etcd3",), "etcd is the only database"),
+    "storage-media-type": (("application/json",), "objects are stored as JSON"),
+    "disable-http2-serving": (("true",), _NO_HTTP2),
+    "endpoint-reconciler-type": (("lease",), "replicas announce themselves by keys with a lease"),
+    "aggregator-reject-forwarding-redirect": (("true",), "a redirection would take the client's credentials along"),
+    "permit-address-sharing": (("true",), "a port that waits for the end of old connections is taken anyway"),
+    "kubernetes-service-node-port": (("0",), "the service kubernetes is of type ClusterIP"),
+    "etcd-healthcheck-timeout": (("2s",), "health checks wait as long for etcd"),
+    "etcd-readycheck-timeout": (("2s",), "health checks wait as long for etcd"),
+    "enable-logs-handler": (("false",), "nobody may read files of the host by the API"),
+    "contention-profiling": (("false",), "an event loop has no locks; --profiling shows where the time goes"),
+    "emulated-version": (("1.36", "kube=1.36"), _EMULATION),
+    "min-compatibility-version": (("1.35", "kube=1.35"), _EMULATION),
+    "emulation-forward-compatible": (("false",), _EMULATION),
+    "runtime-config-emulation-forward-compatible": (("false",), _EMULATION),
+    "log-json-split-stream": (("false",), _UNBUFFERED),
+    "log-text-split-stream": (("false",), _UNBUFFERED),
+}
+"""Values that may be given, as they are what this server does, and why there are no others."""
+
+REFUSED: dict[str, str] = {
+    "livez-grace-period": "the port is open only once the server has started: /livez has no time to be lenient in",
+    "shutdown-watch-termination-grace-period": "watches end one after the other within --shutdown-delay-duration",
+    "storage-initialization-timeout": "a start waits for etcd for as long as that takes, and says so",
+    "etcd-count-metric-poll-period": "objects are counted in the watch cache, at each scrape",
+    "lease-reuse-duration-seconds": "how long events share a lease follows from --event-ttl",
+    "watch-cache-sizes": _BY_BYTES,
+    "http2-max-streams-per-connection": _NO_HTTP2,
+    "tls-curve-preferences": "OpenSSL's own order of curves holds",
+    "debug-socket-path": "--profiling serves profiles to administrators",
+    "authorization-policy-file": "ABAC is not served: RBAC, Node and Webhook are",
+    "egress-selector-config-file": "other servers are called directly",
+    "admission-control": "give --enable-admission-plugins and --disable-admission-plugins",
+    "allow-metric-labels": _PICKED,
+    "allow-metric-labels-manifest": _PICKED,
+    "disabled-metrics": _PICKED,
+    "show-hidden-metrics-for-version": "no metrics are hidden",
+    "log-flush-frequency": _UNBUFFERED,
+    "log-json-info-buffer-size": _UNBUFFERED,
+    "log-text-info-buffer-size": _UNBUFFERED,
+    "coordinated-leadership-lease-duration": _LEADERSHIP,
+    "coordinated-leadership-renew-deadline": _LEADERSHIP,
+    "coordinated-leadership-retry-period": _LEADERSHIP,
+    "kubelet-timeout": "a kubelet has as long as the request that it is called for",
+    "max-connection-bytes-per-sec": "a proxy or the network in front limits bandwidth",
+    "peer-advertise-ip": _PEERS,
+    "peer-advertise-port": _PEERS,
+    "peer-ca-file": _PEERS,
+    "service-account-signing-endpoint": "tokens are signed by the key of --service-account-signing-key-file",
+}
+"""Why each is refused."""
+
+
+def why_not(name: str, value: str) -> str:
+    """Why a flag of kube-apiserver can't be given; "" where the value is what is done here, or it is no such flag."""
+    if name in FIXED:
+        allowed, why = FIXED[name]
+        return "" if value in allowed else f"--{name} can only be {' or '.join(allowed)} here: {why}"
+    reason = REFUSED.get(name)
+    return f"--{name} is a flag of kube-apiserver that this server does not have: {reason}" if reason else ""

@@ -1,0 +1,52 @@
+"""How much is logged: by --v everywhere, by --vmodule in single modules, as klog has both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gateway.settings.config import Settings
+
+EVERYTHING = 4  # the verbosity at which nothing is left out
+Pattern = tuple[str, int]
+"""Which modules, and their verbosity: `feed` by the file's name, `gateway/requests/*` by its path."""
+
+_ROOT = Path(__file__).parents[2]
+_PACKAGES = ("gateway", "storage")
+
+
+def patterns(text: str) -> tuple[Pattern, ...]:
+    """What --vmodule means. Raises ValueError."""
+    found = []
+    for part in filter(None, (each.strip() for each in text.split(","))):
+        pattern, _, verbosity = part.rpartition("=")
+        if not pattern or not (verbosity.isascii() and verbosity.isdigit() and len(verbosity) < 8):
+            raise ValueError("give modules with a verbosity each, such as feed=4,gateway/requests/*=4")
+        found.append((pattern.removesuffix(".py"), int(verbosity)))
+    return tuple(found)
+
+
+def covers(vmodule: Sequence[Pattern], module: str) -> int | None:
+    """The verbosity of a module by the first pattern that matches it, None where none does."""
+    path = module.replace(".", "/")
+    for pattern, verbosity in vmodule:
+        seen = path if "/" in pattern else path.rpartition("/")[2]
+        if fnmatchcase(seen, pattern):
+            return verbosity
+    return None
+
+
+def verbosity_of(settings: Settings, module: str) -> int:
+    """How much a module logs."""
+    of_module = covers(settings.vmodule, module)
+    return settings.v if of_module is None else of_module
+
+
+def modules() -> Iterator[str]:
+    """All modules of the server."""
+    for package in _PACKAGES:
+        for path in (_ROOT / package).rglob("*.py"):
+            yield ".".join(path.relative_to(_ROOT).with_suffix("").parts).removesuffix(".__init__")

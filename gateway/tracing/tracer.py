@@ -1,0 +1,152 @@
+"""Makes spans, and sends them to a collector by OTLP over gRPC.
+
+Imports OpenTelemetry's SDK, which is an optional part: only a server that is to trace imports this module.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased, TraceIdRatioBased
+from opentelemetry.trace import (
+    Link,
+    Span,
+    SpanKind,
+    StatusCode,
+    format_trace_id,
+    get_current_span,
+    set_span_in_context,
+    use_span,
+)
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from gateway.tracing.configuration import MILLION, TracingConfiguration
+
+logger = logging.getLogger(__name__)
+
+_SERVICE = "apiserver"
+_PATIENCE = 5  # seconds that the collector has for a batch of spans
+_W3C = TraceContextTextMapPropagator()
+_NOTHING: AbstractContextManager[None] = nullcontext()
+
+
+class Tracer:
+    """Begins the traces of a server process. To be made once it has been forked: a thread of its sends the spans."""
+
+    def __init__(self, configuration: TracingConfiguration, instance: str) -> None:
+        """`instance` is the name of this server among its replicas."""
+        for chatty in ("opentelemetry.exporter", "opentelemetry.sdk"):
+            logging.getLogger(chatty).setLevel(logging.CRITICAL)  # what is wrong is said once, by `_Told`
+        exporter = OTLPSpanExporter(endpoint=configuration.endpoint, insecure=True, timeout=_PATIENCE)
+        share = configuration.sampled_per_million
+        self._provider = TracerProvider(
+            sampler=ParentBased(TraceIdRatioBased(share / MILLION) if share else ALWAYS_OFF),
+            resource=Resource({"service.name": _SERVICE, "service.instance.id": instance}),
+            shutdown_on_exit=False,
+        )
+        self._provider.add_span_processor(BatchSpanProcessor(_Told(exporter, configuration.endpoint)))
+        self._tracer = self._provider.get_tracer("apiserver-gateway")
+
+    def begin(
+        self, name: str, given: Mapping[str, str], trusted: bool, attributes: Mapping[str, str], began: int
+    ) -> RequestTrace:
+        """The trace of a request that came at `began`, nanoseconds since the epoch.
+
+        `given` are the request's headers of W3C Trace Context. Of a client that is `trusted` they say which trace it is
+        part of, and whether that is recorded; of others they are a link only, as to kube-apiserver.
+        """
+        others = _W3C.extract(dict(given), Context()) if given else Context()
+        asked = get_current_span(others).get_span_context()
+        span = self._tracer.start_span(
+            name,
+            context=others if trusted else Context(),
+            kind=SpanKind.SERVER,
+            attributes=attributes,
+            links=[Link(asked)] if asked.is_valid and not trusted else [],
+            start_time=began,
+        )
+        return RequestTrace(self, span)
+
+    def started(self, name: str, context: Context, attributes: Mapping[str, str], began: int | None = None) -> Span:
+        """A span within the one of `context`."""
+        return self._tracer.start_span(name, context=context, attributes=attributes, start_time=began)
+
+    def close(self) -> None:
+        """Sends what there is yet, which may take some seconds."""
+        self._provider.shutdown()
+
+
+class RequestTrace:
+    """The trace of one request (a `Trace` of storage.instruments.timing)."""
+
+    __slots__ = ("_context", "_root", "_tracer", "id")
+
+    def __init__(self, tracer: Tracer, root: Span) -> None:
+        self._tracer, self._root, self._context = tracer, root, set_span_in_context(root, Context())
+        self.id = format_trace_id(root.get_span_context().trace_id) if root.is_recording() else ""  # "": not recorded
+
+    def span(self, name: str, attributes: Mapping[str, str]) -> AbstractContextManager[object]:
+        """A context manager: what is done within is a span below the present one."""
+        if not self.id:
+            return _NOTHING
+        span = self._tracer.started(name, self._here(), attributes)
+        return use_span(span, end_on_exit=True, record_exception=False, set_status_on_exception=False)
+
+    def has_been(self, name: str, attributes: Mapping[str, str], began: int, ended: int) -> None:
+        """Adds a span that is over, with its times in nanoseconds since the epoch."""
+        if self.id:
+            self._tracer.started(name, self._context, attributes, began).end(ended)
+
+    def headers(self) -> Sequence[tuple[str, str]]:
+        """The headers that carry the trace's context (W3C Trace Context)."""
+        carried: dict[str, str] = {}
+        _W3C.inject(carried, self._here())
+        return [*carried.items()]
+
+    def answered(self, status: int) -> None:
+        """Notes the answer's status."""
+        self._root.set_attribute("http.response.status_code", status)
+        if status >= 500:
+            self._root.set_status(StatusCode.ERROR)
+
+    def end(self) -> None:
+        """The request is over."""
+        self._root.end()
+
+    def _here(self) -> Context:
+        """The span that the task is in, if it is of this trace: a connection's next request may inherit another's."""
+        here = get_current_span()
+        same = here.get_span_context().trace_id == self._root.get_span_context().trace_id
+        return set_span_in_context(here, Context()) if same else self._context
+
+
+class _Told(SpanExporter):
+    """Sends spans; that the collector does not take them is one line of the log, and that it does again is another."""
+
+    def __init__(self, exporter: SpanExporter, endpoint: str) -> None:
+        self._exporter, self._endpoint, self._lost = exporter, endpoint, 0
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        result = self._exporter.export(spans)
+        if result is SpanExportResult.SUCCESS:
+            if self._lost:
+                logger.info("the collector takes spans again", extra={"endpoint": self._endpoint, "lost": self._lost})
+            self._lost = 0
+            return result
+        if not self._lost:
+            logger.warning("the collector does not take spans: they are lost", extra={"endpoint": self._endpoint})
+        self._lost += len(spans)
+        return result
+
+    def shutdown(self) -> None:
+        self._exporter.shutdown()
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        return self._exporter.force_flush(timeout_millis)

@@ -1,0 +1,261 @@
+"""What a fault does, by name: statuses as kube-apiserver gives them, delays, resets, wrong watches, stale reads.
+
+`ANSWERS` finds what makes an answer; its parameters are those that tests may give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gateway.access.authorization import forbidden as not_allowed
+from gateway.flowcontrol.level import Cause, Refused
+from gateway.http import status as statuses
+from gateway.http.cycle import RESET
+from gateway.http.deadline import timed_out as deadline_exceeded
+from gateway.http.exchange import ClientDisconnected, Response
+from gateway.http.status import MODIFIED, StatusError
+from gateway.requests.context import Outcome, RequestContext
+from gateway.trials.stale import read_stale
+from gateway.trials.watch_faults import Course
+from storage.errors import Unavailable
+
+LONGEST = 600.0  # seconds of a delay
+_READS = ("get", "list", "watch")
+
+Do = Callable[[RequestContext], Outcome]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What goes wrong, and when: after a `delay` in seconds, `before` the verb is looked for, `instead` of it,
+    `afterwards`; `watch` says what a watch does, `webhook` why a webhook fails, `pick` which of these a request gets.
+    """
+
+    name: str = ""
+    delay: float = 0.0
+    before: Do | None = None
+    instead: Do | None = None
+    afterwards: Do | None = None
+    watch: Course | None = None
+    webhook: str = ""
+    pick: Callable[[RequestContext | None, str], Answer | None] | None = None
+    concerns: Callable[[RequestContext], bool] | None = None  # where it is not for every request
+
+
+def conflict() -> Answer:
+    """409: somebody else has changed the object."""
+    return _refusal(lambda context: statuses.conflict(*_named(context), MODIFIED))
+
+
+def already_exists() -> Answer:
+    """409: an object of that name is there."""
+    return _refusal(lambda context: statuses.already_exists(*_named(context)))
+
+
+def not_found() -> Answer:
+    """404: there is no object of that name."""
+    return _refusal(lambda context: statuses.not_found(*_named(context)))
+
+
+def forbidden() -> Answer:
+    """403, as where no role allows it."""
+    return _refusal(lambda context: not_allowed(context.attributes, ""))
+
+
+def unauthorized() -> Answer:
+    """401, as for a token that is not known any more."""
+    return _refusal(lambda context: StatusError(401, "Unauthorized", "Unauthorized"))
+
+
+def gone() -> Answer:
+    """410: what was asked for is too old. A watch is told so by an event, as kube-apiserver tells it."""
+
+    def before(context: RequestContext) -> None:
+        if context.request.info.verb != "watch":
+            raise statuses.expired("The resourceVersion for the provided list is too old.")
+
+    return Answer(before=before, watch=Course("gone"))
+
+
+def too_many_requests(retry_after: int = 1) -> Answer:
+    """429, as where all seats of a priority level are taken."""
+
+    def before(context: RequestContext) -> None:
+        raise Refused(Cause.CONCURRENCY_LIMIT, retry_after)
+
+    return Answer(before=before)
+
+
+def internal_error(message: str = "a test ordered this") -> Answer:
+    """500: the server failed."""
+    return _refusal(lambda context: statuses.internal_error(message))
+
+
+def server_timeout(retry_after: int = 1) -> Answer:
+    """500 with the reason ServerTimeout: the operation could not be completed at this time."""
+
+    def make(context: RequestContext) -> StatusError:
+        info = context.request.info
+        qualified = f"{info.resource}.{info.group}" if info.group else info.resource
+        text = f"The {info.verb} operation against {qualified} could not be completed at this time, please try again."
+        details = {"group": info.group, "kind": info.resource, "retryAfterSeconds": retry_after}
+        given = {key: value for key, value in details.items() if value}
+        return StatusError(500, "ServerTimeout", text, given, _retry(retry_after))
+
+    return _refusal(make)
+
+
+def timed_out() -> Answer:
+    """504 before anything is done."""
+    return _refusal(lambda context: deadline_exceeded())
+
+
+def timed_out_after_write() -> Answer:
+    """504, although the request is carried out: the client cannot know."""
+
+    def afterwards(context: RequestContext) -> Outcome:
+        raise deadline_exceeded()
+
+    return Answer(afterwards=afterwards)
+
+
+def unavailable(retry_after: int = 0) -> Answer:
+    """503: the server cannot answer now."""
+    text = "the server is currently unable to handle the request"
+    details: dict[str, Any] | None = {"retryAfterSeconds": retry_after} if retry_after else None
+    return _refusal(lambda context: StatusError(503, "ServiceUnavailable", text, details, _retry(retry_after)))
+
+
+def status(code: int, reason: str = "", message: str = "", retry_after: int = 0) -> Answer:
+    """Any Status, as the test writes it."""
+    if not 400 <= code <= 599:
+        raise statuses.bad_request(f"a fault's status has a code from 400 to 599, not {code}")
+    details: dict[str, Any] | None = {"retryAfterSeconds": retry_after} if retry_after else None
+    return _refusal(lambda context: StatusError(code, reason, message, details, _retry(retry_after)))
+
+
+def quota_exceeded(quota: str = "quota", requested: str = "", used: str = "", limited: str = "") -> Answer:
+    """403, as where a ResourceQuota has no room."""
+
+    def make(context: RequestContext) -> StatusError:
+        group, resource, name = _named(context)
+        of = f"count/{resource}.{group}" if group else resource if resource == "pods" else f"count/{resource}"
+        amounts = f"requested: {requested or of + '=1'}, used: {used or of + '=1'}, limited: {limited or of + '=1'}"
+        return statuses.forbidden(group, resource, name, f"exceeded quota: {quota}, {amounts}")
+
+    return _refusal(make)
+
+
+def etcd_gone() -> Answer:
+    """What the server answers while it does not reach etcd; what it answers from its cache it still does."""
+
+    def before(context: RequestContext) -> None:
+        request = context.request
+        cached = request.query_string and request.parameter("resourceVersion") == "0"
+        if request.info.verb not in _READS or not (cached or request.info.verb == "watch"):
+            raise Unavailable("a test ordered that etcd is gone")
+
+    return Answer(before=before)
+
+
+def latency(seconds: float) -> Answer:
+    """The request waits before it is carried out."""
+    return Answer(delay=seconds)
+
+
+def reset_before() -> Answer:
+    """The connection is reset, and the request is not carried out."""
+    return Answer(before=_reset)
+
+
+def reset_after() -> Answer:
+    """The request is carried out, and the connection is reset before the answer."""
+    return Answer(afterwards=_reset)
+
+
+def stale_reads(changes: int = 0, seconds: float = 0.0) -> Answer:
+    """GETs and LISTs at resourceVersion=0 lack the last changes of the resource, or what came in the last seconds."""
+    if not changes and not seconds:
+        changes = 1
+    return Answer(
+        instead=lambda context: read_stale(context, changes, seconds),
+        concerns=lambda context: (
+            context.request.info.verb in ("get", "list")
+            and bool(context.request.query_string)
+            and context.request.parameter("resourceVersion") == "0"
+        ),
+    )
+
+
+def webhook_fails(reason: str = "context deadline exceeded") -> Answer:
+    """An admission webhook fails for that reason, in Go's words; its failurePolicy says what comes of it."""
+    return Answer(webhook=reason)
+
+
+def watch_ends(after: float = 0.0) -> Answer:
+    """Watches end cleanly, so many seconds from now, or from their beginning on."""
+    return Answer(watch=Course("ends", after))
+
+
+def watch_silent(after: float = 0.0) -> Answer:
+    """Watches stay open and say nothing; what they missed comes when the fault is removed."""
+    return Answer(watch=Course("silent", after))
+
+
+def watch_gone(after: float = 0.0) -> Answer:
+    """Watches lose their place: an ERROR event of 410, and the end."""
+    return Answer(watch=Course("gone", after))
+
+
+def watch_late(seconds: float) -> Answer:
+    """Watches send each event so many seconds late."""
+    return Answer(watch=Course("late", seconds))
+
+
+def watch_reset(after: float = 0.0) -> Answer:
+    """Watches break off in the middle of their answer."""
+    return Answer(watch=Course("reset", after))
+
+
+def bookmark_twice() -> Answer:
+    """Watches that take bookmarks get one at once, and each of them twice."""
+    return Answer(watch=Course("twice"))
+
+
+ANSWERS: Mapping[str, Callable[..., Answer]] = {
+    make.__name__: make
+    for make in (
+        *(already_exists, bookmark_twice, conflict, etcd_gone, forbidden, gone, internal_error, latency, not_found),
+        *(quota_exceeded, reset_after, reset_before, server_timeout, stale_reads, status, timed_out),
+        *(timed_out_after_write, too_many_requests, unauthorized, unavailable, watch_ends, watch_gone, watch_late),
+        *(watch_reset, watch_silent, webhook_fails),
+    )
+}
+
+
+def made(name: str, **given: Any) -> Answer:
+    """An answer by its name. Raises KeyError, TypeError."""
+    return replace(ANSWERS[name](**given), name=name)
+
+
+def _refusal(make: Callable[[RequestContext], StatusError]) -> Answer:
+    def before(context: RequestContext) -> None:
+        raise make(context)
+
+    return Answer(before=before)
+
+
+def _named(context: RequestContext) -> tuple[str, str, str]:
+    info = context.request.info
+    return info.group, info.resource, info.name
+
+
+def _retry(seconds: int) -> tuple[tuple[bytes, bytes], ...]:
+    return ((b"retry-after", b"%d" % seconds),) if seconds else ()
+
+
+async def _reset(context: RequestContext) -> Response:
+    await context.send({"type": RESET})
+    raise ClientDisconnected

@@ -1,0 +1,70 @@
+"""A schedule of faults that Kubernetes allows at any time, drawn from a seed.
+
+What a request gets depends on the seed, on what it is about and on how often that was asked, and on nothing else: not
+on how the requests of several clients mix. After two faults in a row the same request is left alone, so that whoever
+tries again gets on.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from gateway.requests.context import RequestContext
+from gateway.trials.answers import Answer, made
+
+MOST_KNOWN = 10_000  # requests of which it is remembered how often they came
+IN_A_ROW = 2
+
+_ANYTHING = (
+    made("too_many_requests", retry_after=1),
+    made("server_timeout", retry_after=1),
+    made("timed_out"),
+    made("reset_before"),
+    made("latency", seconds=0.05),
+)
+_WRITES = (*_ANYTHING, made("timed_out_after_write"), made("reset_after"))
+_CHOICES = {
+    "create": _WRITES,
+    "update": (*_WRITES, made("conflict"), made("conflict"), made("conflict")),
+    "patch": _WRITES,
+    "delete": _WRITES,
+    "deletecollection": _WRITES,
+    "get": (*_ANYTHING, made("stale_reads", changes=2)),
+    "list": (*_ANYTHING, made("stale_reads", changes=2)),
+    "watch": (
+        *_ANYTHING,
+        *(made("watch_ends", after=after) for after in (0.0, 0.3, 1.0)),
+        *(made("watch_gone", after=after) for after in (0.0, 0.3)),
+        made("watch_late", seconds=0.3),
+        made("watch_reset", after=0.3),
+    ),
+}
+
+
+class Schedule:
+    """The schedule of one seed. `intensity` is the part of the requests that get a fault, 0 to 1."""
+
+    def __init__(self, seed: int, intensity: float) -> None:
+        self._seed, self._intensity = seed, intensity
+        self._known: dict[str, tuple[int, int]] = {}  # how often a request came, and how many faults it got just now
+
+    def pick(self, context: RequestContext | None, about: str) -> Answer | None:
+        """What goes wrong with the next request that is `about` something; None where nothing does."""
+        count, row = self._known.get(about, (0, 0))
+        if len(self._known) >= MOST_KNOWN and about not in self._known:
+            self._known.clear()
+        draw = Random(f"{self._seed} {about} {count}")
+        choices = _CHOICES.get(about.partition(" ")[0], ())
+        hit = bool(choices) and row < IN_A_ROW and draw.random() < self._intensity
+        self._known[about] = (count + 1, row + 1 if hit else 0)
+        if not hit:
+            return None
+        answer = draw.choice(choices)
+        if context is not None and answer.concerns is not None and not answer.concerns(context):
+            return None
+        return answer
+
+
+def chaos(seed: int, intensity: float = 0.2) -> Answer:
+    """Faults at random, the same ones each time for a seed."""
+    return Answer(pick=Schedule(seed, min(1.0, max(0.0, intensity))).pick)

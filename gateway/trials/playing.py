@@ -1,0 +1,81 @@
+"""Changes of objects as they once were, written as they are: watches are told of each, and nothing is admitted anew."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.apply.nonconformity import nonconformity
+from gateway.endpoints.table import Endpoints
+from gateway.http.status import StatusError, bad_request
+from storage.store import EtcdStore
+
+MOST = 1000  # changes of one request
+AT_ONCE = 100  # of one transaction
+TRANSACTION_BYTES = 1_000_000
+TYPES = ("ADDED", "MODIFIED", "DELETED")
+
+
+class Playing:
+    """Writes changes, in their order: as many in one transaction as there are of different objects."""
+
+    def __init__(self, endpoints: Endpoints, store: EtcdStore) -> None:
+        self._endpoints, self._store = endpoints, store
+
+    async def play(self, body: bytes) -> int:
+        """Makes the changes of a request; reads that follow see them. How many there were comes out.
+
+        Each is its `type`, as of watches, the plural name of its `resource`, and its `object`. Raises StatusError and
+        StorageError.
+        """
+        changes = _changes(body)
+        puts, deletes, size, revision = dict[bytes, bytes](), set[bytes](), 0, 0
+        for change in changes:
+            key, value = self._written(change)
+            more = len(key) + len(value or b"")
+            full = len(puts) + len(deletes) >= AT_ONCE or size + more > TRANSACTION_BYTES
+            if full or key in puts or key in deletes:
+                revision = await self._store.write([*puts.items()], [*deletes])
+                puts, deletes, size = {}, set(), 0
+            size += more
+            if value is None:
+                deletes.add(key)
+            else:
+                puts[key] = value
+        revision = await self._store.write([*puts.items()], [*deletes]) or revision
+        await self._store.reads.not_older_than(revision)
+        return len(changes)
+
+    def _written(self, change: Mapping[str, Any]) -> tuple[bytes, bytes | None]:
+        """The key of a change, and the value that it gets; None where it is deleted."""
+        try:
+            obj, metadata = change["object"], change["object"]["metadata"]
+            group, _, version = str(obj["apiVersion"]).rpartition("/")
+            endpoint = self._endpoints.of(group, version, str(change["resource"]))
+            namespace = str(metadata["namespace"]) if endpoint.resource.namespaced else ""
+            name = str(metadata["name"])
+            if not name or "/" in f"{namespace}{name}":
+                raise bad_request(f"{namespace}/{name} is no name")
+            key = endpoint.key(namespace, name)
+            if change["type"] not in TYPES:
+                raise bad_request(f"type {change['type']!r}: there are {', '.join(TYPES)}")
+            if change["type"] == "DELETED":
+                return key, None
+            if problem := nonconformity(obj, endpoint.written.type):
+                raise bad_request(f"{change['resource']}/{metadata['name']}: {problem}")
+            return key, endpoint.written.encode(obj)
+        except StatusError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise bad_request(f"no change of an object that is served: {type(error).__name__}: {error}") from None
+
+
+def _changes(body: bytes) -> list[Mapping[str, Any]]:
+    try:
+        found = json.loads(body)["changes"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise bad_request('give {"changes": [{"type": "ADDED", "resource": "pods", "object": {…}}]}') from None
+    if not isinstance(found, list) or len(found) > MOST:
+        raise bad_request(f"changes are a list, of {MOST} at most")
+    return found

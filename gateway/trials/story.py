@@ -1,0 +1,221 @@
+"""What a recorder kept, as JSON for pages and tests: events, watches, and why objects are gone.
+
+Members of an event are in `_request` and `_change`. What secrets hold is never told, nor what kubectl keeps of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import orjson
+
+from gateway.http.time_slices import next_turn
+from gateway.trials.recorder import Asked, Changed, Event, Recorder
+from storage.entry import ChangeType, Entry
+
+MOST = 20_000  # events of one answer
+PART = 100  # of them at once
+_BLANK = "(blanked)"
+_SECRETS = ("", "secrets")
+_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_DELETES = frozenset({"delete", "deletecollection"})
+
+Json = dict[str, Any]
+Writers = dict[int, Asked | str]
+
+
+async def story(recorder: Recorder, since: int = 0, most: int = MOST) -> bytes:
+    """The events after that of a number as JSON, with what happened to those that are gone."""
+    events = recorder.since(since, most)
+    written = _writers(recorder)
+    told, first = list[Any](), set[bytes]()
+    for start in range(0, len(events), PART):
+        await next_turn()
+        told += [_told(event, written, first) for event in events[start : start + PART]]
+    gone = [each async for each in _gone(recorder, events, written)]
+    return orjson.dumps({"last": recorder.number, "dropped": recorder.dropped, "events": told, "gone": gone})
+
+
+def _writers(recorder: Recorder) -> Writers:
+    """Who wrote each revision, also where it was told of before its writer knew."""
+    return {**{each.revision: each for each in recorder if isinstance(each, Asked)}, **recorder.writers}
+
+
+def _request_of(changed: Changed, written: Writers) -> Asked | None:
+    """The request that wrote a version."""
+    found = changed.request or written.get(changed.change.revision)
+    return found if isinstance(found, Asked) else None
+
+
+def _told(event: Event, written: Writers, first: set[bytes]) -> Json:
+    if isinstance(event, Asked):
+        return _request(event)
+    return _change(event, written, first)
+
+
+def _request(asked: Asked) -> Json:
+    info = asked.info
+    told: Json = {
+        "n": asked.number,
+        "at": asked.at,
+        "what": "request",
+        "user": asked.user,
+        "agent": asked.agent,
+        "verb": info.verb,
+        "path": asked.path,
+        "key": _key(info.group, info.resource, info.namespace, info.name),
+        "status": asked.status,
+        "ms": round(asked.seconds * 1000, 3),
+    }
+    if info.subresource:
+        told["subresource"] = info.subresource
+    if asked.words:
+        told["message"] = _message(asked.words)
+    if asked.revision:
+        told["revision"] = asked.revision
+    if asked.calls:
+        told["webhooks"] = [
+            {"name": name, "ms": round(seconds * 1000, 3), "code": code, "refused": refused}
+            for name, seconds, code, refused in asked.calls
+        ]
+    if asked.faults:
+        told["faults"] = list(asked.faults)
+    if asked.deliveries is not None:
+        told["watch"] = {
+            "events": asked.events,
+            "ended": asked.ended,
+            "told": [list(each) for each in asked.deliveries],
+        }
+    return told
+
+
+def _change(changed: Changed, written: Writers, first: set[bytes]) -> Json:
+    change = changed.change
+    namespace, name = _names(change.entry)
+    told: Json = {
+        "n": changed.number,
+        "at": changed.at,
+        "what": "change",
+        "type": change.type.value.decode(),
+        "key": _key(*changed.resource, namespace, name),
+        "revision": change.revision,
+        "writer": writer_of(changed, written),
+    }
+    request = _request_of(changed, written)
+    if request is not None:
+        told["by"] = request.number
+    if change.key not in first and change.previous is not None:
+        told["before"] = _shown(change.previous, changed.resource)
+    first.add(change.key)
+    if change.type is not ChangeType.DELETED:
+        told["object"] = _shown(change.entry, changed.resource)
+    return told
+
+
+def writer_of(changed: Changed, written: Writers) -> str:
+    """Who wrote a version: a user with what it calls itself, a controller, or, of others, the newest field manager."""
+    request = _request_of(changed, written)
+    if request is not None:
+        return f"{request.user} ({request.agent})" if request.agent else request.user
+    actor = changed.actor or written.get(changed.change.revision)
+    if isinstance(actor, str) and actor:
+        return actor
+    managers = (changed.change.entry.parsed().get("metadata") or {}).get("managedFields") or ()
+    newest = max(managers, key=lambda each: each.get("time") or "", default=None)
+    return "another server" if newest is None else f"field manager {newest.get('manager', '')}"
+
+
+def _key(group: str, resource: str, namespace: str, name: str) -> str:
+    """An object as the page names it: configmaps/default/a, deployments.apps/default/web."""
+    if resource == "namespaces" and not group:
+        namespace = ""
+    qualified = f"{resource}.{group}" if group else resource
+    return "/".join(part for part in (qualified, namespace, name) if part)
+
+
+def _names(entry: Entry) -> tuple[str, str]:
+    meta = _parsed(entry).get("metadata") or {}
+    return meta.get("namespace", ""), meta.get("name", "")
+
+
+def _parsed(entry: Entry) -> Json:
+    return entry.parsed()
+
+
+def _shown(entry: Entry, resource: tuple[str, str]) -> Any:
+    """An object as JSON; of a secret only its names."""
+    annotations = (_parsed(entry).get("metadata") or {}).get("annotations") or {}
+    if resource != _SECRETS:
+        return orjson.Fragment(entry.head + entry.tail)
+    obj = {**_parsed(entry)}
+    for member in ("data", "stringData"):
+        if isinstance(obj.get(member), dict):
+            obj[member] = dict.fromkeys(obj[member], _BLANK)
+    if _APPLIED in annotations:
+        obj["metadata"] = {**obj["metadata"], "annotations": {**annotations, _APPLIED: _BLANK}}
+    return obj
+
+
+def _message(words: bytes) -> str:
+    """What a refusal says."""
+    try:
+        found = orjson.loads(words)
+    except ValueError:
+        return words.decode("utf-8", "replace")[:500]
+    return str(found.get("message", ""))[:500] if isinstance(found, dict) else ""
+
+
+async def _gone(recorder: Recorder, events: Sequence[Event], written: Writers) -> Any:
+    """Why the objects are gone that went in some events."""
+    histories: dict[bytes, list[Changed]] = {}
+    uids: dict[str, Changed] = {}
+    for event in recorder:
+        if isinstance(event, Changed):
+            histories.setdefault(event.change.key, []).append(event)
+            if event.change.type is ChangeType.DELETED:
+                uids[_uid(event.change.entry)] = event
+    for count, event in enumerate(events):
+        if not count % PART:
+            await next_turn()
+        if isinstance(event, Changed) and event.change.type is ChangeType.DELETED:
+            yield {"n": event.number, "why": list(_why(event, histories[event.change.key], uids, written))}
+
+
+def _why(end: Changed, history: Iterable[Changed], uids: dict[str, Changed], written: Writers) -> Iterator[str]:
+    """Who deleted an object, what it waited for, and which owner it followed."""
+    uid = _uid(end.change.entry)
+    versions = [each for each in history if _uid(each.change.entry) == uid and each.number <= end.number]
+    marks = [each for each in versions if each is not end and _meta(each).get("deletionTimestamp")]
+    if marks:
+        mark = marks[0]
+        yield f"deleted by {_by(mark, written)} at revision {mark.change.revision}"
+        waited = _meta(mark).get("finalizers") or ()
+        if waited:
+            yield f"waited for its finalizers: {', '.join(waited)}"
+        yield f"the last of what it waited for was removed by {_by(end, written)}"
+    else:
+        yield f"deleted by {_by(end, written)}"
+    for owner in _meta(end).get("ownerReferences") or ():
+        named = f"{owner.get('kind')} {owner.get('name')}"
+        gone = uids.get(owner.get("uid", ""))
+        if gone is not None:
+            yield f"its owner {named} was deleted at revision {gone.change.revision} by {_by(gone, written)}"
+        else:
+            yield f"its owner is {named}, whose end was not recorded"
+
+
+def _by(changed: Changed, written: Writers) -> str:
+    """Who made a change, and by which request."""
+    request = _request_of(changed, written)
+    how = "" if request is None else f" ({request.info.verb} {request.path})"
+    return f"{writer_of(changed, written)}{how}"
+
+
+def _uid(entry: Entry) -> str:
+    return str((_parsed(entry).get("metadata") or {}).get("uid", ""))
+
+
+def _meta(changed: Changed) -> Json:
+    found: Json = _parsed(changed.change.entry).get("metadata") or {}
+    return found

@@ -1,0 +1,3 @@
+module apiserver-gateway/hack/hooked
+
+go 1.26

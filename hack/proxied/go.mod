@@ -1,0 +1,3 @@
+module apiserver-gateway/hack/proxied
+
+go 1.26

@@ -1,0 +1,249 @@
+"""Ways in which an object may be wrong: patches of a valid one, made from the types of its fields.
+
+A patch is a list of (path, value) pairs: a path is a tuple of member names and indices, a value is what stands there
+then, `ABSENT` takes the member away. Types are those of the catalog, which is made from the published OpenAPI.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from gateway.schema.types import Kind, Type
+
+Path = tuple[str | int, ...]
+Patch = list[tuple[Path, Any]]
+
+ABSENT = {"absent": True}  # in place of a value: the member is to go
+
+_DEPTH = 4  # how many types deep what is added to an object is filled
+_MOST = 2_000  # bytes of what is repeated in a list
+
+NAMES = ("", " ", "Bad_Name", "-a", "a/b", "/a", "../a", "a:b", "é", "a" * 64, "a" * 254, "a.b", "1", "*", "a=b", "%")
+ADDRESSES = (
+    "10.0.0.1",
+    "010.0.0.1",
+    "2001:db8::1",
+    "::ffff:1.2.3.4",
+    "127.0.0.1",
+    "10.0.0.0/8",
+    "http://a b",
+    "@every",
+)
+STRINGS = (*NAMES, *ADDRESSES)
+FEW_STRINGS = ("", "changed", "Bad_Name")
+SCALARS: dict[Kind, tuple[Any, ...]] = {
+    Kind.INT32: (-1, 0, 1, 2, 101, 65536, 2**31 - 1),
+    Kind.INT64: (-1, 0, 1, 2, 101, 65536, 2**40),
+    Kind.FLOAT: (-1, 0, 1.5),
+    Kind.BOOL: (True, False),
+    Kind.QUANTITY: ("0", "-1", "1m", "1500m", "7"),
+    Kind.INT_OR_STRING: (-1, 0, 1, 65536, "0%", "150%", "50%", "x", "Bad_Name", ""),
+    Kind.DURATION: ("-1s", "0s", "1h"),
+    Kind.TIME: ("2020-01-01T00:00:00Z", "2099-01-01T00:00:00Z"),
+    Kind.MICROTIME: ("2020-01-01T00:00:00.000000Z",),
+    Kind.BYTES: ("", "eA==", "MTIzNA=="),
+    Kind.ANY: ({}, {"a": 1}),
+}
+KEYS = ("", "Bad key", "a/b/c", "-a", "a" * 64, "kubernetes.io/a", "example.com/a", "cpu")
+
+
+class Wrongs:
+    """The ways in which one object may be wrong.
+
+    A field that comes again, in another item of a list or another container, is wrong in fewer ways than the first one.
+    """
+
+    def __init__(self, *, few: bool = False) -> None:
+        self._few = few
+        self._met: Counter[tuple[str, str]] = Counter()  # (type, field) -> how often it was met
+
+    def of(
+        self, type_: Type, value: Any, path: Path = (), *, few: bool = False, added: bool = False
+    ) -> Iterator[Patch]:
+        """Patches for what stands at a path. `few` strings are tried; what was `added` gets no more members."""
+        match type_.kind:
+            case Kind.STRUCT if isinstance(value, dict):
+                yield from self._struct(type_, value, path, added)
+            case Kind.LIST if isinstance(value, list):
+                yield from self._list(type_, value, path, few, added)
+            case Kind.MAP if isinstance(value, dict):
+                yield from self._map(type_, value, path, few, added)
+            case _:
+                for other in scalars(type_.kind, few or self._few):
+                    if other != value or type(other) is not type(value):
+                        yield [(path, other)]
+
+    def _struct(self, type_: Type, value: dict[str, Any], path: Path, added: bool) -> Iterator[Patch]:
+        for name, each in type_.fields.items():
+            here = (*path, name)
+            if not path and name in ("apiVersion", "kind", "metadata", "status"):
+                continue
+            if path and each.type.name == "v1.ObjectMeta":
+                yield from ([((*here, part), other)] for part, other in METADATA)
+                continue
+            if name in value:
+                yield from self._present(type_, name, value[name], here, added)
+            elif not added:
+                yield from self._absent(type_, name, here)
+
+    def _present(self, type_: Type, name: str, value: Any, here: Path, added: bool) -> Iterator[Patch]:
+        each = type_.fields[name]
+        self._met[type_.name, name] += 1
+        yield [(here, ABSENT)]
+        if each.type.kind is Kind.STRUCT:
+            yield [(here, {})]
+        yield from ([(here, other)] for other in each.enum if other != value)
+        yield from self.of(each.type, value, here, few=self._met[type_.name, name] > 1, added=added)
+
+    def _absent(self, type_: Type, name: str, here: Path) -> Iterator[Patch]:
+        each = type_.fields[name]
+        self._met[type_.name, f"+{name}"] += 1
+        times = self._met[type_.name, f"+{name}"]
+        if times > 2:
+            return
+        given = plausible(each.type)
+        yield [(here, given)]
+        if each.type.kind is Kind.STRUCT:
+            yield [(here, {})]
+        yield from ([(here, other)] for other in each.enum)
+        if times == 1 and not self._few and len(json.dumps(given)) < _MOST:
+            for patch in self.of(each.type, given, here, few=True, added=True):
+                yield [(here, given), *patch]
+
+    def _list(self, type_: Type, value: list[Any], path: Path, few: bool, added: bool) -> Iterator[Patch]:
+        assert type_.elem is not None
+        yield [(path, [])]
+        if value:
+            yield [(path, [*value, value[0]])]
+            if not few and not added and not self._few and len(json.dumps(value[0])) < _MOST // 10:
+                yield from ([(path, [value[0]] * number)] for number in (17, 33, 65, 130))
+        for index, each in enumerate(value):
+            yield from self.of(type_.elem, each, (*path, index), few=few or index > 0, added=added)
+
+    def _map(self, type_: Type, value: dict[str, Any], path: Path, few: bool, added: bool) -> Iterator[Patch]:
+        assert type_.elem is not None
+        yield [(path, {})]
+        sample = next(iter(value.values()), None)
+        if sample is None:
+            sample = plausible(type_.elem)
+        for key in KEYS[:3] if few else KEYS:
+            yield [(path, {key: sample})]
+        for key in value:
+            yield [((*path, key), ABSENT)]
+            yield from self.of(type_.elem, value[key], (*path, key), few=few, added=added)
+
+
+def scalars(kind: Kind, few: bool) -> tuple[Any, ...]:
+    """What may be tried for a value of a kind."""
+    if kind is Kind.STRING:
+        return FEW_STRINGS if few else STRINGS
+    return SCALARS.get(kind, ())
+
+
+METADATA: tuple[tuple[str, Any], ...] = (
+    ("labels", {"Bad key": "a"}),
+    ("labels", {"a": "Bad value!"}),
+    ("annotations", {"Bad key": "a"}),
+    ("name", "Bad_Name"),
+    ("namespace", "other"),
+    ("finalizers", ["a"]),
+)
+
+WHOLE_METADATA: tuple[tuple[str, Any], ...] = (
+    *METADATA[:3],
+    ("finalizers", ["a"]),
+    ("finalizers", ["a/b/c"]),
+    ("generateName", "Bad_Name"),
+    ("generation", -1),
+    ("ownerReferences", [{"apiVersion": "", "kind": "", "name": "", "uid": ""}]),
+    ("ownerReferences", [{"apiVersion": "v1", "kind": "Event", "name": "a", "uid": "b"}]),
+    (
+        "ownerReferences",
+        [{"apiVersion": "v1", "kind": "Pod", "name": n, "uid": n, "controller": True} for n in ("a", "b")],
+    ),
+    ("annotations", {"a": "x" * 262_145}),
+    ("uid", "other"),
+    ("creationTimestamp", "2001-01-01T00:00:00Z"),
+    ("deletionTimestamp", "2001-01-01T00:00:00Z"),
+    ("deletionGracePeriodSeconds", -1),
+    ("labels", {"a": "b"}),
+)
+
+_OBJECT_NAMES = ("Bad_Name", "a.b", "a_b", "a:b", "a" * 64, "a" * 254, "1", "v1.b", "system:a", "..", "a%b", "10.0.0.1")
+
+
+def of_metadata(update: bool) -> Iterator[Patch]:
+    """Patches of the metadata of any kind."""
+    yield from ([(("metadata", name), value)] for name, value in WHOLE_METADATA)
+    if not update:
+        yield from ([(("metadata", "name"), name)] for name in _OBJECT_NAMES)
+        yield [(("metadata", "name"), ABSENT)]
+
+
+def plausible(type_: Type, outer: tuple[str, ...] = ()) -> Any:
+    """A value of a type as it may well be, all fields filled some types deep."""
+    match type_.kind:
+        case Kind.STRUCT:
+            if len(outer) >= _DEPTH or type_.name in outer:
+                return {}
+            inner = (*outer, type_.name)
+            fields = type_.fields.items()
+            return {name: each.enum[0] if each.enum else plausible(each.type, inner) for name, each in fields}
+        case Kind.LIST | Kind.MAP:
+            assert type_.elem is not None
+            each = plausible(type_.elem, outer)
+            return [each] if type_.kind is Kind.LIST else {"a": each}
+        case Kind.STRING:
+            return "a"
+        case Kind.INT32 | Kind.INT64 | Kind.FLOAT | Kind.INT_OR_STRING:
+            return 1
+        case Kind.BOOL:
+            return True
+        case kind:
+            return _PLAUSIBLE[kind]
+
+
+_PLAUSIBLE: dict[Kind, Any] = {
+    Kind.QUANTITY: "1",
+    Kind.DURATION: "1s",
+    Kind.TIME: "2020-01-01T00:00:00Z",
+    Kind.MICROTIME: "2020-01-01T00:00:00.000000Z",
+    Kind.BYTES: "YQ==",
+    Kind.ANY: {"a": 1},
+}
+
+
+def patched(obj: Any, patch: Patch) -> Any:
+    """An object with a patch; the given one stays as it is. Raises LookupError where there is no such place."""
+    for path, value in patch:
+        obj = _with(obj, path, value)
+    return obj
+
+
+def _with(value: Any, path: Path, new: Any) -> Any:
+    if not path:
+        return new
+    here, rest = path[0], path[1:]
+    if isinstance(here, int):
+        made: Any = list(value)
+        made[here] = _with(value[here], rest, new)
+        return made
+    made = dict(value or {})
+    if not rest and new == ABSENT:
+        made.pop(here, None)
+    else:
+        made[here] = _with(made.get(here), rest, new)
+    return made
+
+
+def dotted(changes: dict[str, Any]) -> Patch:
+    """A patch that is written down: {"spec.containers.0.name": …}, null for what is to go; ~1 stands for a dot."""
+    patch: Patch = []
+    for written, value in changes.items():
+        parts = (part.replace("~1", ".") for part in written.split("."))
+        path = tuple(int(part) if part.isdigit() else part for part in parts)
+        patch.append((path, ABSENT if value is None else value))
+    return patch

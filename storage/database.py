@@ -1,0 +1,52 @@
+"""One etcd and all that a process has of it: the connection, the cache, what keeps that up to date, reads and writes.
+
+Resources may be kept in etcds of their own. Each of these counts its revisions for itself, so that no cache, no
+transaction and no comparison of revisions spans two of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from storage.catching_up import Pasts
+from storage.checking import Checker
+from storage.consistency import ConsistentReads
+from storage.etcd import EtcdClient, EtcdSettings
+from storage.etcd.transforming import Transformer
+from storage.feed import Feed
+from storage.reads import Reads
+from storage.sharing.subscriber import Subscriber
+from storage.store import EtcdStore
+from storage.watch_cache import WatchCache
+
+PROBE_TIMEOUT = 4.0  # seconds; a read may wait for the end of one probe and then for its own, and no read hangs over 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Database:
+    """An etcd with these `servers`."""
+
+    servers: tuple[str, ...]
+    client: EtcdClient
+    cache: WatchCache
+    feed: Feed
+    store: EtcdStore
+    checker: Checker
+    pasts: Pasts
+
+
+def database_of(
+    settings: EtcdSettings, root: bytes, transformer: Transformer | None = None, feeder: Path | None = None
+) -> Database:
+    """An etcd whose keys start with `root`; on an event loop. Nothing is connected yet.
+
+    `feeder` is the socket of a process that reads it for several.
+    """
+    client, cache = EtcdClient(settings, transformer), WatchCache(root)
+    feed = Feed(client, cache, None if feeder is None else Subscriber(feeder, cache))
+    consistent = ConsistentReads(cache, lambda: feed.probe(PROBE_TIMEOUT), feed.request_progress)
+    store = EtcdStore(client, cache, Reads(client, cache, consistent), feed.acknowledged)
+    return Database(
+        settings.endpoints, client, cache, feed, store, Checker(client, cache, feed.load_anew), Pasts(client)
+    )

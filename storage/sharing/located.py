@@ -1,0 +1,124 @@
+"""Values in shared memory, and entries whose bytes are there.
+
+A mapped segment lives as long as something points into it: nobody has to say that a value is no longer used.
+"""
+
+from __future__ import annotations
+
+from mmap import mmap
+from struct import Struct
+
+from storage.entry import MARK, Entry, spliced_version
+from storage.etcd.transforming import UnreadableValue
+from storage.sharing.records import SPLICED, UNREADABLE
+
+_REASON = Struct("<I")  # the length of the reason that comes first of a value that can't be read
+
+
+class Located:
+    """A value that the feeder has written: `segment[start:end]`; `spliced` if it has its resourceVersion there.
+
+    It stands where else the bytes stand that etcd has. Those that are not canonical are not spliced.
+    """
+
+    __slots__ = ("end", "segment", "spliced", "start")
+
+    def __init__(self, segment: mmap | bytes, start: int, end: int, spliced: bool) -> None:
+        self.segment, self.start, self.end, self.spliced = segment, start, end, spliced
+
+    def raw(self) -> bytes:
+        """The value as etcd has it."""
+        text = self.segment[self.start : self.end]
+        if not self.spliced:
+            return text
+        start, end = spliced_version(text)
+        return b"%b%b%b" % (text[:start], text[end:], MARK)
+
+    def starts_with(self, head: bytes) -> bool:
+        """Whether the value begins so."""
+        return self.segment[self.start : self.start + len(head)] == head
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Located):
+            return self.raw() == other.raw()
+        return self.raw() == other
+
+    __hash__ = None  # type: ignore[assignment]  # as bytes that are not kept
+
+
+class Unreadable(Located):
+    """A value that the feeder could not decrypt: what etcd holds, after the reason."""
+
+    __slots__ = ()
+
+    def raw(self) -> UnreadableValue:
+        text = self.segment[self.start : self.end]
+        start = _REASON.size + _REASON.unpack_from(text)[0]
+        found = UnreadableValue(text[start:])
+        found.reason = text[_REASON.size : start].decode()
+        return found
+
+
+def unreadable(value: UnreadableValue) -> bytes:
+    """What stands in shared memory for a value that can't be read."""
+    reason = value.reason.encode()
+    return b"%b%b%b" % (_REASON.pack(len(reason)), reason, value)
+
+
+def value_at(segment: mmap, start: int, end: int, flags: int) -> Located:
+    """The value that is somewhere, by the flags of its record."""
+    kind = Unreadable if flags & UNREADABLE else Located
+    return kind(segment, start, end, bool(flags & SPLICED))
+
+
+_held = Entry.__dict__["tail"].__get__  # the slot of an entry, where a SharedEntry has its Located
+_hold = Entry.__dict__["tail"].__set__
+
+
+class SharedEntry(Entry):
+    """An entry whose bytes are in shared memory, each `tail` a copy of them.
+
+    It has the slots of an Entry, so that that can become one while others hold it: when the feeder has written a value
+    that this process has from its own write. It stays one: a thread may be about to read its tail.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, key: bytes, head: bytes, located: Located, revision: int) -> None:
+        self.key, self.head, self.revision = key, head, revision
+        self._attributes = self._memo = None
+        _hold(self, located)
+
+    @property
+    def tail(self) -> bytes:  # type: ignore[override]  # made on demand
+        found: Located = _held(self)
+        return found.segment[found.start + len(self.head) : found.end]
+
+    @property
+    def piece(self) -> bytes:  # type: ignore[override]  # as the tail
+        found: Located = _held(self)
+        return memoryview(found.segment)[found.start + len(self.head) : found.end]  # type: ignore[return-value]  # a buffer
+
+    @property
+    def size(self) -> int:
+        found: Located = _held(self)
+        return found.end - found.start - len(self.head)
+
+
+def share(entry: Entry, located: Located) -> None:
+    """Has an entry of the same value point to shared memory from now on; does nothing where the bytes differ."""
+    kind = type(entry)
+    if not located.spliced or (kind is not Entry and kind is not SharedEntry):
+        return
+    if located.segment[located.start + len(entry.head) : located.end] == entry.tail and located.starts_with(entry.head):
+        entry.__class__ = SharedEntry
+        _hold(entry, located)
+
+
+def leave(entry: Entry | None, segment: mmap) -> None:
+    """Has an entry keep its bytes itself if they are in a segment."""
+    if type(entry) is SharedEntry:
+        found: Located = _held(entry)
+        if found.segment is segment:
+            text = segment[found.start : found.end]
+            _hold(entry, Located(text, 0, len(text), True))

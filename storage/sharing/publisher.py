@@ -1,0 +1,236 @@
+"""The feeder's side of the sockets: each worker is told what there is, and then every change."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections import deque
+from collections.abc import Iterator
+from itertools import islice
+
+from storage.feed import Feed
+from storage.sharing.records import HEAD, LINEAGE, PACKET, SEGMENT, Kind, packets
+from storage.sharing.segments import Segment
+from storage.sharing.shelf import PublishedCache, located
+
+log = logging.getLogger(__name__)
+
+WORTH = 3000  # objects from which on they are shared
+MAX_PENDING = 64 << 20  # bytes that a worker may leave unread before it has to begin again
+PACKETS = 8  # that are written in a turn of the loop
+PAUSE = 0.005  # seconds between what workers are told of: to be woken costs them more than a change
+ITEMS = 500  # of what there was at the beginning that are told at once
+
+Packet = tuple[bytes, Segment | None]
+
+
+class Publisher:
+    """Tells all workers that connect what a feed brings."""
+
+    def __init__(self, listener: socket.socket, cache: PublishedCache, feed: Feed, worth: int = WORTH) -> None:
+        self.cache, self.feed, self._listener, self._worth = cache, feed, listener, worth
+        self._workers: set[Worker] = set()
+        self._following: set[Worker] = set()  # those that know what there is
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._told = 0.0  # when something was told, by the loop's clock
+        self._telling: asyncio.TimerHandle | None = None
+        cache.shelf.flush, cache.shelf.drop = self._tell_soon, self._drop
+
+    @property
+    def followers(self) -> int:
+        """The number of workers that are told of changes."""
+        return len(self._following)
+
+    async def run(self) -> None:
+        """Runs until it is cancelled."""
+        loop = asyncio.get_running_loop()
+        self._listener.setblocking(False)
+        while True:
+            connection, _ = await loop.sock_accept(self._listener)
+            await self.feed.ready.wait()
+            worker = Worker(connection, self)
+            self._workers.add(worker)
+            self._admit(worker)
+
+    def close(self) -> None:
+        """Ends all connections."""
+        self._drop()
+        self._listener.close()
+
+    def ended(self, worker: Worker) -> None:
+        """A worker is gone, or will begin again."""
+        self._workers.discard(worker)
+        self._following.discard(worker)
+
+    def asked(self, revision: int) -> None:
+        """A worker wants to know how far etcd is, which has this revision. What is known already is told at once."""
+        self._tell_followers()
+        self.feed.notice(revision)
+        task = asyncio.ensure_future(self._progress())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _progress(self) -> None:
+        await self.feed.request_progress()
+
+    def _admit(self, worker: Worker) -> None:
+        """Tells a worker what there is, if that is enough to be shared; else it waits."""
+        if len(self.cache.shelf) < self._worth:
+            if not worker.waits:
+                worker.waits = True
+                worker.send([(HEAD.pack(Kind.NOT_YET, 0), None)])
+            return
+        self._tell_followers()  # what this one begins with
+        self._following.add(worker)
+        worker.begin(self._beginning())
+
+    def _beginning(self) -> Iterator[Packet]:
+        shelf, feed = self.cache.shelf, self.feed
+        lineage = LINEAGE.pack(feed.lineage.cluster, feed.lineage.term, feed.progress_trusted)
+        complete = HEAD.pack(Kind.COMPLETE, self.cache.reached) + lineage
+        segments, items = list(shelf.segments), list(shelf.places.items())
+
+        def each() -> Iterator[Packet]:
+            for segment in segments:
+                yield _announced(segment)
+            rest = iter(items)
+            while part := [located(key, place) for key, place in islice(rest, ITEMS)]:
+                for packet in packets(Kind.ITEMS, 0, part):
+                    yield packet, None
+            yield complete, None
+
+        return each()
+
+    def _tell_soon(self) -> None:
+        """Tells what there is now if nothing was told for a while, and else a little later, with what comes by then."""
+        if self._telling is None:
+            loop = asyncio.get_running_loop()
+            due = self._told + PAUSE
+            if loop.time() >= due:
+                self._tell()
+            else:
+                self._telling = loop.call_at(due, self._tell)
+
+    def _tell(self) -> None:
+        self._telling, self._told = None, asyncio.get_running_loop().time()
+        if len(self._workers) > len(self._following) and self.feed.ready.is_set():
+            for worker in self._workers - self._following:
+                self._admit(worker)
+        self._tell_followers()
+
+    def _tell_followers(self) -> None:
+        shelf = self.cache.shelf
+        told: list[Packet] = [_announced(segment) for segment in shelf.segments.made]
+        changes = packets(Kind.PART, self.cache.reached, shelf.records, Kind.CHANGES)
+        told += [(packet, None) for packet in changes]
+        if shelf.moved:
+            told += [(packet, None) for packet in packets(Kind.MOVED, 0, shelf.moved)]
+        told += [(HEAD.pack(Kind.RETIRED, number), None) for number in shelf.retired]
+        for pending in (shelf.segments.made, shelf.records, shelf.moved, shelf.retired):
+            pending.clear()
+        for worker in list(self._following):
+            worker.send(told)
+
+    def _drop(self) -> None:
+        for worker in list(self._workers):
+            worker.close()
+
+
+class Worker:
+    """A worker that is told. What it does not read waits, up to a bound."""
+
+    def __init__(self, connection: socket.socket, publisher: Publisher) -> None:
+        self._socket, self._publisher = connection, publisher
+        self._loop = asyncio.get_running_loop()
+        self._beginning: Iterator[Packet] | None = None
+        self._pending: deque[Packet] = deque()
+        self._size = 0  # of what is pending, in bytes
+        self._held: Packet | None = None  # which the socket did not take yet
+        self._writing = False
+        self.waits = False  # whether it was told that there is too little to be shared
+        connection.setblocking(False)
+        self._loop.add_reader(connection, self._read)
+
+    def begin(self, beginning: Iterator[Packet]) -> None:
+        """Tells something long, piece by piece, before all that is sent from now on."""
+        self._beginning = beginning
+        self._write()
+
+    def send(self, told: list[Packet]) -> None:
+        """Tells something after all that comes before it."""
+        self._pending.extend(told)
+        self._size += sum([len(packet) for packet, _ in told])
+        if self._size > MAX_PENDING:
+            log.warning("a worker does not read what it is told, it has to begin again")
+            self.close()
+        elif not self._writing:
+            self._write()
+
+    def close(self) -> None:
+        """Ends the connection."""
+        if self._socket.fileno() < 0:
+            return
+        self._loop.remove_reader(self._socket)
+        self._loop.remove_writer(self._socket)
+        self._socket.close()
+        self._publisher.ended(self)
+
+    def _next(self) -> Packet | None:
+        if self._beginning is not None:
+            found = next(self._beginning, None)
+            if found is not None:
+                return found
+            self._beginning = None
+        if not self._pending:
+            return None
+        found = self._pending.popleft()
+        self._size -= len(found[0])
+        return found
+
+    def _write(self) -> None:
+        """Writes what the socket takes, but not all at once: others wait."""
+        try:
+            for _ in range(PACKETS):
+                packet = self._held or self._next()
+                if packet is None:
+                    self._write_later(False)
+                    return
+                self._held = packet
+                data, segment = packet
+                if segment is None:
+                    self._socket.send(data)
+                else:
+                    socket.send_fds(self._socket, [data], [segment.descriptor])
+                self._held = None
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.close()
+            return
+        self._write_later(True)
+
+    def _write_later(self, later: bool) -> None:
+        if later and not self._writing:
+            self._loop.add_writer(self._socket, self._write)
+        elif self._writing and not later:
+            self._loop.remove_writer(self._socket)
+        self._writing = later
+
+    def _read(self) -> None:
+        try:
+            told = self._socket.recv(PACKET)
+        except BlockingIOError:
+            return
+        except OSError:
+            told = b""
+        if not told:
+            self.close()
+            return
+        kind, revision = HEAD.unpack_from(told)
+        if kind == Kind.PROGRESS:
+            self._publisher.asked(revision)
+
+
+def _announced(segment: Segment) -> Packet:
+    return HEAD.pack(Kind.SEGMENT, segment.number) + SEGMENT.pack(segment.size), segment

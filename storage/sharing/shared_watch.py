@@ -1,0 +1,275 @@
+"""What the feeder tells a worker, in the form of a watch on etcd: what there is, then batches of changes.
+
+An event's value is a `Located`. What the worker has already by its own write is not told again; its entries then point
+to shared memory.
+"""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import mmap
+import os
+import socket
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+from storage.entry import Entry
+from storage.errors import StorageError, Unavailable
+from storage.etcd import DELETE, PUT, Event, KeyValue, WatchBatch
+from storage.loading import Loaded
+from storage.sharing.located import Located, value_at
+from storage.sharing.records import DELETED, HEAD, LINEAGE, PACKET, RECORD, SEGMENT, Kind
+from storage.watch_cache import WatchCache
+
+PACKETS = 8  # that are read in a turn of the loop
+ANSWER = 1.0  # seconds in which a feeder that works answers
+BUFFERED = 16_384  # events that may wait before no more is read
+RETIRED = 8  # segments given up that histories may still point to: it is shared, and mostly gone from there soon
+_ROOM = PACKET + 4096
+_ANCILLARY = socket.CMSG_SPACE(4)
+
+
+class FeederLost(Unavailable):
+    """The feeder is gone: the worker goes on by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """As of which revision the beginning is, and of which etcd; whether progress can be asked for."""
+
+    revision: int
+    cluster: int
+    term: int
+    progress: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """Values that are elsewhere from now on, or a segment that nothing in use is in any more."""
+
+    events: list[Event]
+    left: mmap.mmap | None = None
+
+
+class SharedWatch:
+    """One connection to the feeder. Iterate it for WatchBatch, as a `Watch`; it raises FeederLost when that is gone."""
+
+    is_elsewhere = False
+
+    def __init__(self, connection: socket.socket, cache: WatchCache, known: Callable[[], int]) -> None:
+        """`known` gives a revision that etcd has."""
+        self._socket, self._cache, self._known = connection, cache, known
+        self._loop = asyncio.get_running_loop()
+        self.items: Loaded = {}  # what there is at the beginning, once `origin` is done
+        self.origin: asyncio.Future[Origin] = self._loop.create_future()
+        self.told = asyncio.Event()  # whether anything was told
+        self.waits = False  # whether the last that was told is that there is too little to be shared
+        self.ended = asyncio.Event()
+        self._segments: dict[int, mmap.mmap] = {}
+        self._retired: deque[mmap.mmap] = deque()
+        self._part: list[Event] = []
+        self._given: list[Event] = []  # what was told last
+        self._batches: deque[WatchBatch | Moves] = deque()
+        self._buffered = 0
+        self._error: BaseException | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        connection.setblocking(False)
+        self._reads = True
+        self._deadline: asyncio.TimerHandle | None = None  # of an answer
+        self._heard = False  # anything, since that was looked at
+        self._loop.add_reader(connection, self._read)
+
+    async def start(self) -> int:
+        """The revision as of which it begins."""
+        return (await self.origin).revision
+
+    async def progress_correct(self) -> bool:
+        """Whether progress can be asked for."""
+        return (await self.origin).progress
+
+    async def request_progress(self) -> None:
+        """Has the feeder ask etcd how far it is. A feeder that then tells nothing at all for a while is given up."""
+        if self._socket.fileno() < 0:
+            return
+        try:
+            self._socket.send(HEAD.pack(Kind.PROGRESS, self._known()))
+        except BlockingIOError:
+            pass  # it was asked often enough
+        except OSError:
+            self._lost()
+            return
+        if self._deadline is None and self._reads:
+            self._deadline = self._loop.call_later(ANSWER, self._hangs)
+
+    def fail(self, error: StorageError) -> None:
+        """Ends the iteration with an error."""
+        self.failed(error)
+
+    def failed(self, error: BaseException) -> None:
+        """Ends the connection, and the iteration with an error."""
+        self._error = self._error or error
+        self._close()
+
+    async def cancel(self) -> None:
+        """Ends the connection."""
+        self.failed(FeederLost("the watch is over"))
+
+    def __aiter__(self) -> SharedWatch:
+        return self
+
+    async def __anext__(self) -> WatchBatch:
+        if self._given:
+            self._settle()
+        while True:
+            while self._batches:
+                batch = self._batches.popleft()
+                self._buffered -= len(batch.events)
+                if not self._reads and self._buffered < BUFFERED // 2 and self._error is None:
+                    self._reads = True
+                    self._loop.add_reader(self._socket, self._read)
+                if isinstance(batch, Moves):
+                    self._move(batch)
+                elif not batch.events or batch.revision > self._cache.reached:
+                    self._given = batch.events
+                    return batch
+                else:
+                    self.locate(batch.events)
+            if self._error is not None:
+                raise self._error
+            self._waiter = self._loop.create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+
+    def _settle(self) -> None:
+        """Of what was told last, has entries point to shared memory that are of this process's own writes."""
+        given, self._given = self._given, []
+        of_key = self._cache.of_key
+        for event in given:
+            resource = of_key(event.kv.key)
+            if resource is not None and event.type == PUT and type(resource.get(event.kv.key)) is Entry:
+                self.locate([event])
+
+    def locate(self, events: list[Event]) -> None:
+        """Has entries point to shared memory whose values are known."""
+        of_key = self._cache.of_key
+        for event in events:
+            kv = event.kv
+            resource = of_key(kv.key)
+            if resource is not None and event.type == PUT:
+                resource.locate(kv.key, cast(Located, kv.value), kv.mod_revision)
+
+    def _move(self, moves: Moves) -> None:
+        self.locate(moves.events)
+        if moves.left is None:
+            return
+        self._retired.append(moves.left)
+        if len(self._retired) > RETIRED:
+            left = self._retired.popleft()
+            for resource in self._cache:
+                resource.leave(left)
+
+    def _read(self) -> None:
+        """Takes what has come."""
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+        try:
+            for _ in range(PACKETS):
+                data, ancillary, _, _ = self._socket.recvmsg(_ROOM, _ANCILLARY)
+                if not data:
+                    self._lost()
+                    return
+                self._take(data, ancillary)
+                if len(data) < PACKET // 2:
+                    break  # it is probably all
+            if self._buffered > BUFFERED:
+                self._reads = False
+                self._loop.remove_reader(self._socket)
+        except BlockingIOError:
+            pass
+        except (OSError, KeyError, ValueError) as error:  # it makes no sense to go on
+            self.failed(FeederLost(f"the feeder is not understood: {error!r}"))
+        if self._batches and self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _take(self, data: bytes, ancillary: list[tuple[int, int, bytes]]) -> None:
+        kind, number = HEAD.unpack_from(data)
+        self._heard = True
+        match kind:
+            case Kind.CHANGES | Kind.PART:
+                self._part += self._events(data)
+                if kind == Kind.CHANGES:
+                    events, self._part = self._part, []
+                    self._batches.append(WatchBatch(number, events, not events))
+                    self._buffered += len(events)
+            case Kind.MOVED:
+                self._batches.append(Moves(moved := self._events(data)))
+                self._buffered += len(moved)
+            case Kind.RETIRED:
+                self._batches.append(Moves([], self._segments.pop(number)))
+            case Kind.SEGMENT:
+                self._map(number, SEGMENT.unpack_from(data, HEAD.size)[0], ancillary)
+            case Kind.ITEMS:
+                self.items.update(
+                    (event.kv.key, (event.kv.value, event.kv.mod_revision)) for event in self._events(data)
+                )
+            case Kind.COMPLETE:
+                cluster, term, progress = LINEAGE.unpack_from(data, HEAD.size)
+                self.origin.set_result(Origin(number, cluster, term, bool(progress)))
+        self.waits = kind == Kind.NOT_YET
+        self.told.set()
+
+    def _events(self, data: bytes) -> list[Event]:
+        found, at, segments = [], HEAD.size, self._segments
+        unpack, size, whole = RECORD.unpack_from, RECORD.size, len(data)
+        while at < whole:
+            flags, length, number, start, end, revision = unpack(data, at)
+            at += size
+            key = data[at : at + length]
+            at += length
+            if flags & DELETED:
+                found.append(Event(DELETE, KeyValue(key, b"", revision, 0, 0), None))
+            else:
+                value = value_at(segments[number], start, end, flags)
+                # stands for the bytes wherever they are not looked at
+                found.append(Event(PUT, KeyValue(key, cast(bytes, value), revision, 0, 0), None))
+        return found
+
+    def _map(self, number: int, size: int, ancillary: list[tuple[int, int, bytes]]) -> None:
+        descriptors = array.array("i")
+        for _, _, sent in ancillary:
+            descriptors.frombytes(sent[: len(sent) - len(sent) % descriptors.itemsize])
+        try:
+            self._segments[number] = mmap.mmap(descriptors[0], size, prot=mmap.PROT_READ)
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+    def _hangs(self) -> None:
+        """The time for an answer is over. It may be there: a loop that was held sees its timers before its sockets."""
+        self._deadline, self._heard = None, False
+        self._read()
+        if not self._heard:
+            self.failed(FeederLost("the process that reads etcd for all workers does not answer"))
+
+    def _lost(self) -> None:
+        self.failed(FeederLost("the process that reads etcd for all workers is gone"))
+
+    def _close(self) -> None:
+        if self._socket.fileno() >= 0:
+            self._loop.remove_reader(self._socket)
+            self._socket.close()
+        if self._deadline is not None:
+            self._deadline.cancel()
+        if not self.origin.done():
+            self.origin.set_exception(self._error or FeederLost("closed"))
+            self.origin.exception()  # nobody may have asked
+        self.ended.set()
+        self.told.set()
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)

@@ -1,0 +1,151 @@
+"""What the feeder keeps instead of objects: where the value of each key is, in shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from storage.cache import ResourceCache, ResourceSpec
+from storage.entry import MARK, Attributes, with_version
+from storage.etcd.transforming import UnreadableValue
+from storage.sharing.located import unreadable
+from storage.sharing.records import DELETED, SPLICED, UNREADABLE, record
+from storage.sharing.segments import Place, Segment, Segments
+from storage.watch_cache import WatchCache
+
+
+class Shelf(ResourceCache):
+    """Stands for all resources in a feed: where the value of each key is."""
+
+    def __init__(self, root: bytes) -> None:
+        super().__init__(ResourceSpec(root, b"", bytes, _no_attributes))
+        self.places: dict[bytes, Place] = {}
+        self.segments = Segments()
+        self.records: list[bytes] = []  # of changes that nobody has been told of yet
+        self.moved: list[bytes] = []
+        self.retired: list[int] = []
+        self.flush: Callable[[], None] = _nothing
+        self.drop: Callable[[], None] = _nothing
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def get(self, key: bytes) -> Place | None:  # type: ignore[override]  # has a revision, as an entry
+        return self.places.get(key)
+
+    def write(self, key: bytes, value: bytes, revision: int) -> Place:
+        """Writes a value to shared memory, unless it is there already: an etcd that was set back has other ones."""
+        found = self.places.get(key)
+        if found is not None and found.revision == revision and found == value:
+            return found
+        if isinstance(value, UnreadableValue):
+            return self.segments.write(key, unreadable(value), UNREADABLE, revision)
+        try:
+            spliced = with_version(value, revision)[:-1] if value.endswith(MARK) else None
+        except ValueError:
+            spliced = None
+        if spliced is None:
+            return self.segments.write(key, value, 0, revision)
+        return self.segments.write(key, spliced, SPLICED, revision)
+
+    def put(self, key: bytes, value: bytes | Place, revision: int) -> None:
+        place = value if isinstance(value, Place) else self.write(key, value, revision)
+        before = self.places.get(key)
+        if before is not None and before is not place:
+            self.segments.release(before)
+        self.places[key] = place
+        self.records.append(located(key, place))
+
+    def remove(self, key: bytes, revision: int) -> None:
+        before = self.places.pop(key, None)
+        if before is not None:
+            self.segments.release(before)
+        self.records.append(record(key, DELETED, 0, 0, 0, revision))
+
+    def load(self, items: Iterable[tuple[bytes, bytes | Place, int]]) -> None:
+        for key, value, revision in items:
+            self.places[key] = value if isinstance(value, Place) else self.write(key, value, revision)
+        self.segments.recount(self.places.values())
+
+    def all_keys(self) -> list[bytes]:
+        return list(self.places)
+
+    def has_unreadable(self) -> bool:
+        """Whether there is a value that could not be decrypted."""
+        return any(place.flags & UNREADABLE for place in self.places.values())
+
+    def forget_unused(self) -> None:
+        """Gives up the segments that nothing in use is in: what a load wrote that was not finished."""
+        self.segments.recount(self.places.values())
+        for segment in list(self.segments):
+            if segment.sealed and not segment.live:
+                self._give_up(segment)
+
+    def start_over(self) -> None:
+        self.places.clear()
+        self.wake_all()
+
+    def wake(self) -> None:
+        self._tidy()
+        self.flush()
+
+    def wake_all(self) -> None:
+        """Everything was loaded anew: those who follow have to begin again."""
+        self.records.clear()
+        self.moved.clear()
+        self.retired.clear()
+        self.drop()
+
+    def _tidy(self) -> None:
+        """Writes anew what is in use of a segment that is mostly waste."""
+        segment = self.segments.emptiest()
+        if segment is None:
+            return
+        for key in segment.keys:
+            place = self.places.get(key)
+            if place is not None and place.segment is segment:
+                text = segment.map[place.start : place.end]
+                moved = self.places[key] = self.segments.write(key, text, place.flags, place.revision)
+                self.segments.release(place)
+                self.moved.append(located(key, moved))
+        self._give_up(segment)
+
+    def _give_up(self, segment: Segment) -> None:
+        self.segments.give_up(segment)
+        self.retired.append(segment.number)
+
+
+class PublishedCache(WatchCache):
+    """What a feed keeps up to date: a shelf."""
+
+    def __init__(self, root: bytes) -> None:
+        super().__init__(root)
+        self.shelf = Shelf(root)
+        self.add(self.shelf)
+
+    def of_key(self, key: bytes) -> ResourceCache | None:
+        return self.shelf
+
+    def begin_load(self) -> None:
+        self.shelf.forget_unused()
+
+    def kept(self, key: bytes, value: bytes, revision: int) -> bytes:
+        return self.shelf.write(key, value, revision)  # type: ignore[return-value]  # what the shelf takes for it
+
+    def advance(self, revision: int) -> None:
+        super().advance(revision)
+        if not self.shelf.records:
+            self.shelf.flush()
+
+
+def located(key: bytes, place: Place) -> bytes:
+    """The record of where a value is."""
+    return record(key, place.flags, place.segment.number, place.start, place.end, place.revision)
+
+
+def _no_attributes(_: object) -> Attributes:
+    """A shelf has no objects: no label or field is known of what is in it."""
+    return Attributes({}, {})
+
+
+def _nothing() -> None:
+    """Nobody is there."""

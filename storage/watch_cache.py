@@ -1,0 +1,114 @@
+"""The watch cache: all resources' caches, and the one revision that they have reached together.
+
+One `ResourceCache` a storage prefix. All of them move together: `WatchCache.reached` is the one revision up to which
+this process has seen everything, whatever the resource.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from heapq import heapify, heappop, heappush
+
+from storage.cache import ResourceCache, ResourceSpec
+from storage.unowned import Unowned
+
+
+class WatchCache:
+    """All resource caches, and the one revision that they have reached."""
+
+    def __init__(self, root: bytes) -> None:
+        self.root = root  # "/registry/"
+        self._start = len(root)
+        self.reached = 0
+        self.starts = 0  # how often everything was forgotten
+        self._by_segment: dict[bytes, ResourceCache] = {}
+        self.unowned = Unowned(root)
+        self.adopting = asyncio.Lock()  # one resource at a time
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._sequence = 0
+        self._crowd = 256  # how many may wait before it is looked whether they still do
+
+    def register(self, spec: ResourceSpec) -> ResourceCache:
+        """Adds a resource before the feed starts (later: storage/adoption.py); the same prefix gives the same cache."""
+        found = self._by_segment.get(self._segment(spec.prefix))
+        return self.add(ResourceCache(spec)) if found is None else found
+
+    def add(self, resource: ResourceCache) -> ResourceCache:
+        """Adds a cache that has all objects of its resource as of the revision that is reached."""
+        resource.history.start = self.reached
+        self._by_segment[self._segment(resource.spec.prefix)] = resource
+        return resource
+
+    def remove(self, resource: ResourceCache) -> None:
+        """Ends a cache; who follows it is overrun."""
+        del self._by_segment[self._segment(resource.spec.prefix)]
+        resource.closed = True
+        resource.start_over()
+        resource.wake_all()
+
+    def has(self, prefix: bytes) -> bool:
+        """Whether a resource is registered."""
+        return self._segment(prefix) in self._by_segment
+
+    def _segment(self, prefix: bytes) -> bytes:
+        return prefix[len(self.root) : -1]
+
+    def __iter__(self) -> Iterator[ResourceCache]:
+        return iter(self._by_segment.values())
+
+    def of_key(self, key: bytes) -> ResourceCache | None:
+        """The cache that a key belongs to, None for keys of no resource."""
+        known, start = self._by_segment, self._start
+        end = key.find(b"/", start)
+        if end < 0:
+            return None
+        segment = key[start:end]
+        if segment in known:
+            return known[segment]
+        end = key.find(b"/", end + 1)
+        return None if end < 0 else known.get(key[start:end])
+
+    def begin_load(self) -> None:
+        """Everything is about to be loaded, perhaps not for the first time: an attempt before may have failed."""
+
+    def kept(self, key: bytes, value: bytes, revision: int) -> bytes:
+        """What is kept of a value while all are being loaded: the value."""
+        return value
+
+    def start_over(self) -> None:
+        """Forgets everything, as when etcd's past turns out not to be what was seen."""
+        if self.reached:
+            self.reached = 0
+            self.starts += 1
+            for resource in self:
+                resource.start_over()
+
+    def advance(self, revision: int) -> None:
+        """Everything up to a revision has been applied: lets those go on who wait for it."""
+        if revision <= self.reached:
+            return
+        self.reached = revision
+        waiting = self._waiting
+        while waiting and waiting[0][0] <= revision:
+            future = heappop(waiting)[2]
+            if not future.done():
+                future.set_result(None)
+
+    def reach(self, revision: int) -> asyncio.Future[None]:
+        """A future that is done once `revision` is reached. Cancel it when it is no longer waited for."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self.reached >= revision:
+            future.set_result(None)
+        else:
+            self._sequence += 1
+            if len(self._waiting) >= self._crowd:
+                self._forget_cancelled()
+            heappush(self._waiting, (revision, self._sequence, future))
+        return future
+
+    def _forget_cancelled(self) -> None:
+        """Drops those who gave up, which else stayed until their revision comes."""
+        self._waiting = [each for each in self._waiting if not each[2].done()]
+        heapify(self._waiting)
+        self._crowd = max(256, 2 * len(self._waiting))

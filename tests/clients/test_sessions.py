@@ -1,0 +1,207 @@
+"""kubectl's logs and sessions with pods on nodes that kwok keeps: through the gateway, by WebSockets and by SPDY."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apiserver_gateway.testing import ApiServer
+from tests.clients.command import Kubectl
+from tests.clients.fake_nodes import kwok, node, pod
+
+NODE = "fake"
+SAID = "2026-01-02T03:04:05.000000000Z stdout F {}\n"
+PROTOCOLS = {
+    "websocket": {"KUBECTL_REMOTE_COMMAND_WEBSOCKETS": "true", "KUBECTL_PORT_FORWARD_WEBSOCKETS": "true"},
+    "spdy": {"KUBECTL_REMOTE_COMMAND_WEBSOCKETS": "false", "KUBECTL_PORT_FORWARD_WEBSOCKETS": "false"},
+}
+
+
+class Greeter:
+    """Answers each connection with what it was sent, in capitals. Its `port` is what port-forward leads to."""
+
+    def __init__(self) -> None:
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listening.getsockname()[1])
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listening.accept()
+            except OSError:
+                return
+            with connection:
+                connection.sendall(connection.recv(1000).upper())
+
+    def close(self) -> None:
+        self._listening.shutdown(socket.SHUT_RDWR)
+        self._listening.close()
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What all containers have said."""
+    path = tmp_path_factory.mktemp("kwok") / "containers.log"
+    path.write_text(SAID.format("first"))
+    return path
+
+
+@pytest.fixture(scope="module")
+def greeter() -> Iterator[Greeter]:
+    made = Greeter()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def nodes(server: ApiServer, log: Path, greeter: Greeter) -> Iterator[None]:
+    sessions: dict[str, dict[str, Any]] = {
+        "ClusterLogs": {"logs": [{"logsFile": str(log)}]},
+        "ClusterAttach": {"attaches": [{"logsFile": str(log)}]},
+        "ClusterExec": {"execs": [{"local": {"workDir": str(log.parent)}}]},
+        "ClusterPortForward": {"forwards": [{"target": {"address": "127.0.0.1", "port": greeter.port}}]},
+    }
+    with kwok(server.kubeconfig, log.parent, "sessions", sessions):
+        yield
+
+
+@pytest.fixture(params=PROTOCOLS)
+def running(request: pytest.FixtureRequest, nodes: None, kubectl: Kubectl) -> Kubectl:
+    """kubectl, by one of the protocols, in a namespace with a running pod `p`."""
+    kubectl.environment.update(PROTOCOLS[request.param])
+    kubectl("apply", "-f", "-", given=node(NODE, "sessions"))
+    kubectl("wait", "--for=condition=Ready", f"node/{NODE}", "--timeout=120s")
+    kubectl("create", "-f", "-", given=pod("p", NODE))
+    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=120s")
+    return kubectl
+
+
+@contextmanager
+def saying(log: Path, text: str) -> Iterator[None]:
+    """Has the containers say something, again and again: who attaches sees only what comes then."""
+    enough = threading.Event()
+
+    def say() -> None:
+        while not enough.wait(0.1):
+            with log.open("a") as file:
+                file.write(SAID.format(text))
+
+    thread = threading.Thread(target=say)
+    thread.start()
+    try:
+        yield
+    finally:
+        enough.set()
+        thread.join()
+
+
+def seen(process: subprocess.Popen[str], wanted: str) -> bool:
+    """Whether a line comes before the process ends."""
+    assert process.stdout is not None
+    return any(wanted in line for line in process.stdout)
+
+
+def typed(kubectl: Kubectl, text: str, *arguments: str) -> tuple[str, int]:
+    """What a command shows on a terminal on which somebody types, and its exit status."""
+    ours, its = pty.openpty()
+    line = kubectl.line(*arguments)
+    process = subprocess.Popen(line, stdin=its, stdout=its, stderr=its, env=kubectl.environment, start_new_session=True)
+    os.close(its)
+    os.write(ours, text.encode())
+    shown = b""
+    try:
+        while data := os.read(ours, 4096):
+            shown += data
+    except OSError:  # how a terminal ends
+        pass
+    os.close(ours)
+    return shown.decode(errors="replace"), process.wait(60)
+
+
+def test_logs_are_followed(running: Kubectl, log: Path) -> None:
+    assert running("logs", "p", "--tail=1", "--limit-bytes=100").endswith("\n")
+    assert running("logs", "p", "-c", "c").startswith("first\n")
+    with running.running("logs", "-f", "p") as following, saying(log, f"news of {running.namespace}"):
+        assert seen(following, "first")
+        assert seen(following, f"news of {running.namespace}")
+
+
+def test_a_command_is_run(running: Kubectl) -> None:
+    said = running("exec", "-i", "p", "--", "head", "-c", "300000", given="x" * 300_000)  # kwok does not tell the end
+    assert said == "x" * 300_000
+    done = running.run("exec", "p", "--", "sh", "-c", "echo out; echo err >&2; exit 7")
+    assert (done.returncode, done.stdout) == (1, "out\n")  # kwok does not tell the status either, but in words
+    assert done.stderr.startswith("err\n") and "exit status 7" in done.stderr
+
+
+def test_a_shell_is_typed_into(running: Kubectl) -> None:
+    # kwok may not have sent what a shell has written when that ends: it ends later
+    words = "test -t 0 && echo sum $((40 + 2)); sleep 1; exit 3\n"
+    shown, _ = typed(running, words, "exec", "-it", "p", "--", "sh")
+    assert "sum 42" in shown and "exit status 3" in shown
+
+
+def test_what_is_said_is_seen_by_who_attaches(running: Kubectl, log: Path) -> None:
+    with running.running("attach", "p") as attached, saying(log, f"hello {running.namespace}"):
+        assert seen(attached, f"hello {running.namespace}")
+
+
+def test_a_debugger_is_attached_to(running: Kubectl, log: Path) -> None:
+    debugging = ("debug", "p", "--image=tools:1", "--container=debugger", "--target=c", "--attach", "--stdin")
+    with running.running(*debugging) as attached, saying(log, f"debugging {running.namespace}"):
+        assert seen(attached, f"debugging {running.namespace}")
+    found = running.get("pod", "p")["status"]["ephemeralContainerStatuses"]
+    assert [each["name"] for each in found] == ["debugger"]
+
+
+def test_ports_are_forwarded(running: Kubectl) -> None:
+    with running.running("port-forward", "pod/p", ":80") as forwarding:
+        assert forwarding.stdout is not None
+        said = forwarding.stdout.readline()
+        found = re.search(r"127\.0\.0\.1:(\d+) -> 80", said)
+        assert found, said
+        for _ in range(3):
+            with socket.create_connection(("127.0.0.1", int(found[1])), 60) as connection:
+                connection.sendall(b"hello")
+                assert connection.recv(1000) == b"HELLO"
+
+
+def test_files_are_copied_there_and_back(running: Kubectl, tmp_path: Path) -> None:
+    sent, there, back = tmp_path / "sent", tmp_path / "there", tmp_path / "back"
+    sent.write_bytes(os.urandom(2 << 20))
+    running("cp", str(sent), f"p:{there}")
+    running("cp", f"p:{there}", str(back))
+    assert back.read_bytes() == sent.read_bytes()
+
+
+def test_an_account_needs_create_for_sessions(running: Kubectl) -> None:
+    running("create", "role", "reader", "--verb=get", "--resource=pods,pods/log,pods/exec")
+    running("create", "rolebinding", "reader", "--role=reader", f"--serviceaccount={running.namespace}:reader")
+    somebody = f"--as=system:serviceaccount:{running.namespace}:reader"
+    assert running("logs", "p", somebody).startswith("first\n")
+    refused = running.run("exec", "p", somebody, "--", "true")
+    assert refused.returncode == 1
+    assert 'cannot create resource "pods/exec"' in refused.stderr
+
+
+def test_nodes_and_pods_without_a_kubelet_are_told_in_one_line(running: Kubectl) -> None:
+    running("create", "-f", "-", given=pod("lost", "nowhere", ("a", "b")))
+    for arguments, said in (
+        (("logs", "lost", "-c", "a"), 'pods "nowhere" not found'),
+        (("exec", "lost", "-c", "a", "--", "true"), 'pods "nowhere" not found'),
+        (("exec", "lost", "-c", "x", "--", "true"), "container x is not valid for pod lost"),
+    ):
+        done = running.run(*arguments)
+        assert done.returncode == 1 and said in done.stderr, done.stderr
+        assert len(done.stderr.splitlines()) <= 2

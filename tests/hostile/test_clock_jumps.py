@@ -1,0 +1,218 @@
+"""The clock of a server jumps, forward and backward: what waits goes on waiting as long as before, and nothing is lost.
+
+Waits, leases, the election, compaction and times to live are measured by clocks that do not jump, as in kube-apiserver.
+What a time is written in (a token, a certificate, an object) is compared with the present time, and is good again when
+the clock is right again.
+
+Run by hand: CLOCK_JUMPS=1 pytest tests/hostile/test_clock_jumps.py
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import select
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from apiserver_gateway.testing import ApiServer
+from storage.embedded import EmbeddedEtcd
+from storage.etcd import EtcdClient, EtcdSettings
+from tests.hostile.jumping import JumpingServer, library
+from tests.hostile.probe import cpu_seconds
+from tests.integration.lifecycle.api import Api, until
+from tests.integration.server.client import ask, connect
+from tests.limits import at_most
+
+MINUTE, HOUR, YEAR = 60, 3600, 365 * 24 * 3600
+JUMPS = (MINUTE, -MINUTE, HOUR, -HOUR, YEAR, -YEAR)
+MAPS, EVENTS = "/api/v1/namespaces/default/configmaps", "/api/v1/namespaces/default/events"
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/apiserver-gateway-controllers"
+INTERVAL = 2  # seconds between compactions
+POLICY = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Metadata"}]}
+
+pytestmark = [
+    pytest.mark.skipif(
+        library() is None or "CLOCK_JUMPS" not in os.environ,
+        reason="libfaketime is not installed, or CLOCK_JUMPS is not set: it stalls a server's threads at times",
+    ),
+    pytest.mark.holds_the_loop("each look at the library's clock takes a lock that all threads share"),
+]
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[JumpingServer, ApiServer]]:
+    """Two replicas; the first one leads, and its clock jumps."""
+    place = tmp_path_factory.mktemp("jumps")
+    (place / "policy.json").write_text(json.dumps(POLICY))
+    one, other = place / "one", place / "other"
+    flags = (
+        f"--audit-policy-file={place / 'policy.json'}",
+        f"--audit-log-path={one / 'audit.log'}",
+        f"--etcd-compaction-interval={INTERVAL}s",
+        "--etcd-compaction-retention=1s",
+        "--event-ttl=1h",
+    )
+    with EmbeddedEtcd() as etcd, ExitStack() as stack:
+        jumping, steady = JumpingServer(one, flags, etcd.endpoint), ApiServer(other, (), etcd.endpoint)
+        for server in (jumping, steady):
+            server.directory.mkdir()
+            server.start()
+            stack.callback(server.stop)
+            if server is jumping:
+                until(lambda: holder(jumping))
+        yield jumping, steady
+
+
+@pytest.fixture(params=JUMPS, ids=lambda seconds: f"{seconds:+d} s")
+def jumped(servers: tuple[JumpingServer, ApiServer], request: pytest.FixtureRequest) -> Iterator[JumpingServer]:
+    """A server whose clock has jumped; it jumps back behind the test."""
+    jumping, _ = servers
+    jumping.jump(request.param)
+    yield jumping
+    jumping.jump(0)
+
+
+def holder(server: ApiServer) -> str:
+    return str(ask(server, "GET", LEASE).json.get("spec", {}).get("holderIdentity", ""))
+
+
+def present(server: ApiServer) -> datetime:
+    """The server's time, by an object that it makes."""
+    made = ask(server, "POST", f"{MAPS}?dryRun=All", {"metadata": {"generateName": "now-"}})
+    return datetime.fromisoformat(made.json["metadata"]["creationTimestamp"])
+
+
+def rounds(server: ApiServer) -> int:
+    """How many compactions there were, as kube-apiservers count them."""
+
+    async def version() -> int:
+        async with EtcdClient(EtcdSettings((server.etcd_endpoint,))) as client:
+            found = (await client.range(b"compact_rev_key")).kvs
+            return found[0].version if found else 0
+
+    return asyncio.run(version())
+
+
+class Watcher:
+    """A watch that is open for the whole test, read by a thread."""
+
+    def __init__(self, server: ApiServer, path: str) -> None:
+        version = ask(server, "GET", path).json["metadata"]["resourceVersion"]
+        self._connection = connect(server, timeout=60)
+        query = f"?watch=true&allowWatchBookmarks=true&resourceVersion={version}"
+        self._connection.request("GET", path + query, headers={"Authorization": f"Bearer {server.token}"})
+        self._answer = self._connection.getresponse()
+        assert self._answer.status == 200
+        self.seen: list[str] = []
+        self.ended = False
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        for line in self._answer:
+            event = json.loads(line)
+            self.seen.append(f"{event['type']} {event['object']['metadata'].get('name', '')}")
+        self.ended = True
+
+
+def test_the_clock_is_the_one_that_jumps(jumped: JumpingServer, request: pytest.FixtureRequest) -> None:
+    wanted = datetime.now(UTC) + timedelta(seconds=request.node.callspec.params["jumped"])
+    assert abs(present(jumped) - wanted) < timedelta(seconds=10)
+
+
+def test_watches_go_on_and_miss_nothing(servers: tuple[JumpingServer, ApiServer]) -> None:
+    jumping, _ = servers
+    watcher, wanted = Watcher(jumping, MAPS), []
+    for number, seconds in enumerate((*JUMPS, 0)):
+        jumping.jump(seconds)
+        assert ask(jumping, "POST", MAPS, {"metadata": {"name": f"jump-{number}"}}).status == 201
+        wanted.append(f"ADDED jump-{number}")
+        until(lambda: [each for each in watcher.seen if each.startswith("ADDED")] == wanted)
+    assert not watcher.ended
+
+
+def test_events_live_as_long_as_before(jumped: JumpingServer) -> None:
+    name = f"event-{time.monotonic_ns()}"
+    about = {"kind": "Pod", "namespace": "default", "name": "p"}
+    assert ask(jumped, "POST", EVENTS, {"metadata": {"name": name}, "involvedObject": about}).status == 201
+    jumped.jump(0)
+    assert ask(jumped, "GET", f"{EVENTS}/{name}").status == 200
+    jumped.jump(YEAR)
+    assert ask(jumped, "GET", f"{EVENTS}/{name}").status == 200
+
+
+def test_the_leader_stays_the_leader(servers: tuple[JumpingServer, ApiServer]) -> None:
+    jumping, steady = servers
+    before = ask(steady, "GET", LEASE).json["spec"]
+    for seconds in (*JUMPS, 0):
+        jumping.jump(seconds)
+        renewed = ask(steady, "GET", LEASE).json["spec"]["renewTime"]
+        until(lambda renewed=renewed: ask(steady, "GET", LEASE).json["spec"]["renewTime"] != renewed)
+    after = ask(steady, "GET", LEASE).json["spec"]
+    for member in ("holderIdentity", "leaseTransitions", "acquireTime"):
+        assert after[member] == before[member]
+
+
+def test_controllers_go_on(jumped: JumpingServer) -> None:
+    api = Api(jumped, f"n-{time.monotonic_ns()}").begin()
+    until(lambda: api.get("kube-root-ca.crt"))
+    api.create("child", [api.create("owner")])
+    api.delete("owner", "Background")
+    until(lambda: not api.names())
+    assert ask(jumped, "DELETE", f"/api/v1/namespaces/{api.namespace}").status == 200
+    until(lambda: ask(jumped, "GET", f"/api/v1/namespaces/{api.namespace}").status == 404)
+
+
+def test_old_revisions_are_compacted_as_often_as_before(jumped: JumpingServer) -> None:
+    before, began = rounds(jumped), time.monotonic()
+    until(lambda: ask(jumped, "POST", MAPS, {"metadata": {"generateName": "x-"}}) and rounds(jumped) >= before + 2)
+    assert time.monotonic() - began > INTERVAL * 0.9, "the first one may come at once, the second one after a while"
+
+
+def test_a_token_is_good_when_the_clock_is(servers: tuple[JumpingServer, ApiServer]) -> None:
+    jumping, _ = servers
+    path = "/api/v1/namespaces/default/serviceaccounts/default/token"
+    token = ask(jumping, "POST", path, {"spec": {"expirationSeconds": 600}}).json["status"]["token"]
+    assert ask(jumping, "GET", "/version", token=token).status == 200
+    for seconds, status in ((HOUR, 401), (0, 200), (YEAR, 401), (-HOUR, 401), (-YEAR, 401), (5, 200), (0, 200)):
+        jumping.jump(seconds)
+        assert ask(jumping, "GET", "/version", token=token).status == status, seconds
+        assert ask(jumping, "GET", "/version").status == 200
+
+
+def test_requests_wait_no_longer_and_no_shorter(jumped: JumpingServer, request: pytest.FixtureRequest) -> None:
+    began = time.monotonic()
+    path = f"{MAPS}?watch=true&timeoutSeconds=2"
+    seconds = request.node.callspec.params["jumped"]
+    timer = threading.Timer(0.5, lambda: jumped.jump(-seconds))
+    timer.start()
+    assert ask(jumped, "GET", path).status == 200
+    took = time.monotonic() - began
+    assert took > 1.9
+    at_most(took, 5.0)
+    timer.join()
+
+
+def test_each_request_is_recorded_with_the_time_of_the_clock(jumped: JumpingServer) -> None:
+    identity = f"jump-{time.monotonic_ns()}"
+    ask(jumped, "GET", "/api/v1/namespaces/default", headers={"Audit-ID": identity})
+    lines = (jumped.directory / "audit.log").read_text().splitlines()
+    (event,) = (
+        each for line in lines if identity in line and (each := json.loads(line))["stage"] == "ResponseComplete"
+    )
+    took = datetime.fromisoformat(event["stageTimestamp"]) - datetime.fromisoformat(event["requestReceivedTimestamp"])
+    assert timedelta() <= took < timedelta(seconds=10)
+    assert abs(datetime.fromisoformat(event["stageTimestamp"]) - present(jumped)) < timedelta(seconds=10)
+
+
+def test_a_jump_costs_nothing(jumped: JumpingServer) -> None:
+    """Nothing wakes again and again because of it: a server that nobody asks stays idle."""
+    used = cpu_seconds(jumped.pid)
+    select.select([], [], [], 2.0)
+    at_most(cpu_seconds(jumped.pid) - used, 1.0)

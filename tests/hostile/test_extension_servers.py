@@ -1,0 +1,287 @@
+"""Extension servers and kubelets that are silent, slow or endless, or talk nonsense, and clients that do so by them."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import http.client
+import re
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from apiserver_gateway.testing import ApiServer
+from gateway.credentials.certificates import ensure_certificates, server_context
+from tests.hostile.probe import held_at_most, memory_returns
+from tests.hostile.wire import Reply, Wire
+from tests.integration.server.client import ask
+from tests.limits import at_most
+
+GROUP = "hostile.example.com"
+ROOT = f"/apis/{GROUP}/v1"
+SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+LIMIT = 0.1
+OK = b"HTTP/1.1 200 OK\r\n"
+SWITCH = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n"
+UPGRADE = ("Connection: Upgrade", "Upgrade: echo")
+HEAD = re.compile(rb"([A-Z]+) (\S+) HTTP/1\.1\r\n(.*?)\r\n\r\n", re.DOTALL)
+
+
+@dataclass
+class Backend:
+    """A server of discovery; requests for things below it are answered as `answer` says."""
+
+    port: int = 0
+    bundle: str = ""
+    answer: Callable[[ssl.SSLSocket], None] = lambda _: None
+    heads: list[bytes] = field(default_factory=list)
+    ended: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+
+    def serve(self, listener: socket.socket, context: ssl.SSLContext) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=self._talk, args=(listener.accept()[0], context), daemon=True).start()
+
+    def _talk(self, plain: socket.socket, context: ssl.SSLContext) -> None:
+        with contextlib.suppress(OSError), context.wrap_socket(plain, server_side=True) as connection:
+            said = b""
+            while data := connection.recv(65536):
+                said += data
+                while found := HEAD.match(said):
+                    said = said[found.end() :]
+                    if b"/things" not in found[2]:
+                        known = b'{"kind":"APIResourceList","groupVersion":"hostile.example.com/v1","resources":[]}'
+                        connection.sendall(OK + b"Content-Length: %d\r\n\r\n%b" % (len(known), known))
+                        continue
+                    self.heads.append(found[0])
+                    try:
+                        self.answer(connection)
+                    finally:
+                        self.ended.release()
+                    if self.answer not in KEPT:
+                        return
+
+
+@pytest.fixture(scope="module")
+def backend(module_server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
+    files = ensure_certificates(tmp_path_factory.mktemp("backend"), ["127.0.0.1", "ext.default.svc"])
+    made = Backend(bundle=base64.b64encode(files.ca.read_bytes()).decode())
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
+        made.port = listener.getsockname()[1]
+        context = server_context(files.certificate, files.key)
+        threading.Thread(target=made.serve, args=(listener, context), daemon=True).start()
+        register(module_server, made)
+        yield made
+
+
+def register(server: ApiServer, backend: Backend) -> None:
+    spec: dict[str, object] = {"type": "ExternalName", "externalName": "127.0.0.1", "ports": [{"port": backend.port}]}
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "ext"}, "spec": spec}
+    assert ask(server, "POST", "/api/v1/namespaces/default/services", service).status == 201
+    place = {"namespace": "default", "name": "ext", "port": backend.port}
+    spec = {"group": GROUP, "version": "v1", "service": place, "caBundle": backend.bundle}
+    spec |= {"groupPriorityMinimum": 100, "versionPriority": 10}
+    metadata = {"name": f"v1.{GROUP}"}
+    made = {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": metadata, "spec": spec}
+    assert ask(server, "POST", SERVICES, made).status == 201
+    ends = time.monotonic() + 60
+    while ask(server, "GET", ROOT).status != 200:
+        assert time.monotonic() < ends
+        time.sleep(0.05)
+
+
+def once(answer: bytes) -> Callable[[ssl.SSLSocket], None]:
+    return lambda connection: connection.sendall(answer)
+
+
+def endless(piece: bytes, start: bytes) -> Callable[[ssl.SSLSocket], None]:
+    def answer(connection: ssl.SSLSocket) -> None:
+        connection.sendall(start)
+        while True:
+            connection.sendall(piece * 4096)
+
+    return answer
+
+
+def asked(server: ApiServer, line: str, *headers: str, body: bytes = b"") -> Reply:
+    with Wire(server, 20) as wire:
+        wire.request(line, *headers, body=body)
+        return wire.reply()
+
+
+TWICE = once(OK + b"Content-Length: 2\r\n\r\nok" + OK + b"Content-Length: 6\r\n\r\nforged")
+KEPT = (TWICE,)
+
+BROKEN = {
+    "nothing": lambda _: None,
+    "no HTTP": once(b"\x00\xff nonsense\r\n\r\n"),
+    "half a head": once(OK + b"Content-Le"),
+    "an endless head": endless(b"a: b\r\n", OK),
+    "an endless line": endless(b"a" * 64, OK + b"x: "),
+    "a head of megabytes": once(OK + b"x: " + b"a" * (4 << 20) + b"\r\nContent-Length: 0\r\n\r\n"),
+    "a hundred thousand headers": once(OK + b"a: b\r\n" * 100_000 + b"Content-Length: 0\r\n\r\n"),
+    "provisional answers without end": endless(b"HTTP/1.1 103 Early Hints\r\nx: y\r\n\r\n", b""),
+    "two lengths": once(OK + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\nabc"),
+    "a length that is none": once(OK + b"Content-Length: -5\r\n\r\nabc"),
+}
+
+
+@pytest.mark.parametrize("answer", BROKEN)
+def test_nonsense_is_a_503(server: ApiServer, backend: Backend, answer: str) -> None:
+    backend.answer = BROKEN[answer]
+    with memory_returns(server), held_at_most(server, 3 * LIMIT):
+        reply = asked(server, f"GET {ROOT}/things")
+    assert reply.status == 503 and reply.body.startswith(b"error trying to reach service: ")
+
+
+@pytest.mark.parametrize(
+    "body", [b"Content-Length: 100\r\n\r\nhalf", b"Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"]
+)
+def test_a_cut_answer_is_cut_for_the_client_too(server: ApiServer, backend: Backend, body: bytes) -> None:
+    backend.answer = once(OK + body)
+    with pytest.raises((http.client.HTTPException, OSError, ValueError)):
+        reply = asked(server, f"GET {ROOT}/things")
+        if len(reply.body) < 100:
+            raise http.client.IncompleteRead(reply.body)
+
+
+def test_an_answer_without_end_ends_with_its_client_and_holds_nobody(server: ApiServer, backend: Backend) -> None:
+    backend.answer = endless(b"x" * 16, OK + b"\r\n")
+    while backend.ended.acquire(blocking=False):
+        pass
+    with memory_returns(server), held_at_most(server, LIMIT):
+        with Wire(server) as wire:
+            wire.request(f"GET {ROOT}/things")
+            assert wire.socket.recv(100).startswith(b"HTTP/1.1 200")
+            time.sleep(1)  # nobody reads: what is not read is not fetched
+            wire.close()
+        assert backend.ended.acquire(timeout=60)
+
+
+def test_slow_bodies_in_both_directions_hold_nobody(server: ApiServer, backend: Backend) -> None:
+    def slowly(connection: ssl.SSLSocket) -> None:
+        connection.sendall(OK + b"Content-Length: 20\r\n\r\n")
+        for _ in range(20):
+            connection.sendall(b"x")
+            time.sleep(0.05)  # it is slow
+
+    backend.answer = slowly
+    with held_at_most(server, LIMIT):
+        with Wire(server) as wire:
+            wire.request(f"POST {ROOT}/things", "Content-Length: 200000")
+            for _ in range(10):
+                wire.send(b"y" * 100)
+                time.sleep(0.05)  # so is it
+        assert asked(server, f"GET {ROOT}/things").body == b"x" * 20
+
+
+def test_what_comes_behind_an_answer_is_nobodys(server: ApiServer, backend: Backend) -> None:
+    backend.answer = TWICE
+    for _ in range(5):
+        reply = asked(server, f"GET {ROOT}/things")
+        assert (reply.status, reply.body) == (200, b"ok")
+
+
+def test_no_request_is_smuggled(server: ApiServer, backend: Backend) -> None:
+    hidden = b"GET /apis/hostile.example.com/v1/things/hidden HTTP/1.1\r\nHost: x\r\n\r\n"
+    backend.answer = once(OK + b"Content-Length: 2\r\n\r\nok")
+    for headers, body in (
+        (("Content-Length: 6", "Transfer-Encoding: chunked"), b"0\r\n\r\n" + hidden),
+        (("Content-Length: 0", f"Content-Length: {len(hidden)}"), hidden),
+        (("Transfer-Encoding: chunked", "Transfer-Encoding: identity"), b"0\r\n\r\n" + hidden),
+        (("Transfer-Encoding: xchunked",), b"0\r\n\r\n" + hidden),
+        (("Transfer-Encoding : chunked",), b"0\r\n\r\n" + hidden),
+        (("X: y\nTransfer-Encoding: chunked",), b"0\r\n\r\n" + hidden),
+        (("Connection: Content-Length", f"Content-Length: {len(hidden)}"), hidden),
+        (("Connection: Transfer-Encoding", "Transfer-Encoding: chunked"), b"0\r\n\r\n"),
+        (("Upgrade: echo", "Connection: Upgrade", f"Content-Length: {len(hidden)}"), hidden),
+    ):
+        backend.heads.clear()
+        with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
+            asked(server, f"POST {ROOT}/things", *headers, body=body)
+        for head in backend.heads:
+            assert b"/hidden" not in head.split(b"\r\n")[0], headers
+            lengths = [
+                line for line in head.lower().split(b"\r\n") if line.startswith((b"content-length", b"transfer-"))
+            ]
+            assert len(lengths) <= 1, headers
+
+
+@pytest.mark.parametrize("path", ["%0d%0aX-Remote-User:%20root", "%00", "%20HTTP/1.1%0d%0a%0d%0aGET%20/hidden"])
+def test_no_header_comes_out_of_a_path(server: ApiServer, backend: Backend, path: str) -> None:
+    backend.answer = once(OK + b"Content-Length: 2\r\n\r\nok")
+    backend.heads.clear()
+    asked(server, f"GET {ROOT}/things/{path}?q={path}")
+    for head in backend.heads:
+        assert len([line for line in head.split(b"\r\n") if line.lower().startswith(b"x-remote-user:")]) == 1
+        line, *headers = head.split(b"\r\n")
+        assert line.count(b" ") == 2 and not any(each.startswith(b"GET") for each in headers)
+
+
+def test_a_tunnel_whose_client_has_said_all_ends(server: ApiServer, backend: Backend) -> None:
+    def echo(connection: ssl.SSLSocket) -> None:
+        connection.sendall(SWITCH)
+        while data := connection.recv(1000):
+            connection.sendall(data)
+
+    backend.answer = echo
+    while backend.ended.acquire(blocking=False):
+        pass
+    with Wire(server) as wire:
+        wire.request(f"GET {ROOT}/things", *UPGRADE)
+        assert b" 101 " in wire.socket.recv(1000)
+        wire.send(b"hello")
+        assert wire.socket.recv(100) == b"hello"
+        plain = wire.socket.detach()
+        with socket.socket(fileno=plain) as bare:
+            bare.shutdown(socket.SHUT_WR)  # without goodbye
+            assert backend.ended.acquire(timeout=60)
+
+
+def test_a_tunnel_whose_server_has_gone_ends(server: ApiServer, backend: Backend) -> None:
+    backend.answer = once(SWITCH + b"bye")
+    with Wire(server) as wire:
+        wire.request(f"GET {ROOT}/things", *UPGRADE)
+        said = b""
+        while data := wire.socket.recv(1000):
+            said += data
+    assert said.endswith(b"bye")
+
+
+def test_a_tunnel_that_nobody_reads_holds_back_who_writes(server: ApiServer, backend: Backend) -> None:
+    backend.answer = endless(b"x" * 16, SWITCH)
+    while backend.ended.acquire(blocking=False):
+        pass
+    with memory_returns(server), held_at_most(server, LIMIT):
+        with Wire(server) as wire:
+            wire.request(f"GET {ROOT}/things", *UPGRADE)
+            assert wire.socket.recv(10)
+            time.sleep(1)  # as above
+            wire.close()
+        assert backend.ended.acquire(timeout=60)
+
+
+def test_a_server_that_is_this_one_ends_the_loop(server: ApiServer, backend: Backend) -> None:
+    """The service of an available server comes to lead here: what is asked then does not go round without end."""
+    merge = {"Content-Type": "application/merge-patch+json"}
+    service = "/api/v1/namespaces/default/services/ext"
+    own = {"insecureSkipTLSVerify": True, "caBundle": None}
+    place = {"namespace": "default", "name": "ext", "port": server.port}
+    changed = {"spec": {**own, "service": place}}
+    ports = {"spec": {"ports": [{"port": server.port}]}}
+    try:
+        with memory_returns(server), held_at_most(server, 3 * LIMIT):
+            assert ask(server, "PATCH", service, ports, headers=merge).status == 200
+            assert ask(server, "PATCH", f"{SERVICES}/v1.{GROUP}", changed, headers=merge).status == 200
+            began = time.monotonic()
+            assert asked(server, f"GET {ROOT}/things").status in (403, 503, 508)
+            at_most(time.monotonic() - began, 10)
+    finally:
+        back = {"spec": {"insecureSkipTLSVerify": None, "caBundle": backend.bundle, "service": {"port": backend.port}}}
+        ask(server, "PATCH", service, {"spec": {"ports": [{"port": backend.port}]}}, headers=merge)
+        ask(server, "PATCH", f"{SERVICES}/v1.{GROUP}", back, headers=merge)

@@ -1,0 +1,40 @@
+"""Patterns of clients that take long to compile: nothing else in Python goes on meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import Any
+
+import pytest
+
+from apiserver_gateway.testing import ApiServer
+from tests.hostile.probe import held_at_most, memory_returns
+from tests.integration.customresources.definitions import DEFINITIONS, definition, version
+from tests.integration.server.client import connect
+
+HELD = 0.1  # seconds
+COUNT = 60
+
+
+def patterned(pattern: str, count: int) -> dict[str, Any]:
+    """A definition with so many properties, each of which has a pattern of its own."""
+    properties = {f"p{index}": {"type": "string", "pattern": pattern.format(index)} for index in range(count)}
+    return definition("patterns.example.com", version("v1", {"spec": {"type": "object", "properties": properties}}))
+
+
+def create(server: ApiServer, body: dict[str, Any]) -> int:
+    """The status of the answer to a definition that is not kept."""
+    connection = connect(server, timeout=60.0)  # the compiling gives way to others
+    headers = {"Authorization": f"Bearer {server.token}", "Content-Type": "application/json"}
+    with contextlib.closing(connection):
+        connection.request("POST", f"{DEFINITIONS}?dryRun=All", json.dumps(body), headers)
+        return connection.getresponse().status
+
+
+@pytest.mark.parametrize(
+    ("pattern", "count", "status"), [(r"\pL{{1,900}}x{}", COUNT, 422), (r"\pL{{1,30}}x{}", COUNT // 4, 201)]
+)
+def test_many_large_patterns_hold_nobody(server: ApiServer, pattern: str, count: int, status: int) -> None:
+    with held_at_most(server, HELD), memory_returns(server, share=0.5):
+        assert create(server, patterned(pattern, count)) == status

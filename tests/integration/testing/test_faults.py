@@ -1,0 +1,328 @@
+"""Faults on order: whom they meet, what a client sees of them, and that they cost nobody what was acknowledged."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from http.client import HTTPException
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apiserver_gateway.testing import ApiServer, Refused, ask, namespace, user, wait_for, webhook
+from apiserver_gateway.testing import faults as of
+from apiserver_gateway.testing.connections import AGENT, Asked
+from tests.integration.testing.watching import BROKEN, ENDED, Watching, watching
+
+SELECTED = "labelSelector=of"
+WAYS_TO_REFUSE = [
+    (of.conflict(), 409, "Conflict", 'Operation cannot be fulfilled on configmaps "a": the object has been modified'),
+    (of.already_exists(), 409, "AlreadyExists", 'configmaps "a" already exists'),
+    (of.not_found(), 404, "NotFound", 'configmaps "a" not found'),
+    (of.forbidden(), 403, "Forbidden", 'configmaps "a" is forbidden: User "kubernetes-admin" cannot update resource'),
+    (of.unauthorized(), 401, "Unauthorized", "Unauthorized"),
+    (of.gone(), 410, "Expired", "The resourceVersion for the provided list is too old."),
+    (of.internal_error("disk"), 500, "InternalError", "Internal error occurred: disk"),
+    (of.server_timeout(3), 500, "ServerTimeout", "The update operation against configmaps could not be completed"),
+    (of.timed_out(), 504, "Timeout", "Timeout: request did not complete within the allotted timeout"),
+    (of.unavailable(2), 503, "ServiceUnavailable", "the server is currently unable to handle the request"),
+    (of.quota_exceeded("q"), 403, "Forbidden", 'configmaps "a" is forbidden: exceeded quota: q, requested: count/conf'),
+    (of.etcd_gone(), 503, "ServiceUnavailable", "storage is not available"),
+    (of.status(418, "Teapot", "short and stout"), 418, "Teapot", "short and stout"),
+]
+
+
+@pytest.fixture
+def maps(api: ApiServer) -> Iterator[str]:
+    """The config maps of a namespace of the test's own, in which there is `a`."""
+    with namespace(api) as name:
+        path = f"/api/v1/namespaces/{name}/configmaps"
+        ask(api, "POST", path, content(0))
+        wait_for(api, f"{path}/kube-root-ca.crt", bool)
+        yield path
+    api.faults.clear()
+
+
+def raw(api: ApiServer, method: str, path: str, body: Any = None) -> tuple[int, dict[str, str], bytes]:
+    with api.connections.answer(api, Asked(method, path, body, api.token), 60) as answered:
+        return answered.status, {k.lower(): v for k, v in answered.getheaders()}, answered.read()
+
+
+def content(n: int, name: str = "a") -> dict[str, Any]:
+    return {"metadata": {"name": name, "labels": {"of": "test"}}, "data": {"n": str(n)}}
+
+
+@pytest.mark.parametrize(("answer", "code", "reason", "message"), WAYS_TO_REFUSE)
+def test_a_client_sees_the_status_of_the_case(
+    api: ApiServer, maps: str, answer: of.Answer, code: int, reason: str, message: str
+) -> None:
+    with api.faults.add(verb="update", resource="configmaps", times=1, answer=answer) as fault:
+        status, headers, body = raw(api, "PUT", f"{maps}/a", content(1))
+        found = json.loads(body)
+        assert (status, found["code"], found["reason"]) == (code, code, reason)
+        assert found.get("kind", "Status") == "Status" and found["message"].startswith(message)  # timeouts have no kind
+        assert headers.get("retry-after", "0") == str(found.get("details", {}).get("retryAfterSeconds", 0))
+        assert fault.hits == 1
+        assert ask(api, "PUT", f"{maps}/a", content(2))["data"] == {"n": "2"}
+
+
+def test_too_many_requests_are_answered_as_by_priority_and_fairness(api: ApiServer, maps: str) -> None:
+    with api.faults.add(verb="get", answer=of.too_many_requests(retry_after=7)):
+        status, headers, body = raw(api, "GET", f"{maps}/a")
+    assert (status, headers["retry-after"], body) == (429, "7", b"Too many requests, please try again later.\n")
+
+
+@pytest.mark.parametrize(
+    ("concern", "met"),
+    [
+        ({"verb": "update"}, True),
+        ({"verb": ["create", "update"], "resource": "config*"}, True),
+        ({"verb": "patch"}, False),
+        ({"verb": "!get"}, True),
+        ({"verb": "!update"}, False),
+        ({"resource": "configmaps", "name": "a"}, True),
+        ({"resource": "configmaps", "name": "b*"}, False),
+        ({"resource": "configmaps/status"}, False),
+        ({"resource": "configmaps/*"}, True),
+        ({"group": "apps"}, False),
+        ({"namespace": "test-*"}, True),
+        ({"namespace": "kube-system"}, False),
+        ({"user": "kubernetes-admin"}, True),
+        ({"user": "system:serviceaccount:*"}, False),
+        ({"user_agent": AGENT}, True),
+        ({"user_agent": f"!{AGENT}"}, False),
+        ({"probability": 0.0}, False),
+    ],
+)
+def test_whom_a_fault_concerns(api: ApiServer, maps: str, concern: dict[str, Any], met: bool) -> None:
+    with api.faults.add(answer="conflict", **concern) as fault:
+        if met:
+            with pytest.raises(Refused, match="409"):
+                ask(api, "PUT", f"{maps}/a", content(1))
+        else:
+            ask(api, "PUT", f"{maps}/a", content(1))
+        assert fault.hits == int(met)
+
+
+def test_a_subresource_is_named_as_in_a_role(api: ApiServer, maps: str) -> None:
+    space = maps.rpartition("/")[0]
+    deployment = {
+        "metadata": {"name": "d", "labels": {"a": "b"}},
+        "spec": {
+            "selector": {"matchLabels": {"a": "b"}},
+            "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}},
+        },
+    }
+    path = f"/apis/apps/v1{space.removeprefix('/api/v1')}/deployments"
+    ask(api, "POST", path, deployment)
+    with api.faults.add(resource="deployments/scale", group="apps", answer="not_found"):
+        assert ask(api, "GET", f"{path}/d")["metadata"]["name"] == "d"
+        with pytest.raises(Refused, match="404"):
+            ask(api, "GET", f"{path}/d/scale")
+
+
+def test_a_draw_depends_on_the_seed_alone(api: ApiServer, maps: str) -> None:
+    def drawn(seed: int) -> list[bool]:
+        with api.faults.add(verb="get", probability=0.5, seed=seed, answer="timed_out"):
+            return [raw(api, "GET", f"{maps}/a")[0] == 504 for _ in range(20)]
+
+    first = drawn(3)
+    assert first == drawn(3) and first != drawn(4) and 0 < sum(first) < 20
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"answer": "confict"},
+        {"answer": {"latency": {}}},
+        {"answer": {"latency": {"seconds": 1e9}}},
+        {"answer": {"latency": {"seconds": "1"}}},
+        {"answer": {"status": {"code": 200}}},
+        {"answer": "conflict", "times": 0},
+        {"answer": "conflict", "probability": 2},
+        {"answer": "conflict", "verb": {"a": 1}},
+        {"answer": "conflict", "verbs": "get"},
+        ["answer"],
+    ],
+)
+def test_what_is_no_fault_is_refused_in_words(api: ApiServer, asked: Any) -> None:
+    with pytest.raises(Refused) as refused:
+        ask(api, "POST", "/testing/faults", asked)
+    assert refused.value.status == 400
+    assert list(api.faults) == []
+
+
+def test_nobody_else_may_order_faults(api: ApiServer) -> None:
+    other = user(api, "mallory", roles=["view"])
+    with pytest.raises(Refused, match="403"):
+        ask(api, "POST", "/testing/faults", {"answer": "conflict"}, token=other.token)
+
+
+def test_a_request_waits(api: ApiServer, maps: str) -> None:
+    with api.faults.add(verb="get", times=1, answer=of.latency(0.4)):
+        began = time.monotonic()
+        ask(api, "GET", f"{maps}/a")
+        assert time.monotonic() - began >= 0.4
+
+
+def test_a_write_is_stored_and_its_answer_lost(api: ApiServer, maps: str) -> None:
+    with api.faults.add(verb="create", times=1, answer=of.timed_out_after_write()), pytest.raises(Refused, match="504"):
+        ask(api, "POST", maps, content(1, "b"))
+    assert ask(api, "GET", f"{maps}/b")["data"] == {"n": "1"}
+    with api.faults.add(verb="create", times=1, answer=of.reset_after()), pytest.raises((ConnectionError, OSError)):
+        ask(api, "POST", maps, content(1, "c"))
+    assert ask(api, "GET", f"{maps}/c")["data"] == {"n": "1"}
+    with api.faults.add(verb="create", times=1, answer=of.reset_before()), pytest.raises((ConnectionError, OSError)):
+        ask(api, "POST", maps, content(1, "d"))
+    with pytest.raises(Refused, match="404"):
+        ask(api, "GET", f"{maps}/d")
+
+
+def test_reads_of_the_cache_lag_and_others_do_not(api: ApiServer, maps: str) -> None:
+    secrets = maps.replace("configmaps", "secrets")  # which nobody else changes here: the whole resource lags
+
+    def secret(n: int) -> dict[str, Any]:
+        return {"metadata": {"name": "s", "labels": {"n": str(n)}}}
+
+    def seen(query: str = "") -> str:
+        labels: dict[str, str] = ask(api, "GET", f"{secrets}/s{query}")["metadata"]["labels"]
+        return labels["n"]
+
+    ask(api, "POST", secrets, secret(0))
+    for n in (1, 2, 3):
+        last = ask(api, "PUT", f"{secrets}/s", secret(n))
+    with api.faults.add(resource="secrets", answer=of.stale_reads(changes=2)) as fault:
+        listed = ask(api, "GET", f"{secrets}?resourceVersion=0")
+        assert [each["metadata"]["labels"]["n"] for each in listed["items"]] == [seen("?resourceVersion=0")] == ["1"]
+        assert int(listed["metadata"]["resourceVersion"]) < int(last["metadata"]["resourceVersion"])
+        assert seen() == "3" and fault.hits == 2
+    with api.faults.add(resource="secrets", answer=of.stale_reads(seconds=60)), pytest.raises(Refused, match="404"):
+        seen("?resourceVersion=0")
+    assert seen("?resourceVersion=0") == "3"
+
+
+def test_while_etcd_is_gone_the_cache_still_answers(api: ApiServer, maps: str) -> None:
+    with api.faults.add(answer=of.etcd_gone()):
+        assert ask(api, "GET", f"{maps}/a?resourceVersion=0")["data"] == {"n": "0"}
+        for method, body in (("GET", None), ("PUT", content(1)), ("DELETE", None)):
+            status, headers, _ = raw(api, method, f"{maps}/a", body)
+            assert (status, headers["retry-after"]) == (503, "1")
+
+
+def test_a_webhook_fails(api: ApiServer, maps: str) -> None:
+    with webhook(api, lambda request: None, "configmaps", operations=("CREATE",)) as hook:
+        with api.faults.add(answer=of.webhook_fails(), webhook="no-such-hook"):
+            ask(api, "POST", maps, content(0, "b"))
+        with api.faults.add(answer=of.webhook_fails("connect: connection refused"), times=1) as fault:
+            with pytest.raises(Refused, match=r"failed calling webhook .*: connect: connection refused") as refused:
+                ask(api, "POST", maps, content(0, "c"))
+            assert refused.value.status == 500 and fault.hits == 1
+        ask(api, "POST", maps, content(0, "d"))
+        assert [each["name"] for each in hook.requests] == ["b", "d"]
+
+
+def test_a_watch_ends_and_loses_its_place_and_breaks(api: ApiServer, maps: str) -> None:
+    for answer, last in ((of.watch_ends(), ENDED), (of.watch_reset(), BROKEN)):
+        with watching(api, maps, SELECTED) as events:
+            assert events.name() == ("ADDED", "a")
+            with api.faults.add(verb="watch", resource="configmaps", times=1, answer=answer) as fault:
+                assert events.next() == last and fault.hits == 1
+    with watching(api, maps, SELECTED) as events:
+        assert events.name() == ("ADDED", "a")
+        with api.faults.add(verb="watch", resource="configmaps", answer=of.watch_gone()):
+            error = events.next()
+            assert error["type"] == "ERROR"
+            assert (error["object"]["code"], error["object"]["reason"]) == (410, "Expired")
+            assert events.next() == ENDED
+            with watching(api, maps, SELECTED) as another:
+                assert another.next()["type"] == "ERROR"
+
+
+def test_a_silent_watch_and_a_late_one_skip_nothing(api: ApiServer, maps: str) -> None:
+    with watching(api, maps, SELECTED) as events:
+        assert events.name() == ("ADDED", "a")
+        with api.faults.add(verb="watch", resource="configmaps", answer=of.watch_silent()):
+            ask(api, "POST", maps, content(0, "b"))
+            ask(api, "POST", maps, content(0, "c"))
+            assert events.is_silent()
+        assert [events.name(), events.name()] == [("ADDED", "b"), ("ADDED", "c")]
+        with api.faults.add(verb="watch", resource="configmaps", answer=of.watch_late(0.4)):
+            began = time.monotonic()
+            ask(api, "DELETE", f"{maps}/b")
+            assert events.name() == ("DELETED", "b")
+            assert time.monotonic() - began >= 0.4
+        ask(api, "DELETE", f"{maps}/c")
+        assert events.name() == ("DELETED", "c")
+
+
+def test_a_bookmark_comes_twice(api: ApiServer, maps: str) -> None:
+    with watching(api, maps, f"{SELECTED}&allowWatchBookmarks=true") as events:
+        assert (events.name(), events.next()["type"]) == (("ADDED", "a"), "BOOKMARK")  # that of the state
+        with api.faults.add(verb="watch", resource="configmaps", answer=of.bookmark_twice()):
+            first, second = events.next(), events.next()
+        assert first["type"] == "BOOKMARK" and first == second
+
+
+def test_what_a_server_does_without_faults_is_as_before(api: ApiServer, maps: str) -> None:
+    fault = api.faults.add(answer="conflict")
+    fault.remove()
+    fault.remove()
+    assert list(api.faults) == [] and ask(api, "PUT", f"{maps}/a", content(5))["data"] == {"n": "5"}
+
+
+ANYTHING = (
+    *(of.conflict(), of.too_many_requests(), of.server_timeout(), of.timed_out(), of.timed_out_after_write()),
+    *(of.reset_before(), of.reset_after(), of.latency(0.01), of.etcd_gone(), of.watch_ends(), of.watch_gone()),
+    *(of.watch_reset(), of.watch_late(0.05), of.bookmark_twice(), of.stale_reads(3)),
+)
+
+
+@settings(max_examples=8)
+@given(st.integers(0, 1 << 30), st.lists(st.sampled_from(ANYTHING), max_size=4))
+def test_whatever_goes_wrong_what_was_acknowledged_is_stored(api: ApiServer, seed: int, also: list[of.Answer]) -> None:
+    """Each object is what was acknowledged last, or what was written since without an answer; a relist sees that."""
+    with namespace(api) as space:
+        maps = f"/api/v1/namespaces/{space}/configmaps"
+        acknowledged: dict[str, str] = {}
+        since: dict[str, set[str]] = {}  # what may have been stored after that
+        with watching(api, maps, SELECTED) as events:
+            api.faults.chaos(seed, intensity=0.4, user_agent=(), resource="configmaps")
+            for answer in also:
+                api.faults.add(resource="configmaps", probability=0.3, seed=seed, answer=answer)
+            for n in range(40):
+                name, value = f"m{n % 5}", content(n, f"m{n % 5}")
+                there = name in acknowledged
+                try:
+                    status, _, _ = raw(api, "PUT" if there else "POST", f"{maps}/{name}" if there else maps, value)
+                except (OSError, HTTPException):
+                    status = 504
+                if status < 300:
+                    acknowledged[name], since[name] = str(n), set()
+                else:
+                    since.setdefault(name, set()).add(str(n))
+            api.faults.clear()
+            found = {
+                each["metadata"]["name"]: each["data"]["n"] for each in ask(api, "GET", f"{maps}?{SELECTED}")["items"]
+            }
+            for name, value in acknowledged.items():
+                assert found[name] == value or found[name] in since[name]
+            for name in found.keys() - acknowledged.keys():
+                assert found[name] in since[name]
+            assert followed(api, maps, events, found) == found
+
+
+def followed(api: ApiServer, maps: str, events: Watching, wanted: dict[str, str]) -> dict[str, str]:
+    """What a watch has told, and another one that begins where that ended, until it is as wanted."""
+    seen: dict[str, str] = {}
+    while seen != wanted:
+        event = events.next()
+        if event["type"] in ("ENDED", "BROKEN", "ERROR"):
+            with watching(api, maps, SELECTED) as anew:
+                return followed(api, maps, anew, wanted)
+        if event["type"] != "BOOKMARK":
+            seen[event["object"]["metadata"]["name"]] = event["object"]["data"]["n"]
+    return seen

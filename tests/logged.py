@@ -1,0 +1,30 @@
+"""Waits for a line of the log of the test's own process."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+PATIENCE = 10.0  # seconds
+
+
+@asynccontextmanager
+async def will_log(words: str) -> AsyncIterator[None]:
+    """Ends its block once a record has come that has these words."""
+    loop, said = asyncio.get_running_loop(), asyncio.Event()
+
+    class Listening(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if words in record.getMessage():
+                loop.call_soon_threadsafe(said.set)
+
+    listening = Listening()
+    logging.getLogger().addHandler(listening)
+    try:
+        yield
+        async with asyncio.timeout(PATIENCE):
+            await said.wait()
+    finally:
+        logging.getLogger().removeHandler(listening)

@@ -1,0 +1,56 @@
+"""What `make test` leaves to `make test-all`: tests that take many seconds each, or that are told of a current etcd.
+
+The limit is what somebody new waits for `make test` on two cores: 8 minutes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+# folders, files and tests, as pytest names them
+LONG = (
+    "tests/hostile/",
+    "tests/robustness/",
+    "tests/clients/test_deploying_pods.py",
+    "tests/clients/test_examples.py",
+    "tests/clients/test_podsecurity.py",
+    "tests/clients/test_sessions.py",
+    "tests/clients/test_stalled.py",
+    "tests/clients/test_workflows.py",
+    "tests/integration/access/test_escalation.py",
+    "tests/integration/admission/test_policy_rules.py",
+    "tests/integration/backups/",
+    "tests/integration/customresources/test_memory.py",
+    "tests/integration/deploy/",
+    "tests/integration/doctor/",
+    "tests/integration/encryption/",
+    "tests/integration/etcd/test_subprocesses.py",
+    "tests/integration/faults/",
+    "tests/integration/lifecycle/test_election.py",
+    "tests/integration/lifecycle/test_faults.py",
+    "tests/integration/lifecycle/test_model.py",
+    "tests/integration/packaging/",
+    "tests/integration/proxies/test_tunnels.py",
+    "tests/integration/quotas/test_model.py",
+    "tests/integration/reads/test_event_loop.py",
+    "tests/integration/reads/test_every_event_once.py",
+    "tests/integration/server/test_traces.py",
+    "tests/integration/storage_form/test_taking_over.py",
+    "tests/integration/testing/test_frameworks.py",
+    "tests/integration/testing/test_pages.py",
+    "tests/unit/access/test_escalation.py",
+)
+
+
+def has_none(path: Path, marks: str) -> bool:
+    """Whether a file of tests has none of those that `-m` asks for, so that it need not be imported."""
+    try:
+        name = path.relative_to(ROOT).as_posix()
+    except ValueError:  # a test's own tests
+        return False
+    if marks == "not long":
+        return name.startswith(LONG)
+    has_some = name.startswith(LONG) or any(each.startswith(f"{name}::") for each in LONG)
+    return marks == "long" and not has_some and "pytest.mark.long" not in path.read_text(encoding="utf-8")

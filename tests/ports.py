@@ -1,0 +1,24 @@
+"""Ports for programs that have to be told one, and begin to listen on it later."""
+
+from __future__ import annotations
+
+import random
+import socket
+from contextlib import ExitStack
+
+# Below those that the kernel gives to whoever connects or asks for any: none of these takes one meanwhile.
+LOWEST, HIGHEST = 12_000, 29_000
+
+
+def free_ports(count: int) -> list[int]:
+    """Loopback ports that nobody listens on, and that nobody else is given."""
+    with ExitStack() as stack:
+        found: list[int] = []
+        while len(found) < count:
+            port = random.SystemRandom().randrange(LOWEST, HIGHEST)
+            try:
+                stack.enter_context(socket.create_server(("127.0.0.1", port)))
+            except OSError:
+                continue
+            found.append(port)
+        return found

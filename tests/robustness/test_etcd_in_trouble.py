@@ -1,0 +1,194 @@
+"""While etcd refuses, is slow or full, reads from the cache go on and writes are answered with words; then all goes on.
+
+No server is restarted for it, and no watch misses anything.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from apiserver_gateway.testing import ApiServer, api_server
+from storage.embedded import EmbeddedEtcd
+from tests.hostile.probe import held_at_most
+from tests.integration.etcd.guarding import mutual_tls, post
+from tests.integration.lifecycle.api import until
+from tests.integration.server.client import ask
+from tests.limits import at_most
+from tests.robustness.trouble import MAPS, Watcher, etcdctl, is_clear, proxied, small_disk, works, write
+
+HELD = 0.25  # seconds
+LONG = 30  # seconds that a write may take which nothing but a busy machine delays
+MEGABYTE = 1 << 20
+
+
+@pytest.fixture
+def guarded() -> Iterator[EmbeddedEtcd]:
+    """An etcd that asks for passwords, and whose tokens soon expire."""
+    with EmbeddedEtcd(arguments=["--auth-token-ttl=1"], loopback=True) as etcd:
+        etcdctl(etcd, "user", "add", "root:root")
+        etcdctl(etcd, "user", "grant-role", "root", "root")
+        allow(etcd, "gateway:secret")
+        etcdctl(etcd, "auth", "enable")
+        yield etcd
+
+
+def allow(etcd: EmbeddedEtcd, user: str, *more: str) -> None:
+    """Makes a user who may do what the server does; by a certificate where it has no password."""
+    etcdctl(etcd, *more, "role", "add", "registry")
+    for key in (["--prefix=true", "registry", "readwrite", "/registry/"], ["registry", "readwrite", "compact_rev_key"]):
+        etcdctl(etcd, *more, "role", "grant-permission", *key)
+    etcdctl(etcd, *more, "user", "add", user, *(() if ":" in user else ("--no-password",)))
+    etcdctl(etcd, *more, "user", "grant-role", user.partition(":")[0], "registry")
+
+
+@contextmanager
+def in_trouble(server: ApiServer) -> Iterator[None]:
+    """In the block reads from the cache go on; behind it all else comes back by itself."""
+    watcher = Watcher(server)
+    watcher.hears_of(write(server, LONG))
+    pid = server.pid
+    with held_at_most(server, HELD):
+        yield
+        until(lambda: works(server))
+    watcher.hears_of(write(server, LONG))
+    assert server.pid == pid
+
+
+def test_tokens_of_etcd_expire_while_the_server_runs(guarded: EmbeddedEtcd) -> None:
+    with (
+        api_server("--etcd-username=gateway", "--etcd-password=secret", etcd_servers=guarded.endpoint) as server,
+        in_trouble(server),
+    ):
+        for _ in range(3):
+            time.sleep(1.5)  # longer than a token lives
+            assert works(server, LONG)
+
+
+@pytest.mark.parametrize("trouble", ["password", "role"])
+def test_a_user_whom_etcd_refuses_for_a_while(guarded: EmbeddedEtcd, trouble: str) -> None:
+    root = "--user=root:root"
+    with (
+        api_server("--etcd-username=gateway", "--etcd-password=secret", etcd_servers=guarded.endpoint) as server,
+        in_trouble(server),
+    ):
+        if trouble == "password":
+            set_password(guarded, "other")
+        else:
+            etcdctl(guarded, root, "user", "revoke-role", "gateway", "registry")
+        until(lambda: write(server).status != 201)
+        refused = write(server)
+        assert is_clear(refused) and refused.json["message"].startswith("etcdserver: ")
+        assert "Traceback" not in server.log_file.read_text()
+        until(lambda: ask(server, "GET", "/readyz").status == 500)
+        if trouble == "password":
+            set_password(guarded, "secret")
+        else:
+            etcdctl(guarded, root, "user", "grant-role", "gateway", "registry")
+
+
+def set_password(etcd: EmbeddedEtcd, password: str) -> None:
+    root = post(etcd.endpoint, "authenticate", {"name": "root", "password": "root"})["token"]
+    post(etcd.endpoint, "user/changepw", {"name": "gateway", "password": password}, root)
+
+
+def test_a_user_by_certificate(tmp_path: Path) -> None:
+    with mutual_tls(tmp_path) as (etcd, ca, cert, key):
+        client = [f"--cacert={ca}", f"--cert={cert}", f"--key={key}"]
+        etcdctl(etcd, *client, "user", "add", "root:root")
+        etcdctl(etcd, *client, "user", "grant-role", "root", "root")
+        allow(etcd, "client", *client)
+        etcdctl(etcd, *client, "auth", "enable")
+        flags = f"--etcd-cafile={ca}", f"--etcd-certfile={cert}", f"--etcd-keyfile={key}"
+        with api_server(*flags, etcd_servers=etcd.endpoint) as server, in_trouble(server):
+            etcd.stop()
+            assert is_clear(write(server, 1))
+            etcd.start()
+
+
+def test_a_slow_way_to_etcd() -> None:
+    """A request pays for the way to etcd and back, and others pay nothing."""
+    with (
+        EmbeddedEtcd(loopback=True) as etcd,
+        proxied(int(etcd.endpoint.rpartition(":")[2])) as proxy,
+        api_server(etcd_servers=proxy.endpoint) as server,
+        in_trouble(server),
+    ):
+        proxy.delay = 0.25
+        for _ in range(5):
+            began = time.monotonic()
+            assert write(server, LONG).status == 201
+            assert ask(server, "GET", MAPS).status == 200
+            at_most(time.monotonic() - began, 6.0)
+        proxy.delay = 2.0
+        assert write(server, 1).status == 504
+        proxy.heal()
+
+
+def test_an_etcd_that_stops_again_and_again() -> None:
+    with EmbeddedEtcd() as etcd, api_server(etcd_servers=etcd.endpoint) as server, in_trouble(server):
+        stop = threading.Event()
+
+        def pulses() -> None:
+            while not stop.wait(0.1):
+                etcd.pause()
+                stop.wait(0.4)
+                etcd.resume()
+
+        pulsing = threading.Thread(target=pulses)
+        pulsing.start()
+        try:
+            answers = [write(server, LONG) for _ in range(10)]
+            read = [ask(server, "GET", MAPS).status for _ in range(10)]
+        finally:
+            stop.set()
+            pulsing.join()
+        assert {each.status for each in answers} == {201} and set(read) == {200}
+
+
+def test_a_disk_that_is_full(tmp_path: Path) -> None:
+    """etcd ends then, as it does, and its operator makes room and starts it again."""
+    with (
+        small_disk(tmp_path / "disk", 200) as disk,
+        EmbeddedEtcd(disk / "etcd") as etcd,
+        api_server(etcd_servers=etcd.endpoint) as server,
+        in_trouble(server),
+    ):
+        with pytest.raises(OSError), (disk / "filler").open("wb", buffering=0) as filler:
+            while True:
+                filler.write(bytes(MEGABYTE))
+        until(lambda: write(server, size=MEGABYTE // 2).status != 201)
+        assert is_clear(write(server))
+        etcd.kill()
+        (disk / "filler").unlink()
+        etcd.start()
+
+
+def test_a_quota_that_is_full(tmp_path: Path) -> None:
+    """Deletions go on; with the alarm disarmed all does."""
+    with (
+        EmbeddedEtcd(arguments=["--quota-backend-bytes=8388608"]) as etcd,
+        api_server(
+            "--etcd-compaction-interval=1s", "--etcd-compaction-retention=1s", etcd_servers=etcd.endpoint
+        ) as server,
+        in_trouble(server),
+    ):
+        made = []
+        while (last := write(server, LONG, MEGABYTE // 2)).status == 201:
+            made.append(last.json["metadata"]["name"])
+        assert is_clear(last) and "database space exceeded" in last.json["message"]
+        for name in made:
+            assert ask(server, "DELETE", f"{MAPS}/{name}").status == 200
+        at_start = time.monotonic()
+        while True:
+            time.sleep(2.5)  # until the server has compacted
+            etcdctl(etcd, "defrag")
+            etcdctl(etcd, "alarm", "disarm")
+            if write(server).status == 201:
+                break
+            assert time.monotonic() < at_start + 90

@@ -1,0 +1,32 @@
+"""What plug-ins are made with where there are neither webhooks nor policies."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from gateway.access.authorization import AlwaysAllow
+from gateway.admission.chain import Parts
+from gateway.admission.plugins import configure
+from gateway.admission.policies.policies import Policies
+from gateway.admission.webhooks.configuration import Hooks
+from gateway.admission.webhooks.sorts import AdmissionWebhooks
+from gateway.kinds.objects import Objects
+from gateway.kinds.registry import Registry
+from gateway.quotas.charging import Charges
+
+
+def parts_on(store: Any, registry: Registry, *, enabled: Collection[str] = (), disabled: Collection[str] = ()) -> Parts:
+    """Those of a server whose objects are in a store."""
+    nobody: Any = None
+    hooks = Hooks(registry, nobody)
+    hooks.informed = True
+    return Parts(
+        Objects(registry, store, "/registry"),
+        AlwaysAllow(),
+        Charges(store),
+        configure(None, enabled, disabled),
+        registry.by_kind,
+        Policies(registry),
+        AdmissionWebhooks(hooks, hooks),
+    )

@@ -1,0 +1,98 @@
+"""OpenAPI of extension servers: what they said last stays until they say something else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from types import SimpleNamespace
+from typing import Any, cast
+
+from gateway.aggregation.described import Described
+from gateway.aggregation.services import ApiService
+from gateway.outbound.client import Answer
+from gateway.outbound.request import Header
+
+PLACE = "apis/e.com/v1"
+NAME = "v1.e.com"
+DOCUMENT = {"swagger": "2.0", "info": {"title": "t"}, "paths": {f"/{PLACE}/things": {"get": {}}}, "definitions": {}}
+INDEX = {"paths": {PLACE: {"serverRelativeURL": f"/openapi/v3/{PLACE}?hash=A"}}}
+
+
+class Asked:
+    """Answers by path; what is not known is not answered."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, Answer] = {}
+        self.tags = list[bytes | None]()
+
+    async def get(self, service: ApiService, path: str, headers: list[Header]) -> Answer | None:
+        if path == "/openapi/v2":
+            self.tags.append(dict(headers).get(b"if-none-match"))
+        return self.answers.get(path)
+
+    def says(self, version_3: Answer | None, version_2: Answer | None) -> None:
+        given = {"/openapi/v3": version_3, "/openapi/v2": version_2}
+        self.answers = {path: answer for path, answer in given.items() if answer is not None}
+
+
+def answer(body: Any, *headers: Header) -> Answer:
+    return Answer(200, list(headers), json.dumps(body).encode())
+
+
+def made() -> tuple[Described, Asked]:
+    service, asked = ApiService(NAME, "e.com", "v1", 1, 1, "", True, ("default", "ext", 443)), Asked()
+    services = SimpleNamespace(get={NAME: service}.get)
+    described = Described(*cast(Any, (services, None, None, None)))
+    described._documents = cast(Any, asked)
+    return described, asked
+
+
+def looked(described: Described) -> None:
+    async def look() -> None:
+        await described.reconcile(NAME)
+        described.queue.close()
+
+    asyncio.run(look())
+
+
+def test_a_server_that_fails_keeps_its_documents() -> None:
+    described, asked = made()
+    asked.says(answer(INDEX), answer(DOCUMENT))
+    looked(described)
+    known = described.places(())
+    assert known == {PLACE: f"/openapi/v3/{PLACE}?hash=A"}
+    for failure in (None, Answer(500)):
+        asked.says(failure, failure)
+        looked(described)
+        assert described.places(()) == known and len(described.version_2()) == 1
+    asked.says(answer(INDEX), Answer(404))
+    looked(described)
+    assert described.places(()) == known and not described.version_2()
+
+
+def test_version_3_is_made_where_there_is_version_2_alone() -> None:
+    described, asked = made()
+    tagged = answer(DOCUMENT, (b"etag", b'"x"'))
+    asked.says(answer(INDEX), tagged)
+    looked(described)
+    assert described.converted(PLACE, served=False) is None
+    asked.says(Answer(404), tagged)
+    looked(described)
+    asked.says(Answer(404), Answer(304))
+    looked(described)
+    assert asked.tags == [None, None, b'"x"']  # the document is needed when there is no longer one of version 3
+    converted = described.converted(PLACE, served=False)
+    assert converted is not None and json.loads(converted.content)["openapi"] == "3.0.0"
+    assert described.places(()) == {PLACE: converted.url(PLACE)}
+    asked.says(answer(INDEX), Answer(304))
+    looked(described)
+    assert described.converted(PLACE, served=False) is None and described.places(())[PLACE].endswith("=A")
+
+
+def test_a_server_without_any_document_has_none() -> None:
+    described, asked = made()
+    asked.says(Answer(404), answer(DOCUMENT))
+    looked(described)
+    asked.says(Answer(404), Answer(404))
+    looked(described)
+    assert not described.places(()) and described.converted(PLACE, served=False) is None

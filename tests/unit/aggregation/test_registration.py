@@ -1,0 +1,26 @@
+"""APIServices of definitions that are gone are removed, and no others of their names."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+from gateway.aggregation.registration import Registration
+from gateway.aggregation.services import ApiService
+from gateway.writing.options import DeleteOptions
+
+NAME = "v1.e.com"
+
+
+async def test_the_very_one_is_removed_that_was_looked_at() -> None:
+    deleted = list[DeleteOptions]()
+
+    async def delete(endpoint: object, namespace: str, name: str, options: DeleteOptions) -> bool:
+        deleted.append(options)
+        return True
+
+    service = ApiService(NAME, "e.com", "v1", 1, 1, "true", True, uid="u-1")
+    services = SimpleNamespace(get={NAME: service}.get, on_change=lambda listener: None)
+    actor = SimpleNamespace(of=lambda *place: None, delete=delete)
+    await Registration(*cast(Any, (services, SimpleNamespace(resources={}), actor))).reconcile(NAME)
+    assert [options.uid for options in deleted] == ["u-1"]

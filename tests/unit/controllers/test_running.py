@@ -1,0 +1,96 @@
+"""Controllers work once they have been told of everything that there is."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from gateway.controllers import observing, running
+from gateway.controllers.queue import Work, WorkQueue
+from gateway.controllers.running import Controllers
+from storage.cache import ResourceCache
+from storage.entry import Change, Entry
+from tests.unit.storage.canonical import canonical, key, pods
+
+MANY = 50
+
+
+class Counting:
+    """Looks at the first object that it is told of, and notes of how many it has been told by then."""
+
+    def __init__(self) -> None:
+        self.queue: WorkQueue[bytes] = WorkQueue("counting")
+        self.told, self.known = 0, asyncio.get_running_loop().create_future()
+
+    def works(self) -> list[Work]:
+        return [Work(self.queue, self.reconcile, 1)]
+
+    def follows(self, prefix: bytes) -> bool:
+        return True
+
+    def begin(self, prefix: bytes, keys: set[bytes]) -> None: ...
+
+    def state(self, prefix: bytes, entry: Entry) -> None:
+        self.told += 1
+        self.queue.add(entry.key)
+
+    def change(self, prefix: bytes, change: Change) -> None: ...
+
+    def kinds_changed(self) -> None: ...
+
+    async def reconcile(self, key: bytes) -> None:
+        if not self.known.done():
+            self.known.set_result(self.told)
+
+
+class Store:
+    """Is written to by nobody."""
+
+    def fenced(self, *fence: object) -> None: ...
+
+
+class Nothing:
+    """Extension servers: there are none."""
+
+    def on_change(self, listener: object) -> Any:
+        return lambda: None
+
+    async def run(self, followers: object, user: object) -> None: ...
+
+
+def full() -> ResourceCache:
+    cache = pods()
+    for number in range(MANY):
+        cache.put(key("n", f"p{number}"), canonical(f"p{number}"), number + 1)
+    return cache
+
+
+async def test_nothing_is_done_before_all_that_there_is_has_been_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An owner whose dependents are still to be told of would be let go as one that has none."""
+    monkeypatch.setattr(observing, "SLICE", 0.0)
+    counting = Counting()
+    monkeypatch.setattr(running, "CONTROLLERS", {"counting": SimpleNamespace(make=lambda parts: counting)})
+    monkeypatch.setattr(running, "wanted", lambda names: ["counting"])
+    main = SimpleNamespace(store=Store(), client=None)
+    settings = SimpleNamespace(controllers=())
+    services = SimpleNamespace(database=main, databases=[main], settings=settings, foreign_objects=Nothing())
+    cache = full()
+    registry = SimpleNamespace(stored=lambda: [cache])
+    endpoints: Any = SimpleNamespace(
+        services=services,
+        registry=registry,
+        of_resource=lambda known: SimpleNamespace(cache=known),
+        on_change=lambda listener: None,
+    )
+    fence: Any = None
+    controllers = Controllers(endpoints, asyncio.Event())
+    leading = asyncio.ensure_future(controllers._lead(fence))
+    try:
+        await asyncio.wait((leading, counting.known), return_when=asyncio.FIRST_COMPLETED)
+        assert counting.known.result() == MANY
+    finally:
+        leading.cancel()
+        await asyncio.gather(leading, return_exceptions=True)

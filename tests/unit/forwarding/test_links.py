@@ -1,0 +1,86 @@
+"""Links in proxied answers, as kube-apiserver 1.36 rewrites them."""
+
+from __future__ import annotations
+
+import gzip
+import time
+
+import pytest
+
+from gateway.forwarding.links import Links, TooLarge, Unreadable
+
+LINKS = Links("/api/v1/namespaces/n/pods/p/proxy", "10.0.0.1:80", "gateway:6443")
+PREFIX = LINKS.prefix
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("/a?b=c#d", f"{PREFIX}/a?b=c#d"),
+        ("/a/", f"{PREFIX}/a/"),
+        ("/", f"{PREFIX}/"),
+        ("a/b", "a/b"),
+        ("../a", "../a"),
+        ("http://10.0.0.1:80/y", f"{PREFIX}/y"),
+        ("https://example.com/x", "https://example.com/x"),
+        ("https://gateway:6443/x", f"https://gateway:6443{PREFIX}/x"),
+        (f"{PREFIX}/already", f"{PREFIX}/already"),
+        ("/a b/%2Fc/\u00e9?\u00fc", f"{PREFIX}/a%20b/c/%C3%A9?\u00fc"),
+        (" /a", "%20/a"),
+    ],
+)
+def test_only_links_to_the_server_itself_change(url: str, found: str) -> None:
+    assert LINKS.rewritten(url) == found
+
+
+@pytest.mark.parametrize(
+    ("page", "found"),
+    [
+        ('<A HREF="/x">/x</A>', f'<a href="{PREFIX}/x">/x</A>'),
+        ("<img src='/i' alt=/i>", f'<img src="{PREFIX}/i" alt="/i">'),
+        ('<br/><p title="/x">', '<br/><p title="/x">'),
+        ("<!-- <a href='/x'> -->", "<!-- <a href='/x'> -->"),
+        (
+            '<script src="/s">if (a<b) "<a href=/x>"</script>',
+            f'<script src="{PREFIX}/s">if (a<b) "<a href=/x>"</script>',
+        ),
+        ('a<a href="/x"', "a"),
+        ('<a title="a &amp; b" href="/x">', f'<a title="a &amp; b" href="{PREFIX}/x">'),
+    ],
+)
+def test_opening_tags_have_their_links_rewritten(page: str, found: str) -> None:
+    assert LINKS.page(page.encode(), "", 1000).decode() == found
+    assert gzip.decompress(LINKS.page(gzip.compress(page.encode()), "gzip", 1000)).decode() == found
+
+
+def test_what_unpacks_to_too_much_is_left_alone() -> None:
+    with pytest.raises(TooLarge):
+        LINKS.page(gzip.compress(bytes(1 << 20)), "gzip", 1000)
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        (b"no gzip", "errorf making gzip reader: gzip: invalid header"),
+        (gzip.compress(b"<p>", mtime=0)[:-8] + bytes(8), "gzip: invalid checksum"),
+    ],
+)
+def test_what_is_not_in_its_coding_is_told(page: bytes, said: str) -> None:
+    with pytest.raises(Unreadable, match=said):
+        LINKS.page(page, "gzip", 1000)
+    with pytest.raises(Unreadable, match="missing ']' in host"):
+        LINKS.rewritten("http://[broken")
+
+
+def test_links_of_an_extension_server_lead_to_itself() -> None:
+    links = Links("", "10.0.0.1:80", "10.0.0.1:80", "https")
+    assert links.rewritten("/a?b") == "https://10.0.0.1:80/a?b"
+    assert links.rewritten("a") == "a"
+
+
+@pytest.mark.parametrize("piece", ['<a "', "<a '", "<!--", "<script>", "<a <a ", "< "])
+def test_time_grows_with_the_length_alone(piece: str) -> None:
+    page = piece.encode() * 200_000
+    began = time.process_time()
+    LINKS.page(page, "", 1 << 20)
+    assert time.process_time() - began < 5

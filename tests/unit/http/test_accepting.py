@@ -1,0 +1,74 @@
+"""Who is accepted, and when: without descriptors left the server waits for some; handshakes begin a few at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import socket
+import ssl
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from gateway.http import accepting
+from gateway.http.accepting import Acceptor, Quota
+from gateway.http.first_bytes import Turns
+from gateway.http.limits import Limits
+
+
+class Short(socket.socket):
+    """A listening socket whose process has no descriptor for another connection, for a while."""
+
+    failures = 2
+
+    def accept(self) -> Any:
+        if self.failures:
+            self.failures -= 1
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return super().accept()
+
+
+@pytest.fixture
+def listener() -> Iterator[Short]:
+    with Short() as made:
+        made.bind(("127.0.0.1", 0))
+        yield made
+
+
+async def test_without_descriptors_it_pauses_and_says_so_once(
+    listener: Short, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(accepting, "PAUSE", 0.01)
+    admitted = asyncio.Event()
+    monkeypatch.setattr(Acceptor, "_admit", lambda self, connection, address: (connection.close(), admitted.set()))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    acceptor = Acceptor(listener, context, Quota(9, 9), Limits(), lambda *_: pytest.fail("it accepts nothing"))
+    acceptor.start()
+    with socket.create_connection(listener.getsockname()):
+        await asyncio.wait_for(admitted.wait(), 30)
+    acceptor.close()
+    assert listener.failures == 0
+    assert [record.getMessage() for record in caplog.records] == ["cannot accept connections: Too many open files"]
+
+
+async def test_handshakes_begin_a_few_a_turn_and_more_where_turns_are_long() -> None:
+    loop, begun, now = asyncio.get_running_loop(), list[int](), [0.0]
+    timed: Any = SimpleNamespace(time=lambda: now[0], call_soon=loop.call_soon, create_future=loop.create_future)
+    turns = Turns(timed, at_once=2, late=0.05, when_late=10)
+    turn = 0
+
+    async def shake_hands() -> None:
+        await turns.take()
+        begun.append(turn)
+
+    crowd = [asyncio.create_task(shake_hands()) for _ in range(24)]
+    while len(begun) < len(crowd):
+        await asyncio.sleep(0)
+        turn += 1
+        if turn == 4:
+            now[0] += 0.06  # a long turn
+    counts = [begun.count(each) for each in sorted(set(begun))]
+    assert set(counts[:2]) == {2} and max(counts) == 10, counts

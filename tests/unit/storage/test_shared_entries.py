@@ -1,0 +1,48 @@
+"""Entries whose bytes are in shared memory."""
+
+from __future__ import annotations
+
+import mmap
+
+from storage.entry import MARK, with_version
+from storage.etcd.transforming import UnreadableValue
+from storage.sharing.located import Located, SharedEntry, Unreadable, leave
+from storage.sharing.records import UNREADABLE
+from storage.sharing.segments import Segments
+from storage.sharing.shelf import PublishedCache, Shelf
+from tests.unit.storage.canonical import HEAD, ROOT, canonical, key
+
+
+def test_a_thread_that_is_about_to_read_an_entry_reads_it_when_its_segment_is_left() -> None:
+    value = with_version(canonical("a"), 5)[:-1]
+    segment = mmap.mmap(-1, len(value))
+    segment[:] = value
+    entry = SharedEntry(key("n", "a"), HEAD, Located(segment, 0, len(value), True), 5)
+    tail, begun = entry.tail, [SharedEntry.__dict__[name].fget for name in ("tail", "piece", "size")]
+    leave(entry, segment)
+    segment.close()  # nothing points there any more
+    assert [bytes(each(entry)) if each is not begun[2] else each(entry) for each in begun] == [tail, tail, len(tail)]
+    assert entry.stored().value == canonical("a")
+
+
+def test_what_cannot_be_decrypted_is_told_with_its_reason() -> None:
+    shelf, value = Shelf(ROOT), UnreadableValue(b"k8s:enc:" + MARK)
+    value.reason = "no key"
+    shelf.put(key("n", "a"), value, 5)
+    place = shelf.places[key("n", "a")]
+    found = Unreadable(place.segment.map, place.start, place.end, False).raw()
+    assert (found, found.reason, place.flags) == (value, "no key", UNREADABLE)
+    assert shelf.has_unreadable()
+    shelf.put(key("n", "a"), canonical("a"), 6)
+    assert not shelf.has_unreadable()
+
+
+def test_loads_that_fail_leave_no_memory_behind() -> None:
+    cache = PublishedCache(ROOT)
+    cache.shelf.segments = Segments(1 << 12)
+    for _ in range(5):
+        cache.begin_load()
+        for number in range(100):
+            cache.kept(key("n", f"p{number}"), canonical(f"p{number}"), 1 + number)
+        segments = len(list(cache.shelf.segments))
+    assert segments <= 100 * len(with_version(canonical("p99"), 100)) // (1 << 12) + 3

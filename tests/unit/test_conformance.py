@@ -1,0 +1,62 @@
+"""What the comparison with recordings takes for a difference."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from hack.conformance import in_any_second
+
+MAIN = {"manager": "m", "operation": "Update", "fieldsV1": {"f:spec": {"f:size": {}}}}
+STATUS = {"manager": "m", "operation": "Update", "fieldsV1": {"f:status": {}}, "subresource": "status"}
+RECORDED = {"patch": {"body": {"metadata": {"managedFields": [MAIN, STATUS]}, "spec": {"size": 1}}}}
+ENTRIES = "[patch]/body/metadata/managedFields"
+ABSENT = "<absent>"
+
+
+def row(path: str, want: Any, got: Any) -> dict[str, Any]:
+    return {"path": path, "want": want, "got": got}
+
+
+MOVED = [  # the entries in the other order
+    row(f"{ENTRIES}/0/fieldsV1/f:spec", MAIN["fieldsV1"]["f:spec"], ABSENT),  # type: ignore[index]
+    row(f"{ENTRIES}/0/fieldsV1/f:status", ABSENT, {}),
+    row(f"{ENTRIES}/0/subresource", ABSENT, "status"),
+    row(f"{ENTRIES}/1/fieldsV1/f:spec", ABSENT, MAIN["fieldsV1"]["f:spec"]),  # type: ignore[index]
+    row(f"{ENTRIES}/1/fieldsV1/f:status", {}, ABSENT),
+    row(f"{ENTRIES}/1/subresource", "status", ABSENT),
+]
+SIZE = row("[patch]/body/spec/size", 1, 2)
+
+
+def test_entries_of_managers_may_be_in_the_order_of_other_seconds() -> None:
+    assert in_any_second(MOVED, RECORDED) == []
+    assert in_any_second([*MOVED, SIZE], RECORDED) == [SIZE]
+
+
+def message(entries: list[Any], size: int = 1) -> str:
+    shown = json.dumps({"metadata": {"name": "${ns}", "managedFields": entries}, "spec": {"size": size}})
+    return f" is invalid: patch: Invalid value: {json.dumps(shown)}: cannot parse"
+
+
+def test_those_of_an_object_that_a_message_shows_may_be_in_another_order_too() -> None:
+    path = "[patch]/body/message"
+    assert in_any_second([row(path, message([MAIN, STATUS]), message([STATUS, MAIN]))], RECORDED) == []
+    for other in (message([STATUS, MAIN], 2), message([MAIN]), message([STATUS, MAIN]) + "!", "managedFields", None):
+        rows = [row(path, message([MAIN, STATUS]), other)]
+        assert in_any_second(rows, RECORDED) == rows
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        MOVED[:-1],  # an entry has something else
+        [row(f"{ENTRIES}/1/manager", "m", "n")],
+        [*MOVED, row(f"{ENTRIES}/length", 2, 3)],
+        [row(f"{ENTRIES}/0/fieldsV1/f:metadata/f:example.com/a", {}, ABSENT)],
+    ],
+)
+def test_what_they_have_is_compared(rows: list[dict[str, Any]]) -> None:
+    assert in_any_second(rows, RECORDED) == rows

@@ -1,0 +1,52 @@
+"""An etcd that is too old is refused, and one that may lose writes is spoken of unless its data is thrown away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from gateway.launch import reaching
+from gateway.launch.errors import CannotServe
+from gateway.launch.reaching import check_etcd
+
+
+async def nothing(*_: Any) -> None:
+    pass
+
+
+def etcd(version: str, **settings: Any) -> tuple[Any, Any]:
+    async def status() -> Any:
+        return SimpleNamespace(version=version)
+
+    said = {"embedded_etcd": False, "data_dir": None, "etcd_prefix": "/registry", **settings}
+    return SimpleNamespace(**said), SimpleNamespace(client=SimpleNamespace(status=status))
+
+
+@pytest.mark.parametrize(
+    ("version", "settings", "warns"),
+    [
+        ("3.5.1", {}, True),
+        ("3.5.1", {"embedded_etcd": True, "data_dir": Path("kept")}, True),
+        ("3.5.1", {"embedded_etcd": True}, False),
+        ("3.4.20", {}, True),
+        ("3.4.21", {}, False),
+        ("3.5.5", {}, False),
+        ("3.6.16", {}, False),
+    ],
+)
+async def test_an_etcd_that_may_lose_writes_is_spoken_of(
+    version: str, settings: dict[str, Any], warns: bool, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    monkeypatch.setattr(reaching, "check_restored", nothing)
+    await check_etcd(*etcd(version, **settings))
+    assert ("this etcd may lose acknowledged writes when it is killed, if it" in caplog.text) == warns
+
+
+@pytest.mark.parametrize("version", ["3.3.27", "2.3.8", ""])
+async def test_an_etcd_that_is_too_old_is_refused(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reaching, "check_restored", nothing)
+    with pytest.raises(CannotServe, match=r"is too old: 3\.4 or later is wanted"):
+        await check_etcd(*etcd(version))

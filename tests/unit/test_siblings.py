@@ -1,0 +1,35 @@
+"""The numbers of all workers: those of one that does not answer are missing, and no scrape waits for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gateway.observability import siblings
+from gateway.observability.siblings import Siblings
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """One with the socket of a worker that says nothing, and that of one that was killed."""
+    monkeypatch.chdir(tmp_path)  # a socket's path is short
+    with socket.socket(socket.AF_UNIX) as silent, socket.socket(socket.AF_UNIX) as dead:
+        silent.bind("12")
+        silent.listen()
+        dead.bind("13")
+        yield Path()
+        assert Path("12").exists() and not Path("13").exists()
+
+
+async def test_a_worker_that_does_not_answer_is_left_out(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(siblings, "_PATIENCE", 0.05)
+    assert await asyncio.wait_for(Siblings(directory).all(), 30)
+    assert [(record.getMessage(), vars(record)["pid"]) for record in caplog.records] == [
+        ("another worker did not send its metrics", "12")
+    ]

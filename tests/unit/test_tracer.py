@@ -1,0 +1,34 @@
+"""A collector that does not take spans is one line of the log, and one that does again another."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+
+from gateway.tracing.tracer import _Told
+
+
+class Failing(SpanExporter):
+    """Fails as often as it is told."""
+
+    def __init__(self, failures: int) -> None:
+        self.failures = failures
+
+    def export(self, spans: object) -> SpanExportResult:
+        self.failures -= 1
+        return SpanExportResult.FAILURE if self.failures >= 0 else SpanExportResult.SUCCESS
+
+
+def test_lost_spans_are_said_once_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    told = _Told(Failing(3), "localhost:4317")
+    for _ in range(5):
+        told.export([ReadableSpan("a"), ReadableSpan("b")])
+    assert [record.getMessage() for record in caplog.records] == [
+        "the collector does not take spans: they are lost",
+        "the collector takes spans again",
+    ]
+    assert vars(caplog.records[1])["lost"] == 6

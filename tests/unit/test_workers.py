@@ -1,0 +1,65 @@
+"""A worker that fails or hangs is said, and another one comes in its place."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+FAILS_ONCE = """
+import logging, os, signal
+from pathlib import Path
+from gateway.launch import workers
+
+logging.basicConfig(format="%(message)s")
+workers.RESTART_PAUSE = 0
+
+def work(ready):
+    if not Path("failed").exists():
+        Path("failed").touch()
+        raise RuntimeError("once")
+    os.kill(os.getppid(), signal.SIGTERM)
+    signal.pause()
+
+raise SystemExit(workers.Supervisor(1, work).run(lambda: None))
+"""
+
+HANGS_ONCE = """
+import logging, os, signal
+from pathlib import Path
+from gateway.launch import hanging, workers
+
+logging.basicConfig(format="%(message)s")
+workers.RESTART_PAUSE = 0
+hanging.LOOK, hanging.LOOKS = 0.01, 3
+
+def work(parent):
+    parent.ready()
+    if not Path("hung").exists():
+        Path("hung").touch()
+        parent.beat()
+        os.kill(os.getpid(), signal.SIGSTOP)
+    os.kill(os.getppid(), signal.SIGTERM)
+    signal.pause()
+
+raise SystemExit(workers.Supervisor(1, work).run(lambda: None))
+"""
+
+
+def said_by(program: str, directory: Path) -> tuple[int, list[str]]:
+    command = [sys.executable, "-c", f"import sys; sys.path[:0] = [{str(ROOT)!r}]\n{program}"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, cwd=directory)
+    lines = ran.stderr.splitlines()
+    return ran.returncode, [line for line in lines if not line.startswith((" ", "Traceback"))]
+
+
+def test_a_worker_that_hangs_is_replaced(tmp_path: Path) -> None:
+    said = ["worker hangs, killing it", "worker ended, starting another"]
+    assert said_by(HANGS_ONCE, tmp_path) == (0, said)
+
+
+def test_a_worker_that_fails_is_replaced(tmp_path: Path) -> None:
+    said = ["worker failed", "RuntimeError: once", "worker ended, starting another"]
+    assert said_by(FAILS_ONCE, tmp_path) == (0, said)

@@ -1,0 +1,92 @@
+"""Faulty objects of every kind: what a kube-apiserver said of them (hack/validation_faults), validation alone says.
+
+One recording for each field and wording of a cause; and of what was accepted, what comes close to a fault.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.kinds.identity import GroupResource
+from gateway.kinds.strategies import MODULES
+from hack.validation_faults.wrongs import patched
+from tests.unit.validation.replaying import told
+
+RECORDED = Path(__file__).with_name("recorded") / "faults.json.gz"
+FEWEST = 600
+EMPTY_TOLD_APART = 20  # of the recorded ones
+
+
+@cache
+def recording() -> Any:
+    return json.loads(gzip.decompress(RECORDED.read_bytes()))
+
+
+def place(case: Any) -> tuple[str, str]:
+    return recording()["bases"][case["base"]]["resource"], case["via"]
+
+
+CASES = [
+    pytest.param(list(cases), id=f"{resource}-{via}")
+    for (resource, via), cases in groupby(sorted(recording()["cases"], key=place), key=place)
+]
+
+
+def differences(case: Any) -> list[str]:
+    """What validation says that the kube-apiserver did not, and the other way round."""
+    base, via = recording()["bases"][case["base"]], case["via"]
+    old = None if via == "create" else base["old"]
+    sent = patched(base["create"] if old is None else old, case["patch"])
+    ours = told(base["resource"], "" if via in ("create", "update") else via, sent, old)
+    if isinstance(ours, list):
+        ours = [[cause["reason"], cause["field"], cause["message"]] for cause in ours]
+    theirs = case.get("causes", [])
+    if case.get("unordered") and isinstance(ours, list):
+        ours, theirs = sorted(ours), sorted(theirs)
+    return [] if ours == theirs else [f"{case['patch']}: {ours}, should be {theirs}"]
+
+
+def sends_nothing(case: Any) -> bool:
+    """Whether the fault is an empty list or map, which is taken as absent here (docs/differences.md)."""
+    return any(_has_empty(value) for _, value in case["patch"][-1:])
+
+
+def _has_empty(value: Any) -> bool:
+    match value:
+        case [] | {} if not value:
+            return True
+        case dict():
+            return any(map(_has_empty, value.values()))
+        case list():
+            return any(map(_has_empty, value))
+    return False
+
+
+@pytest.mark.parametrize("cases", CASES)
+def test_faults_are_told_as_by_a_kube_apiserver(cases: list[Any]) -> None:
+    found = [line for case in cases if not sends_nothing(case) for line in differences(case)]
+    assert not found, f"{len(found)} of {len(cases)} differ\n" + "\n".join(found)
+
+
+def test_few_messages_tell_an_empty_list_from_none() -> None:
+    empty = [case for case in recording()["cases"] if sends_nothing(case)]
+    assert sum(bool(differences(case)) for case in empty) <= EMPTY_TOLD_APART
+
+
+def test_every_strategy_is_among_the_faults() -> None:
+    faulty = {place(case)[0] for case in recording()["cases"] if case.get("causes")}
+    served = {tuple(name.rpartition("/")[::2]) for name in faulty}
+    named = {GroupResource(version.rpartition("/")[0], plural) for version, plural in served}
+    assert set(MODULES) <= named
+
+
+def test_there_are_faults_enough() -> None:
+    assert sum("causes" in case for case in recording()["cases"]) >= FEWEST
+    assert recording()["version"].startswith("v1.36.")
