@@ -43,8 +43,12 @@ _URLS: dict[str, frozenset[str]] = {
 PLAIN = "$&+,/:;=@-_.~"  # what Go leaves as it is in a path
 _RAW = frozenset({"script", "style", "textarea", "title", "iframe", "noembed", "noframes", "noscript", "xmp"})
 _OPENING = re.compile(r"<!--|<[!?/]|<[A-Za-z]")
-_TAG = re.compile(r"<([A-Za-z][^\s/>]*)((?:[^>\"']|\"[^\"]*\"|'[^']*')*)>")
-_ATTRIBUTE = re.compile(r"([^\s=/][^\s=/>]*)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+)))?")
+_VALUE = r"\"[^\"]*+\"|'[^']*+'|[^\s\"'>][^\s>]*+|(?=>|\Z)"
+# as Go's tokenizer reads them, and never going back: a page may be made to have that take hours
+_PAIR = rf"(=[^\s/=>]*+|[^\s/=>]++)(?:\s*+=\s*+({_VALUE})|(?!\s*+=))"
+_ATTRIBUTE = re.compile(_PAIR)
+_TAG = re.compile(rf"<([A-Za-z][^\s/>]*+)((?:[\s/]++|{_PAIR})*+)>")
+_BYTES = "surrogateescape"  # how a text has bytes that are no UTF-8
 _DEFLATE = -zlib.MAX_WBITS
 _GZIP = zlib.MAX_WBITS | 16
 
@@ -72,7 +76,7 @@ class Links:
     def rewritten(self, url: str) -> str:
         """A URL that the server gave, as clients can use it. Raises Unreadable for what is none."""
         if not url or url[0].isspace():  # urlsplit would take spaces off
-            return quote(url, safe=PLAIN + "%?")
+            return _quoted(url, PLAIN + "%?")
         try:
             parts = urlsplit(url)
         except ValueError:
@@ -83,12 +87,12 @@ class Links:
             parts = parts._replace(scheme=self.scheme, netloc=self.host)
         elif parts.netloc != self.asked:
             parts = parts._replace(scheme="", netloc="")
-        plain = unquote(parts.path)
+        plain = unquote(parts.path, errors=_BYTES)
         if plain.startswith(self.prefix):
-            return parts._replace(path=quote(parts.path, safe=PLAIN + "%")).geturl()
+            return parts._replace(path=_quoted(parts.path, PLAIN + "%")).geturl()
         path = posixpath.normpath(f"{self.prefix}/{plain.lstrip('/')}")
         path = f"{path}/" if plain.endswith("/") and not path.endswith("/") else path
-        return parts._replace(path=quote(path, safe=PLAIN)).geturl()
+        return parts._replace(path=_quoted(path, PLAIN)).geturl()
 
     def page(self, body: bytes, coding: str, most: int) -> bytes:
         """A page of HTML with its links rewritten, in its coding: "", gzip or deflate. Raises TooLarge, Unreadable."""
@@ -101,7 +105,7 @@ class Links:
                 raise Unreadable(_of_coding(coding, body, error)) from None
             if unpacking.unconsumed_tail:
                 raise TooLarge
-        text = self._html(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        text = self._html(body.decode("utf-8", _BYTES)).encode("utf-8", _BYTES)
         if not bits:
             return text
         packing = zlib.compressobj(wbits=bits)
@@ -145,8 +149,8 @@ class Links:
     def _tag(self, name: str, attributes: str) -> str:
         urls, said = _URLS.get(name, frozenset()), [f"<{name}"]
         for found in _ATTRIBUTE.finditer(attributes):
-            key = found[1].lower()
-            value = html.unescape(next((each for each in found.groups()[1:] if each is not None), ""))
+            key, value = found[1].lower(), found[2] or ""
+            value = _unescaped(value[1:-1] if value[:1] in ("'", '"') else value)
             shown = html.escape(self._link(value) if key in urls else value, quote=False).replace('"', "&#34;")
             said.append(f' {key}="{shown}"')
         said.append("/>" if attributes.rstrip().endswith("/") else ">")
@@ -159,6 +163,17 @@ def cleaned(path: str) -> str:
         return ""
     found = posixpath.normpath("/" + path.lstrip("/"))
     return f"{found}/" if path.endswith("/") and not found.endswith("/") else found
+
+
+def _quoted(path: str, safe: str) -> str:
+    return quote(path, safe=safe, errors=_BYTES)
+
+
+def _unescaped(value: str) -> str:
+    try:
+        return html.unescape(value)
+    except ValueError:  # a reference by a number of thousands of digits
+        return value
 
 
 def _of_coding(coding: str, body: bytes, error: zlib.error) -> str:

@@ -30,13 +30,13 @@ async def with_links(answer: Streamed, links: Links) -> Response:
         raise StatusError(500, "", f'backend tried to switch protocol {other} when "" was requested')
     if not answer.first.get(b"content-type", b"").startswith(_PAGE) and b"location" not in answer.first:
         return await _typed(answer)
-    if place := answer.header("location"):
+    if said := answer.first.get(b"location"):
         try:
-            place = links.rewritten(place)
+            place = links.rewritten(said.decode("utf-8", "surrogateescape"))
         except Unreadable as error:
             await answer.aclose()
             raise internal_error(f"error trying to parse Location header: {error}") from None
-        return await _typed(answer, [(b"location", place.encode("latin-1", "replace"))])
+        return await _typed(answer, [(b"location", place.encode("utf-8", "surrogateescape"))])
     if answer.header("content-type").partition(";")[0].strip() != "text/html":
         return await _typed(answer)
     coding = answer.header("content-encoding")

@@ -56,3 +56,19 @@ async def test_an_upgrade_that_nobody_asked_for_is_none() -> None:
     with pytest.raises(StatusError, match='backend tried to switch protocol "foo" when "" was requested') as refused:
         await with_links(switched, Links("", "host", "host"))
     assert refused.value.code == 500 and switched.closed
+
+
+class Moved:
+    """An answer that leads elsewhere, by a path that is no UTF-8."""
+
+    status, headers = 302, ((b"location", b"/caf\xe9"), (b"content-type", b"text/plain"))
+    first = dict(headers)
+
+    def at_once(self, largest: int) -> bytes:
+        return b""
+
+
+async def test_a_location_keeps_its_bytes() -> None:
+    moved: Any = Moved()
+    found = await with_links(moved, Links("/proxy", "host", "host"))
+    assert (b"location", b"/proxy/caf%E9") in found.headers

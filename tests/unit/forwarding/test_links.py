@@ -46,11 +46,32 @@ def test_only_links_to_the_server_itself_change(url: str, found: str) -> None:
         ),
         ('a<a href="/x"', "a"),
         ('<a title="a &amp; b" href="/x">', f'<a title="a &amp; b" href="{PREFIX}/x">'),
+        ("<p it's><a href='/x'>", f'<p it\'s=""><a href="{PREFIX}/x">'),
+        ("<a x= ><a href=/x/y>", f'<a x=""><a href="{PREFIX}/x/y">'),
     ],
 )
 def test_opening_tags_have_their_links_rewritten(page: str, found: str) -> None:
     assert LINKS.page(page.encode(), "", 1000).decode() == found
     assert gzip.decompress(LINKS.page(gzip.compress(page.encode()), "gzip", 1000)).decode() == found
+
+
+def test_bytes_that_are_no_utf_8_stay_what_they_are() -> None:
+    page = b'<a href="/caf\xe9?\xe9">\xe9</a>'
+    assert LINKS.page(page, "", 1000) == f'<a href="{PREFIX}/caf%E9?'.encode() + b'\xe9">\xe9</a>'
+    assert LINKS.rewritten("/caf%E9") == f"{PREFIX}/caf%E9"
+
+
+def test_a_reference_by_a_number_without_end_is_none() -> None:
+    number = "9" * 5000
+    page = f"<a href=/x title='&#{number};'>".encode()
+    assert LINKS.page(page, "", 1 << 20).decode() == f'<a href="{PREFIX}/x" title="&amp;#{number};">'
+
+
+@pytest.mark.parametrize("broken", ["<" + "a" * 20_000, "<a" + '"a' * 20_000, "<a" + " a='" * 20_000])
+def test_a_tag_that_is_never_closed_takes_no_time(broken: str) -> None:
+    began = time.thread_time()
+    assert LINKS.page(b"a" + broken.encode(), "", 1 << 20) == b"a"
+    assert time.thread_time() - began < 1
 
 
 def test_what_unpacks_to_too_much_is_left_alone() -> None:
