@@ -26,16 +26,24 @@ class Passing:
 
     def __init__(self, answer: Streamed) -> None:
         self._answer = answer
+        self._until: float | None = None
 
     def __aiter__(self) -> Passing:
         return self
 
+    def end_at(self, until: float) -> None:
+        """Has the answer cut where it lasts longer than until some time by the loop's clock."""
+        self._until = until
+
     async def __anext__(self) -> bytes:
         """The next part. Raises Aborted where the answer is cut."""
         try:
-            return await anext(self._answer)
+            async with asyncio.timeout_at(self._until):
+                return await anext(self._answer)
         except CallError as error:
             raise Aborted(str(error)) from None
+        except TimeoutError:
+            raise Aborted("the answer did not end in time") from None
 
     async def aclose(self) -> None:
         """Lets the other server know that nobody reads any more."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from gateway.aggregation.delegation import Delegation
 from gateway.discovery.serving import Discovery
 from gateway.encodings.rendering_process import Apart
 from gateway.encodings.representation import represented
+from gateway.flowcontrol.limiting import is_long_running
+from gateway.forwarding.answers import Passing
+from gateway.http.deadline import MAXIMUM, timed_out
 from gateway.http.exchange import Response
 from gateway.http.sending import Send, with_standard_headers
 from gateway.requests.context import ANSWERED, Outcome, Receive, RequestContext, Run, Scope
@@ -19,7 +23,7 @@ Operations = Callable[[Scope, Receive, Send], Awaitable[None]]
 def delegation(delegate: Delegation, remember: Callable[[RequestContext], None]) -> Run:
     """Leaves to `delegate` what another server serves: its answer, whatever its form, is the request's.
 
-    `remember` is told of such a request.
+    `remember` is told of such a request. Raises StatusError 504 where the answer has not begun in time.
     """
     services = delegate.services
 
@@ -31,11 +35,25 @@ def delegation(delegate: Delegation, remember: Callable[[RequestContext], None])
         if found is None:
             return None
         remember(context)
-        # what may last as long as its client likes is the other server's to limit
-        return begun(context, found) if request.info.verb == "watch" or b"connection" in request.headers else found
+        info = request.info
+        if info.verb == "watch" or is_long_running(info):
+            return begun(context, found)
+        return in_time(context, found)
+
+    async def in_time(context: RequestContext, found: Awaitable[Response]) -> Response:
+        until = asyncio.get_running_loop().time() + (context.timeout or MAXIMUM)
+        try:
+            async with asyncio.timeout_at(until):
+                response = await begun(context, found)
+        except TimeoutError:
+            raise timed_out() from None
+        if isinstance(response.body, Passing):
+            response.body.end_at(until)
+        return response
 
     async def begun(context: RequestContext, found: Awaitable[Response]) -> Response:
         response = await found
+        # what may last as long as its client likes is the other server's to limit
         lasts = context.request.info.verb == "watch" or response.tunnel is not None
         if lasts and context.seats is not None:
             context.seats.give_back()

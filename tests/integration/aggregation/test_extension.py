@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -151,6 +152,28 @@ def test_a_server_that_hangs_delays_no_garbage_of_others(server: ApiServer, ext:
     finally:
         ext.answering.set()
     until(lambda: [each["metadata"]["name"] for each in _config_maps(server)] == ["stays"], 120)
+
+
+def test_an_answer_has_to_begin_and_to_end_in_time(server: ApiServer, ext: Extension) -> None:
+    """As kube-apiserver's: a client waits for as long as it said, and then knows that there was no answer."""
+    ext.answering.clear()
+    try:
+        late = ask(server, "GET", f"{ROOT}/namespaces/default/things?timeout=1s")
+    finally:
+        ext.answering.set()
+    assert (late.status, late.json["reason"]) == (504, "Timeout")
+    ext.more.clear()  # the events of a watch that is asked for as a list
+    connection = connect(server)
+    try:
+        headers = {"Authorization": f"Bearer {server.token}"}
+        connection.request("GET", f"{ROOT}/namespaces/default/things?timeout=1s&watch=0", headers=headers)
+        response = connection.getresponse()
+        assert json.loads(response.readline())["type"] == "ADDED"
+        with pytest.raises(http.client.IncompleteRead):
+            response.read()
+    finally:
+        ext.more.set()
+        connection.close()
 
 
 def test_an_owner_there_in_another_namespace_is_told_of(server: ApiServer, ext: Extension) -> None:
