@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gateway.aggregation.availability import AGGREGATOR
-from gateway.aggregation.documents import Documents
+from gateway.aggregation.documents import Documents, Unusable
 from gateway.aggregation.objects import is_segment
 from gateway.aggregation.services import ApiService, ApiServices
 from gateway.controllers.queue import WorkQueue
@@ -104,14 +104,17 @@ class Discovered:
             self._told = {place: told for place, told in self._told.items() if place in served}
             return
         self.queue.add_after(name, EVERY)
-        found = await self._ask(service)
+        try:
+            found = await self._ask(service)
+        except Unusable:
+            found = None
         before = self._known.get(name, _Known())
         self._known[name] = _Known(before.resources, False) if found is None else _Known(found, True)
         if self._known[name] != before:
             self._tell()
 
     async def _ask(self, service: ApiService) -> list[JsonObject] | None:
-        """The resources of a group version, None where the server does not tell."""
+        """The resources of a group version, None where the server does not tell. Raises Unusable."""
         from gateway.aggregation.resource_lists import of_version
 
         known, asked = self._told.get(service.service), [_ACCEPT]
@@ -133,15 +136,12 @@ class Discovered:
         return await self._ask_version(service)
 
     async def _ask_version(self, service: ApiService) -> list[JsonObject] | None:
-        """The resources by the group version's own document, of a server that has no other."""
-        from gateway.aggregation.resource_lists import Contradicted, converted, dicts
+        """The resources by the group version's own document, of a server that has no other. Raises Unusable."""
+        from gateway.aggregation.resource_lists import converted, dicts
 
         answer = await self._documents.get(service, service.path, [(b"accept", b"application/json")])
         found = None if answer is None or answer.status != 200 else _read(answer)
-        try:
-            return None if found is None else converted(dicts(found.get("resources")))
-        except Contradicted:
-            return None
+        return None if found is None else converted(dicts(found.get("resources")))
 
     # what discovery asks
 

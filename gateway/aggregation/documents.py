@@ -14,6 +14,10 @@ from gateway.outbound.request import Header, OutboundRequest
 from gateway.outbound.services import NoAddress, ServiceAddresses
 
 
+class Unusable(Exception):
+    """A document is not of the types that it has to have, or contradicts itself: nothing of it counts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Documents:
     """Asks in the name of `user`; a document may take `timeout` seconds and have `largest` bytes."""

@@ -7,11 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from gateway.aggregation.documents import Unusable
 from gateway.jsontypes import JsonObject
-
-
-class Contradicted(Exception):
-    """A resource and its subresource say different things of their scope."""
 
 
 def dicts(value: object) -> list[JsonObject]:
@@ -20,9 +17,9 @@ def dicts(value: object) -> list[JsonObject]:
 
 
 def of_version(document: JsonObject, group: str, version: str) -> list[JsonObject]:
-    """The resources of a group version in an APIGroupDiscoveryList; none where it is not listed."""
+    """The resources of a group version in an APIGroupDiscoveryList; none where it is not listed. Raises Unusable."""
     for each in dicts(document.get("items")):
-        if (each.get("metadata") or {}).get("name", "") == group:
+        if _text(_object(each, "metadata"), "name") == group:
             for found in dicts(each.get("versions")):
                 if found.get("version") == version:
                     return [_resource(resource) for resource in dicts(found.get("resources"))]
@@ -30,28 +27,21 @@ def of_version(document: JsonObject, group: str, version: str) -> list[JsonObjec
 
 
 def converted(resources: list[JsonObject]) -> list[JsonObject]:
-    """The resources of an APIResourceList; those that have only subresources come last. Raises Contradicted."""
-    found = {
-        str(each.get("name", "")): {
-            "resource": str(each.get("name", "")),
-            "responseKind": _kind(each),
-            "scope": _scope(each),
-            "singularResource": each.get("singularName", ""),
-            "verbs": each.get("verbs"),
-            **{key: each[key] for key in ("shortNames", "categories") if each.get(key)},
-        }
-        for each in resources
-        if "/" not in str(each.get("name", ""))
-    }
+    """The resources of an APIResourceList; those that have only subresources come last. Raises Unusable."""
+    found: dict[str, dict[str, Any]] = {}
     for each in resources:
-        name, slash, subresource = str(each.get("name", "")).partition("/")
+        if "/" not in (name := _text(each, "name")):
+            known = {"resource": name, "responseKind": each, "singularResource": each.get("singularName")}
+            found[name] = _resource({**each, **known, "scope": _scope(each), "subresources": None})
+    for each in resources:
+        name, slash, subresource = _text(each, "name").partition("/")
         if not slash:
             continue
         parent = found.setdefault(name, _resource({"resource": name, "scope": _scope(each)}))
         if parent["scope"] != _scope(each):
-            raise Contradicted(f"{name} and {subresource} differ in scope")
-        kind = _kind(each) if each.get("kind") else _kind({})
-        entry = {"subresource": subresource, "responseKind": kind, "verbs": each.get("verbs")}
+            raise Unusable(f"{name} and {subresource} differ in scope")
+        kind = each if each.get("kind") else None
+        entry = _subresource({"subresource": subresource, "responseKind": kind, "verbs": each.get("verbs")})
         parent.setdefault("subresources", []).append(entry)
     return list(found.values())
 
@@ -59,13 +49,13 @@ def converted(resources: list[JsonObject]) -> list[JsonObject]:
 def _resource(said: JsonObject) -> JsonObject:
     """A resource with all that Go writes of it, and nothing else."""
     found: dict[str, Any] = {
-        "resource": said.get("resource", ""),
-        "responseKind": _kind(said.get("responseKind") or {}),
-        "scope": said.get("scope", ""),
-        "singularResource": said.get("singularResource", ""),
-        "verbs": said.get("verbs"),
+        "resource": _text(said, "resource"),
+        "responseKind": _kind(_object(said, "responseKind")),
+        "scope": _text(said, "scope"),
+        "singularResource": _text(said, "singularResource"),
+        "verbs": _texts(said, "verbs"),
     }
-    found |= {key: said[key] for key in ("shortNames", "categories") if said.get(key)}
+    found |= {key: _texts(said, key) for key in ("shortNames", "categories") if said.get(key)}
     if subresources := dicts(said.get("subresources")):
         found["subresources"] = [_subresource(each) for each in subresources]
     return found
@@ -73,15 +63,37 @@ def _resource(said: JsonObject) -> JsonObject:
 
 def _subresource(said: JsonObject) -> JsonObject:
     found: dict[str, Any] = {
-        "subresource": said.get("subresource", ""),
-        "responseKind": _kind(said.get("responseKind") or {}),
-        "verbs": said.get("verbs"),
+        "subresource": _text(said, "subresource"),
+        "responseKind": _kind(_object(said, "responseKind")),
+        "verbs": _texts(said, "verbs"),
     }
-    return found | ({"acceptedTypes": said["acceptedTypes"]} if said.get("acceptedTypes") else {})
+    accepted = [_kind(each) for each in dicts(said.get("acceptedTypes"))]
+    return found | ({"acceptedTypes": accepted} if accepted else {})
 
 
 def _kind(said: JsonObject) -> JsonObject:
-    return {"group": said.get("group", ""), "version": said.get("version", ""), "kind": said.get("kind", "")}
+    return {name: _text(said, name) for name in ("group", "version", "kind")}
+
+
+def _object(said: JsonObject, name: str) -> JsonObject:
+    found = said.get(name)
+    if not isinstance(found, dict | None):
+        raise Unusable(f"{name} is no object")
+    return found or {}
+
+
+def _text(said: JsonObject, name: str) -> str:
+    found = said.get(name)
+    if not isinstance(found, str | None):
+        raise Unusable(f"{name} is no text")
+    return found or ""
+
+
+def _texts(said: JsonObject, name: str) -> list[str] | None:
+    found = said.get(name)
+    if found is None or (isinstance(found, list) and all(isinstance(each, str) for each in found)):
+        return found
+    raise Unusable(f"{name} is no list of texts")
 
 
 def _scope(said: JsonObject) -> str:

@@ -9,7 +9,8 @@ from typing import Any, cast
 import pytest
 
 from gateway.aggregation.discovered import Discovered
-from gateway.aggregation.resource_lists import Contradicted, converted, of_version
+from gateway.aggregation.documents import Unusable
+from gateway.aggregation.resource_lists import converted, of_version
 from gateway.aggregation.services import ApiService
 from gateway.outbound.client import Answer
 from gateway.outbound.request import Header
@@ -44,7 +45,7 @@ def test_resources_with_subresources_alone_come_last() -> None:
 
 
 def test_scopes_that_contradict_are_no_discovery() -> None:
-    with pytest.raises(Contradicted):
+    with pytest.raises(Unusable):
         converted([{"name": "things", "namespaced": True}, {"name": "things/status"}])
 
 
@@ -120,3 +121,24 @@ def test_a_server_that_is_not_there_is_not_asked_by_version(first: Answer | None
     asked = Asked(first)
     assert not reconciled(asked, "v1").is_fresh(f"v1.{GROUP}")
     assert len(asked.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"verbs": json.loads("[" * 600 + "]" * 600)},
+        {"resource": {"a": 1}},
+        {"responseKind": "Thing"},
+        {"shortNames": [1]},
+        {"subresources": [{"subresource": "status", "acceptedTypes": [{"kind": []}]}]},
+    ],
+)
+def test_what_is_no_discovery_leaves_what_was_known(wrong: dict[str, Any]) -> None:
+    """It would make the document of all groups one that cannot be written."""
+    head = (b"content-type", V2)
+    asked = Asked(answer(200, document(THINGS), head), answer(200, document({**THINGS, **wrong}), head))
+    found = reconciled(asked, "v1", "v1")
+    assert [each["resource"] for each in found.resources(GROUP, "v1")] == ["things"]
+    assert not found.is_fresh(f"v1.{GROUP}")
+    lists = Asked(answer(404), answer(200, {"resources": [{"name": "things", "verbs": {"get": 1}}]}))
+    assert not reconciled(lists, "v1").is_fresh(f"v1.{GROUP}")
