@@ -178,7 +178,10 @@ def _bool(value: Any) -> bytes:
 
 
 def _double(value: Any) -> bytes:
-    return struct.pack("<d", value)
+    try:
+        return struct.pack("<d", value)
+    except (struct.error, OverflowError) as error:  # as where other types are wrong
+        raise ValueError(f"{value!r:.100} is no number") from error
 
 
 def _integer(value: Any) -> bytes:
