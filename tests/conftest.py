@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+import pytest_rerunfailures
 from hypothesis import settings
 
 from storage.embedded import EmbeddedEtcd, EmbeddedEtcdError, find_binary
@@ -49,6 +50,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid.startswith(LONG):
             item.add_marker(pytest.mark.long)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Has a test that is run anew (tests/limits.py) begin with servers that have nothing of its first run.
+
+    It would find its own objects there, and fail by that. The plug-in keeps from the end what is of a wider scope.
+    """
+    if getattr(item, "execution_count", 1) > 1:
+        state = item.session._setupstate
+        state.stack.update(pytest_rerunfailures.suspended_finalizers)
+        pytest_rerunfailures.suspended_finalizers.clear()
+        state.teardown_exact(None)
 
 
 @pytest.fixture(scope="session")
