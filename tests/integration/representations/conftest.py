@@ -20,7 +20,7 @@ class Client:
     def __init__(self, server: ApiServer) -> None:
         self.server, self.namespace = server, f"forms-{uuid.uuid4().hex[:8]}"
         self.configmaps = f"/api/v1/namespaces/{self.namespace}/configmaps"
-        self._connection = connect(server, 20.0)
+        self._connection = connect(server)
 
     def ask(
         self,
