@@ -23,6 +23,10 @@ PACKAGES = {  # whose main package is another one than that of its directory
     "kwok": "sigs.k8s.io/kwok/cmd/kwok",
     "wardle": "k8s.io/sample-apiserver",
 }
+PATIENT = {  # for envtest, which gives a server 20 s to start or stop
+    "KUBEBUILDER_CONTROLPLANE_START_TIMEOUT": "120s",
+    "KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT": "60s",
+}
 EXAMPLE = HERE.parents[1] / "examples" / "go-controller-runtime"
 
 

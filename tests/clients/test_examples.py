@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from apiserver_gateway.program import command
-from tests.clients.golang import suite_of
+from tests.clients.golang import PATIENT, suite_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ROOT = EXAMPLES.parent
@@ -33,7 +33,7 @@ def test_the_operator_in_python() -> None:
 def test_the_operator_in_go(tmp_path: Path) -> None:
     program = suite_of(EXAMPLES / "go-controller-runtime")
     made = subprocess.run(command("envtest-assets", str(tmp_path)), capture_output=True, text=True, check=True)
-    environment = {**os.environ, "KUBEBUILDER_ASSETS": made.stdout.strip()}
+    environment = {**os.environ, **PATIENT, "KUBEBUILDER_ASSETS": made.stdout.strip()}
     outcome = subprocess.run(
         [program, "-test.v"],
         cwd=EXAMPLES / "go-controller-runtime",

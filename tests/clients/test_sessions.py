@@ -140,14 +140,14 @@ def test_logs_are_followed(running: Kubectl, log: Path) -> None:
 def test_a_command_is_run(running: Kubectl) -> None:
     said = running("exec", "-i", "p", "--", "head", "-c", "300000", given="x" * 300_000)  # kwok does not tell the end
     assert said == "x" * 300_000
-    done = running.run("exec", "p", "--", "sh", "-c", "echo out; echo err >&2; exit 7")
+    done = running.run("exec", "p", "--", "sh", "-c", "echo out; echo err >&2; sleep 1; exit 7")
     assert (done.returncode, done.stdout) == (1, "out\n")  # kwok does not tell the status either, but in words
     assert done.stderr.startswith("err\n") and "exit status 7" in done.stderr
 
 
 def test_a_shell_is_typed_into(running: Kubectl) -> None:
     # kwok may not have sent what a shell has written when that ends: it ends later
-    words = "test -t 0 && echo sum $((40 + 2)); sleep 1; exit 3\n"
+    words = "test -t 0 && echo sum $((40 + 2)); sleep 3; exit 3\n"
     shown, _ = typed(running, words, "exec", "-it", "p", "--", "sh")
     assert "sum 42" in shown and "exit status 3" in shown
 
