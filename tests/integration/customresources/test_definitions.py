@@ -164,7 +164,7 @@ def test_the_end_of_a_definition_waits_for_the_finalizers_of_its_objects(servers
     assert ask(one, "POST", path, {**body, "metadata": {"name": "held", "finalizers": ["e.com/x"]}}).status == 201
     assert ask(one, "DELETE", f"{DEFINITIONS}/{name}").status == 200
     until(lambda: ask(one, "GET", f"{path}/free").status == 404)
-    assert ask(one, "GET", f"{path}/held").json["metadata"]["deletionTimestamp"]
+    until(lambda: "deletionTimestamp" in ask(one, "GET", f"{path}/held").json["metadata"])  # one after the other
     refused = ask(one, "POST", path, {**body, "metadata": {"name": "new"}})
     assert refused.status == 403, refused.body
     assert conditions(one, name)["Terminating"] == "True"

@@ -76,7 +76,7 @@ def test_one_object_can_be_watched(one: Client) -> None:
 @pytest.mark.parametrize("query", ["", "resourceVersion=0&"])
 def test_legacy_watches_mark_the_end_of_their_initial_events(one: Client, query: str) -> None:
     one.put("a")
-    with one.watch(f"{query}timeoutSeconds=1&{BOOKMARKS}") as watch:
+    with one.watch(f"{query}timeoutSeconds=60&{BOOKMARKS}") as watch:
         added, end = watch.event(), watch.event()
     assert added is not None and added["type"] == "ADDED"
     assert end is not None and end["type"] == "BOOKMARK"

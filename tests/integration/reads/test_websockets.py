@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
+import time
 
 import aiohttp
 import pytest
 
 from tests.integration.reads.api import Client
+from tests.limits import at_most
 
 ORIGIN = {"Origin": "https://example.org"}
 
@@ -27,11 +29,12 @@ def place(client: Client, query: str) -> str:
 async def test_events_are_messages_and_the_end_is_said(one: Client) -> None:
     start = await asyncio.to_thread(one.put, "a")
     async with session(one) as http:
-        query = f"watch=1&timeoutSeconds=3&resourceVersion={start}"
+        query, began = f"watch=1&timeoutSeconds=5&resourceVersion={start}", time.monotonic()
         async with http.ws_connect(place(one, query), headers=ORIGIN, autoclose=False) as watch:
             await asyncio.to_thread(one.put, "b")
             await watch.ping(b"still there?")
             await asyncio.to_thread(one.put, "c")
+            at_most(time.monotonic() - began, 4.5)  # else the watch may have ended before
             *found, end = [await watch.receive() for _ in range(3)]
         assert [message.type for message in found] == [aiohttp.WSMsgType.TEXT] * 2
         assert [json.loads(message.data)["object"]["metadata"]["name"] for message in found] == ["b", "c"]
