@@ -104,11 +104,12 @@ def test_a_webhook_that_hangs_holds_its_request_and_nobody_elses(server: ApiServ
 
     def review(request: Request) -> None:
         asked.set()
-        go.wait(20)
+        go.wait(30)
 
-    with webhook(server, review, "configmaps", **here(place)), ThreadPoolExecutor(1) as pool:
+    hangs = webhook(server, review, "configmaps", timeoutSeconds=30, **here(place))
+    with hangs, ThreadPoolExecutor(1) as pool:
         slow = pool.submit(ask, server, "POST", maps(place), config_map("slow"))
-        assert asked.wait(10)
+        assert asked.wait(60)
         began = time.monotonic()
         for i in range(20):
             ask(server, "POST", f"/api/v1/namespaces/{place}/secrets", {"metadata": {"name": f"s-{i}"}})

@@ -188,7 +188,7 @@ def test_an_owner_there_in_another_namespace_is_told_of(server: ApiServer, ext: 
         events = ask(server, "GET", "/api/v1/namespaces/far/events").json["items"]
         return [each["message"] for each in events if each["reason"] == "OwnerRefInvalidNamespace"]
 
-    until(lambda: bool(messages()), 30)
+    until(lambda: bool(messages()))
     which = f"{VERSION}/Thing, namespace: far, name: told, uid: {TOLD['uid']}"
     assert messages()[0] == f'ownerRef [{which}] does not exist in namespace "far"'
 
@@ -240,6 +240,7 @@ def test_a_request_that_has_passed_many_servers_goes_no_further(server: ApiServe
 
 
 def test_health_checks_have_upstreams_names(server: ApiServer) -> None:
+    until(lambda: ask(server, "GET", "/readyz").status == 200)
     answer = ask(server, "GET", "/readyz?verbose")
     assert answer.status == 200
     for name in HOOKS:

@@ -32,7 +32,7 @@ def by_key(kind: str, *names: str) -> dict[str, Any]:
 
 def kms(name: str, socket: Path) -> dict[str, Any]:
     """A provider behind a socket."""
-    return {"kms": {"apiVersion": "v2", "name": name, "endpoint": f"unix://{socket}", "timeout": "2s"}}
+    return {"kms": {"apiVersion": "v2", "name": name, "endpoint": f"unix://{socket}", "timeout": "20s"}}
 
 
 IDENTITY: dict[str, Any] = {"identity": {}}

@@ -249,7 +249,7 @@ def test_a_key_management_service(etcd: EmbeddedEtcd, tmp_path: Path, plugin: Km
         until(lambda: ask(server, "GET", "/readyz/kms-provider-0").status == 500)
         assert b"got unexpected healthz status: bad" in ask(server, "GET", "/readyz/kms-provider-0").body
         assert ask(server, "GET", "/readyz").status == 500
-        assert "kms plugin failed health check probe provider=mock" in server.log_file.read_text()
+        until(lambda: "kms plugin failed health check probe provider=mock" in server.log_file.read_text())
         plugin.tell(key="two")
         until(lambda: ask(server, "GET", "/readyz/kms-provider-0").status == 200)
 

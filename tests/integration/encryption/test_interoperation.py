@@ -46,7 +46,7 @@ class Peer:
         sent = None if body is None else dumps(body)
         request = urllib.request.Request(self._url + path, method=method, data=sent, headers=headers)
         try:
-            with urllib.request.urlopen(request, context=self._context, timeout=10) as answer:
+            with urllib.request.urlopen(request, context=self._context, timeout=60) as answer:
                 return answer.status, loads(answer.read())
         except urllib.error.HTTPError as error:
             return error.code, loads(error.read())

@@ -114,19 +114,23 @@ class Load:
 @contextmanager
 def watching(client: Client, revision: int, last: str) -> Iterator[Future[tuple[list[Seen], int]]]:
     """Follows the namespace from a revision until an object named `last` appears, resuming whenever the stream breaks;
-    the result is the events, and how often it was resumed.
+    the result is the events, and how often it was resumed. The watch has begun when the block does.
     """
+    begun = threading.Event()
     with ThreadPoolExecutor(1) as pool:
-        yield pool.submit(_follow, client, revision, last)
+        following = pool.submit(_follow, client, revision, last, begun)
+        assert begun.wait(PATIENCE)
+        yield following
 
 
-def _follow(client: Client, revision: int, last: str) -> tuple[list[Seen], int]:
+def _follow(client: Client, revision: int, last: str, begun: threading.Event) -> tuple[list[Seen], int]:
     seen: list[Seen] = []
     resumed = -1
     deadline = time.monotonic() + 3 * PATIENCE
     while time.monotonic() < deadline:
-        with suppress(OSError, HTTPException), client.watch(f"resourceVersion={revision}&timeoutSeconds=60") as watch:
+        with suppress(OSError, HTTPException), client.watch(f"resourceVersion={revision}&timeoutSeconds=600") as watch:
             resumed += 1
+            begun.set()
             for event in _events(watch):
                 seen.append(event)
                 revision = event[2]

@@ -40,7 +40,7 @@ class Watcher:
     async def begin(self, server: ApiServer, path: str, context: ssl.SSLContext) -> None:
         """Watches, on a connection of its own, from the last version it saw."""
         self._reader, self._writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=context)
-        query = f"watch=1&timeoutSeconds=60&resourceVersion={self.revision}&{self.selector}"
+        query = f"watch=1&timeoutSeconds=600&resourceVersion={self.revision}&{self.selector}"
         head = f"GET {path}?{query} HTTP/1.1\r\nHost: crowd\r\nAuthorization: Bearer {server.token}\r\n\r\n"
         self._writer.write(head.encode())
         answer = await self._reader.readuntil(b"\r\n\r\n")

@@ -14,6 +14,7 @@ import pytest
 
 from apiserver_gateway.testing import ApiServer, api_server, wait_for
 from gateway.credentials.certificates import ensure_certificates, server_context
+from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask
 
 MANY = 1000
@@ -143,7 +144,7 @@ def test_what_was_said_before_the_end_comes_whole(server: ApiServer, tmp_path: P
     assert asyncio.run(run()) == MUCH
 
 
-def half_closed(server: ApiServer, with_goodbye: bool) -> None:
+def half_closed(server: ApiServer, kubelet: Kubelet, with_goodbye: bool) -> None:
     """Sends much through a tunnel, closes the sending half, and reads to the end, which must come by itself."""
     trust = ssl.create_default_context(cafile=str(server.ca_file))
     trust.check_hostname = False
@@ -154,6 +155,7 @@ def half_closed(server: ApiServer, with_goodbye: bool) -> None:
         if with_goodbye:
             tunnel.unwrap().close()  # waits for the goodbye of the other side
             return
+        until(lambda: kubelet.got)  # what is under way when the connection breaks off may be lost
         with socket.socket(fileno=os.dup(tunnel.fileno())) as same:
             same.shutdown(socket.SHUT_WR)
         with contextlib.suppress(ssl.SSLEOFError):
@@ -170,7 +172,7 @@ def test_a_client_that_says_no_more_ends_the_tunnel(server: ApiServer, tmp_path:
         secured = server_context(files.certificate, files.key)
         listening = await asyncio.start_server(kubelet.answer, "127.0.0.1", 0, ssl=secured)
         await asyncio.to_thread(prepared, server, listening.sockets[0].getsockname()[1])
-        await asyncio.to_thread(half_closed, server, with_goodbye)
+        await asyncio.to_thread(half_closed, server, kubelet, with_goodbye)
         async with asyncio.timeout(60):
             await kubelet.left.wait()
         assert kubelet.got == MUCH if with_goodbye else kubelet.got > 0

@@ -7,9 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from apiserver_gateway.testing import ApiServer, api_server
+from tests.integration.lifecycle.api import until
+from tests.integration.server.client import ask
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ApiServer]:
     with api_server() as running:
+        until(lambda: ask(running, "GET", "/readyz").status == 200)  # the default roles are made
         yield running

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from apiserver_gateway.testing import ApiServer, api_server
+from apiserver_gateway.throwaway import remove
 from storage.embedded import EmbeddedEtcd
 from storage.errors import NoSpace
 from storage.etcd import EtcdClient, EtcdSettings
@@ -62,7 +62,7 @@ def test_without_its_etcd_a_server_ends(tmp_path: Path, workers: str) -> None:
     server = ApiServer(tmp_path, [f"--data-dir={tmp_path}/data", f"--workers={workers}"])
     server.start()
     etcd, ended = etcd_of(server), os.pidfd_open(server.pid)
-    shutil.rmtree(tmp_path / "data" / "member")
+    remove(tmp_path / "data" / "member")  # in which etcd just writes
     os.kill(etcd, signal.SIGKILL)
     assert _readable(ended, 60), "the server is still there"
     assert server.stop() == 1

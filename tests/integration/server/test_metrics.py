@@ -8,6 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from apiserver_gateway.testing import ApiServer, api_server
+from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask
 from tests.limits import TooMuch
 
@@ -25,6 +26,7 @@ LABELS = {
 @pytest.fixture(scope="module")
 def server() -> Iterator[ApiServer]:
     with api_server("--controllers=*,-root-ca-cert-publisher") as made:  # which makes config maps meanwhile
+        until(lambda: ask(made, "GET", "/readyz").status == 200)  # the default roles are made
         yield made
 
 

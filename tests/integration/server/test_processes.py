@@ -15,6 +15,7 @@ import pytest
 
 from apiserver_gateway.testing import ApiServer, ServerDidNotStart, api_server
 from storage.embedded import EmbeddedEtcd
+from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask, connect
 from tests.limits import at_most
 
@@ -89,6 +90,8 @@ def test_a_server_ends_with_who_started_it() -> None:
 def test_a_dead_worker_is_replaced() -> None:
     """The other one answers meanwhile, and who comes in its place answers when the other one has died too."""
     with api_server("--workers=2") as server:
+        # each of them is asked, as the kernel distributes connections: both know that the default roles are made
+        until(lambda: all(ask(server, "GET", "/readyz").status == 200 for _ in range(16)))
         first, second = sorted(children(server.pid))
         kill(first)
         assert [ask(server, "GET", "/readyz").status for _ in range(4)] == [200] * 4

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from apiserver_gateway.testing import ApiServer, ServerDidNotStart, api_server
+from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask
 
 
@@ -15,6 +16,7 @@ def server() -> Iterator[ApiServer]:
     with api_server(
         "--runtime-config=batch/v1=false,apps/v1/statefulsets=false,rbac.authorization.k8s.io/v1=false,autoscaling/v1=false"
     ) as made:
+        until(lambda: ask(made, "GET", "/readyz").status == 200)  # the default roles are made
         yield made
 
 

@@ -127,7 +127,7 @@ def test_a_kube_apiserver_reads_what_was_written(etcd: EmbeddedEtcd, patched: di
 
 
 def _get(port: int, path: str) -> tuple[int, bytes]:
-    connection = http.client.HTTPSConnection("127.0.0.1", port, context=ssl._create_unverified_context(), timeout=10)
+    connection = http.client.HTTPSConnection("127.0.0.1", port, context=ssl._create_unverified_context(), timeout=60)
     try:
         connection.request("GET", path, headers={"Authorization": "Bearer token"})
         answer = connection.getresponse()
