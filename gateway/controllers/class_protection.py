@@ -6,6 +6,7 @@ from gateway.admission.plugins.storage_protection import FINALIZERS
 from gateway.controllers.actor import Actor
 from gateway.controllers.keyed import Keyed
 from gateway.controllers.marks import without_finalizer
+from gateway.controllers.seeing import all_seen
 from gateway.controllers.volume_protection import wanted_change
 from gateway.jsontypes import JsonObject, loads
 from storage.entry import Entry
@@ -56,7 +57,7 @@ class ClassProtection(Keyed):
             await self.actor.change(classes, "", name, lambda obj: change(obj, finalizer), uid=found["metadata"]["uid"])
 
     async def _is_used(self, name: str) -> bool:
-        await self.actor.endpoints.services.store.reads.fresh()
+        await all_seen(self.actor.endpoints.services.store.reads)
         named = name.encode()
         return any(
             name in classes_of(loads(b"{" + entry.tail))

@@ -15,6 +15,7 @@ from gateway.controllers.actor import Actor
 from gateway.controllers.courtesy import give_way
 from gateway.controllers.ownership import uid_of
 from gateway.controllers.queue import Work, WorkQueue
+from gateway.controllers.seeing import all_seen
 from gateway.controllers.undiscovered import RESOURCE as API_SERVICES
 from gateway.controllers.undiscovered import discovery_failure
 from gateway.endpoints.endpoint import Endpoint
@@ -24,8 +25,7 @@ from gateway.kinds.metadata import now_text
 from gateway.writing.deleting_each import delete_each
 from gateway.writing.options import DeleteOptions
 from storage.entry import Change, ChangeType, Entry
-from storage.errors import StorageError, Unavailable
-from storage.reads import Reads
+from storage.errors import StorageError
 
 FINALIZER = "kubernetes"
 AT_ONCE = 4  # deletions of many at the same time: more are hardly faster, and GETs wait for all of them
@@ -243,12 +243,6 @@ class Namespaces:
 
         await delete_each(entries, delete, AT_ONCE)
         return list(failures)
-
-
-async def all_seen(reads: Reads) -> None:
-    """Makes the cache as new as etcd is now. Raises Unavailable where it cannot be: what it lacks would be left."""
-    if not await reads.fresh():
-        raise Unavailable("the watch cache is behind etcd")
 
 
 def _release(namespace: JsonObject) -> bool:

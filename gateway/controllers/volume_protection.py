@@ -7,6 +7,7 @@ from collections.abc import Callable
 from gateway.admission.plugins.storage_protection import FINALIZERS
 from gateway.controllers.keyed import Keyed, is_being_deleted
 from gateway.controllers.marks import with_finalizer, without_finalizer
+from gateway.controllers.seeing import all_seen
 from gateway.jsontypes import JsonObject, loads
 from storage.entry import Entry
 
@@ -44,8 +45,11 @@ class ClaimProtection(Keyed):
             )
 
     async def _is_used(self, namespace: str, name: str) -> bool:
-        await self.actor.endpoints.services.store.reads.fresh()
-        for entry in self.entries("pods", namespace):
+        """Whether a scheduled pod uses a claim. Raises StorageError where nobody can say, and the claim stays."""
+        store = self.actor.endpoints.services.store
+        await all_seen(store.reads)
+        for found in store.cached_entries(self.key("pods", namespace)):
+            entry = found.readable or found  # of a pod that was never readable nobody knows: its tail raises that
             if name.encode() in entry.tail or b'"ephemeral":' in entry.tail:
                 pod = loads(b"{" + entry.tail)
                 if (pod.get("spec") or {}).get("nodeName") and name in claims_of(pod):
