@@ -51,7 +51,7 @@ class Observer:
         self._told: deque[tuple[ResourceCache, Change | None]] = deque()
         self._arrived = asyncio.Event()
         self._running = False
-        self.complete = asyncio.Event()  # set once all that there was at the start has been told
+        self.complete = asyncio.Event()  # set once what there was at the start is told, and what came meanwhile
         self._following: dict[bytes, tuple[Follower, ...]] = {}  # by prefix; asked once, until what is served changes
         self.resources: dict[bytes, Endpoint] = {}  # by the prefix of their keys
 
@@ -88,14 +88,14 @@ class Observer:
         self._running = True
         try:
             self.attach()
-            for _ in range(len(self._told)):
-                await self._tell_state(self._told[0][0])
-                self._told.popleft()
+            await self._tell_next(len(self._told))  # the states
+            await self._tell_next(len(self._told))  # what came meanwhile: a later state may go by it
             self.complete.set()
             while True:
                 await self._arrived.wait()
                 self._arrived.clear()
-                await self._drain()
+                while self._told:
+                    await self._tell_next(len(self._told))
         finally:
             self._running = False
             for _, end in self._caches.values():
@@ -107,9 +107,9 @@ class Observer:
         self._told.append((cache, change))
         self._arrived.set()
 
-    async def _drain(self) -> None:
+    async def _tell_next(self, number: int) -> None:
         piece = TimeSlice(SLICE)
-        while self._told:
+        for _ in range(number):
             cache, change = self._told[0]
             if change is None:
                 await self._tell_state(cache)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,6 +24,7 @@ class Counting:
 
     def __init__(self) -> None:
         self.queue: WorkQueue[bytes] = WorkQueue("counting")
+        self.meanwhile: Callable[[], object] = lambda: None  # what happens while it is told of an object
         self.told, self.known = 0, asyncio.get_running_loop().create_future()
 
     def works(self) -> list[Work]:
@@ -36,8 +38,10 @@ class Counting:
     def state(self, prefix: bytes, entry: Entry) -> None:
         self.told += 1
         self.queue.add(entry.key)
+        self.meanwhile()
 
-    def change(self, prefix: bytes, change: Change) -> None: ...
+    def change(self, prefix: bytes, change: Change) -> None:
+        self.told += 1
 
     def kinds_changed(self) -> None: ...
 
@@ -68,16 +72,14 @@ def full() -> ResourceCache:
     return cache
 
 
-async def test_nothing_is_done_before_all_that_there_is_has_been_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An owner whose dependents are still to be told of would be let go as one that has none."""
+async def known_at_first(monkeypatch: pytest.MonkeyPatch, counting: Counting, cache: ResourceCache) -> int:
+    """Of how many objects the controller has been told when it looks at the first one."""
     monkeypatch.setattr(observing, "SLICE", 0.0)
-    counting = Counting()
     monkeypatch.setattr(running, "CONTROLLERS", {"counting": SimpleNamespace(make=lambda parts: counting)})
     monkeypatch.setattr(running, "wanted", lambda names: ["counting"])
     main = SimpleNamespace(store=Store(), client=None)
     settings = SimpleNamespace(controllers=())
     services = SimpleNamespace(database=main, databases=[main], settings=settings, foreign_objects=Nothing())
-    cache = full()
     registry = SimpleNamespace(stored=lambda: [cache])
     endpoints: Any = SimpleNamespace(
         services=services,
@@ -90,7 +92,25 @@ async def test_nothing_is_done_before_all_that_there_is_has_been_told(monkeypatc
     leading = asyncio.ensure_future(controllers._lead(fence))
     try:
         await asyncio.wait((leading, counting.known), return_when=asyncio.FIRST_COMPLETED)
-        assert counting.known.result() == MANY
+        return counting.known.result()
     finally:
         leading.cancel()
         await asyncio.gather(leading, return_exceptions=True)
+
+
+async def test_nothing_is_done_before_all_that_there_is_has_been_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An owner whose dependents are still to be told of would be let go as one that has none."""
+    assert await known_at_first(monkeypatch, Counting(), full()) == MANY
+
+
+async def test_nothing_is_done_before_what_came_meanwhile_has_been_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dependent of a resource that was told first may be older than the end of its owner, which was told with it."""
+    counting, cache = Counting(), full()
+
+    def more() -> None:
+        counting.meanwhile = lambda: None
+        for number in range(MANY, 2 * MANY):
+            cache.put(key("n", f"p{number}"), canonical(f"p{number}"), number + 1)
+
+    counting.meanwhile = more
+    assert await known_at_first(monkeypatch, counting, cache) == 2 * MANY
