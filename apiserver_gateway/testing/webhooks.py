@@ -77,10 +77,17 @@ def webhook(
             **fields,
         }
         ask(server, "POST", f"{PATH}/{plural}", {"metadata": {"name": name}, "webhooks": [hook]})
+        _settle(server, plural)
         try:
             yield served
         finally:
             ask(server, "DELETE", f"{PATH}/{plural}/{name}")
+            _settle(server, plural)
+
+
+def _settle(server: ApiServer, plural: str) -> None:
+    """A consistent read is answered once the server goes by all that was written before it."""
+    ask(server, "GET", f"{PATH}/{plural}")
 
 
 @contextmanager
