@@ -16,9 +16,11 @@ import pytest
 
 from apiserver_gateway.testing import ApiServer, api_server
 from tests.hostile.probe import is_alive, processes
+from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask
 
-WARMING = ("/readyz", "/api/v1/namespaces/default", "/api/v1/pods", "/api/v1/namespaces/default?resourceVersion=0")
+ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"  # a controller makes it; pods and tokens are of it
+WARMING = ("/api/v1/namespaces/default", "/api/v1/pods", "/api/v1/namespaces/default?resourceVersion=0")
 WRITTEN = ("/api/v1/namespaces/default/configmaps", "/api/v1/namespaces/default/secrets")
 
 
@@ -31,6 +33,7 @@ def server_flags() -> tuple[str, ...]:
 @pytest.fixture(scope="module")
 def module_server(server_flags: tuple[str, ...]) -> Iterator[ApiServer]:
     with api_server(*server_flags) as running:
+        until(lambda: is_ready(running) and ask(running, "GET", ACCOUNT).status == 200)
         for path in WARMING:
             assert ask(running, "GET", path).status == 200
         for path in WRITTEN:  # what writes need is imported by the first of them
@@ -48,4 +51,9 @@ def server(module_server: ApiServer) -> Iterator[ApiServer]:
     before = processes(module_server.pid)
     yield module_server
     assert is_alive(module_server) and processes(module_server.pid) == before, "the server ended, or one of its workers"
-    assert ask(module_server, "GET", "/readyz").status == 200
+    until(lambda: is_ready(module_server))
+
+
+def is_ready(server: ApiServer) -> bool:
+    """Whether it says so, which its etcd has two seconds for: a busy machine may take more now and then."""
+    return ask(server, "GET", "/readyz").status == 200

@@ -37,7 +37,7 @@ NAMES = st.sampled_from([NAME] * 8 + ["absent"]) | st.text(max_size=8)
 NAMESPACES = st.sampled_from(["default"] * 9 + ["absent"])
 ENDLESS = ("watch", "allowWatchBookmarks", "sendInitialEvents", "timeoutSeconds")  # parameters of watches
 WITHOUT_END = ("watch", "watchlist", "connect")  # actions that are no request with one answer
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 UNTYPED = ("failed to create typed patch object", "to proper version: unable to convert unstructured object to ")
 RULES = [not_a_server_error, response_schema_conformance, content_type_conformance]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-import pytest
+from tests.limits import TooMuch
 
 Work = Callable[[], object]
 
@@ -41,4 +41,4 @@ def is_in_proportion(case: Callable[[int], Work], size: int = SIZE) -> None:
         if long < FACTOR * short:
             return
         ratios.append(round(long / short, 1))
-    pytest.fail(f"twice as much took {ratios} times as long")
+    raise TooMuch(f"twice as much took {ratios} times as long")

@@ -93,7 +93,7 @@ def _command(pid: int) -> bytes:
 
 
 @contextlib.contextmanager
-def memory_returns(server: ApiServer, *, share: float = 0.2, patience: float = 10.0) -> Iterator[None]:
+def memory_returns(server: ApiServer, *, share: float = 0.2, patience: float = 30.0) -> Iterator[None]:
     """Asserts that the server's memory comes back to within `share` of what it was, in at most `patience` seconds."""
     before = memory(server.pid)
     yield
@@ -118,7 +118,8 @@ def cpu_seconds(pid: int) -> float:
     for each in processes(pid):
         with contextlib.suppress(OSError):
             for task in os.scandir(f"/proc/{each}/task"):
-                total += int(Path(task.path, "schedstat").read_text(encoding="ascii").split()[0])
+                with contextlib.suppress(OSError):  # a thread that has just ended; the others count all the same
+                    total += int(Path(task.path, "schedstat").read_text(encoding="ascii").split()[0])
     return total / 1e9
 
 

@@ -21,6 +21,7 @@ CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
 REVISIONS = "/apis/apps/v1/namespaces/default/controllerrevisions"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All"
 LONG = "9" * 5000
+PATIENCE = 240.0  # seconds for an answer: what gives way to others takes long where many compute
 HELD = 1.0  # seconds, for those who have a token
 
 
@@ -28,7 +29,7 @@ def send(server: ApiServer, method: str, path: str, body: Any = b"", media_type:
     """Status and text of the answer to a body as it is, or to an object as JSON."""
     data = body if isinstance(body, bytes) else body.encode() if isinstance(body, str) else json.dumps(body).encode()
     headers = {"Authorization": f"Bearer {server.token}", "Content-Type": media_type}
-    connection = connect(server, 60)
+    connection = connect(server, PATIENCE)
     try:
         connection.request(method, path, data, headers)
         response = connection.getresponse()

@@ -11,6 +11,7 @@ import pytest
 from apiserver_gateway.testing import ApiServer
 from tests.hostile.probe import cpu_seconds, held_at_most
 from tests.integration.server.client import ask
+from tests.limits import at_most
 
 HELD = 0.1  # seconds
 CROWD = 1_000
@@ -32,14 +33,14 @@ def test_a_crowd_that_begins_tls_at_once_holds_nobody(server: ApiServer) -> None
     with held_at_most(server, HELD), contextlib.ExitStack() as stack:
         before = cpu_seconds(server.pid)
         crowd = [
-            stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=30)) for _ in range(CROWD)
+            stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=60)) for _ in range(CROWD)
         ]
         for connection in crowd:
             connection.sendall(message)
         for connection in crowd:
             assert connection.recv(1) == b"\x16"  # a record of the server's own handshake
-        assert ask(server, "GET", "/readyz").status == 200
-    assert cpu_seconds(server.pid) - before < 10
+        assert ask(server, "GET", "/version").status == 200
+    at_most(cpu_seconds(server.pid) - before, 10)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,8 @@ def test_plain_http_is_told_so(server: ApiServer, start: bytes) -> None:
 def test_what_is_neither_is_let_go(server: ApiServer, start: bytes) -> None:
     with socket.create_connection(("127.0.0.1", server.port), timeout=60) as plain:
         plain.sendall(start)
-        plain.shutdown(socket.SHUT_WR)
+        with contextlib.suppress(OSError):  # the connection may be gone
+            plain.shutdown(socket.SHUT_WR)
         with contextlib.suppress(ConnectionError):
             assert plain.recv(65536) == b""
 

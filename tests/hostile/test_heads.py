@@ -29,7 +29,7 @@ def test_headers_of_nearly_a_megabyte_are_read(server: ApiServer) -> None:
 @pytest.mark.parametrize("token", [True, False])
 def test_more_is_431_and_the_end_of_the_connection(server: ApiServer, headers: tuple[str, ...], token: bool) -> None:
     with held_at_most(server, LIMIT), memory_returns(server), Wire(server) as wire:
-        wire.request(f"GET {NAMESPACE}", *headers, token=token)
+        wire.offer(wire.head(f"GET {NAMESPACE}", *headers, token=token))
         reply = wire.reply()
         assert (reply.status, reply.headers["connection"]) == (TOO_LARGE, "close")
         assert wire.is_closed()

@@ -10,6 +10,7 @@ import pytest
 
 from apiserver_gateway.testing import ApiServer
 from tests.hostile.probe import held_at_most, memory_returns
+from tests.hostile.test_bodies import PATIENCE
 from tests.integration.customresources.definitions import DEFINITIONS, definition, version
 from tests.integration.server.client import connect
 
@@ -25,7 +26,7 @@ def patterned(pattern: str, count: int) -> dict[str, Any]:
 
 def create(server: ApiServer, body: dict[str, Any]) -> int:
     """The status of the answer to a definition that is not kept."""
-    connection = connect(server, timeout=60.0)  # the compiling gives way to others
+    connection = connect(server, PATIENCE)  # the compiling gives way to others
     headers = {"Authorization": f"Bearer {server.token}", "Content-Type": "application/json"}
     with contextlib.closing(connection):
         connection.request("POST", f"{DEFINITIONS}?dryRun=All", json.dumps(body), headers)

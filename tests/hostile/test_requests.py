@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 
 import pytest
 
@@ -28,24 +29,25 @@ def chunked(data: bytes) -> bytes:
 @pytest.mark.parametrize("pieces", [1, 2, 1000])
 @pytest.mark.parametrize("framing", ["length", "chunked"])
 def test_a_wish_for_an_upgrade_takes_no_body_away(server: ApiServer, framing: str, pieces: int) -> None:
-    data = body(f"upgrade-{framing}-{pieces}")
+    name = f"upgrade-{uuid.uuid4().hex}"  # of this run alone: there may be another
+    data = body(name)
     header = f"Content-Length: {len(data)}" if framing == "length" else "Transfer-Encoding: chunked"
     with Wire(server) as wire:
         sent = wire.head(f"POST {CONFIG_MAPS}", JSON, header, *UPGRADE)
         sent += data if framing == "length" else chunked(data)
-        sent += wire.head(f"GET {NAMESPACE}", *UPGRADE) + wire.head("GET /readyz")
+        sent += wire.head(f"GET {NAMESPACE}", *UPGRADE) + wire.head("GET /version")
         size = -(-len(sent) // pieces)
         for start in range(0, len(sent), size):
             wire.send(sent[start : start + size])
         replies = [wire.reply() for _ in range(3)]
         assert [reply.status for reply in replies] == [201, 200, 200]
-        assert json.loads(replies[0].body)["metadata"]["name"] == f"upgrade-{framing}-{pieces}"
+        assert json.loads(replies[0].body)["metadata"]["name"] == name
 
 
 def test_an_unknown_method_has_its_answer_and_those_around_it_theirs(server: ApiServer) -> None:
     with Wire(server) as wire:
         known, unknown = wire.head(f"GET {NAMESPACE}"), wire.head(f"BREW {NAMESPACE}")
-        data = body("before-brew")
+        data = body(f"before-brew-{uuid.uuid4().hex}")
         create = wire.head(f"POST {CONFIG_MAPS}", JSON, f"Content-Length: {len(data)}") + data
         wire.send(known + create + unknown + known)
         assert [wire.reply().status for _ in range(4)] == [200, 201, 405, 200]
@@ -107,7 +109,7 @@ def test_a_body_that_is_too_large_is_not_read_to_its_end(server: ApiServer, toke
 
 def test_who_sends_too_much_still_reads_why(server: ApiServer) -> None:
     with Wire(server) as wire:
-        wire.request(f"POST {CONFIG_MAPS}", JSON, "Content-Length: 5000000", body=b" " * 5_000_000)
+        wire.offer(wire.head(f"POST {CONFIG_MAPS}", JSON, "Content-Length: 5000000") + b" " * 5_000_000)
         reply = wire.reply()
         assert (reply.status, reply.headers["connection"]) == (413, "close")
 

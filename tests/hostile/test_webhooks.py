@@ -102,7 +102,7 @@ def test_webhooks_that_say_nothing_hold_nobody(server: ApiServer, hook: Hook) ->
             for _ in range(CROWD):
                 wire = stack.enter_context(Wire(server))
                 wire.request(f"POST {THINGS}", "Content-Type: application/json", header, body=body)
-            assert all(hook.asked.acquire(timeout=25) for _ in range(CROWD))
+            assert all(hook.asked.acquire(timeout=60) for _ in range(CROWD))
             with ThreadPoolExecutor(4) as pool:
                 path = "/api/v1/namespaces/default/configmaps?dryRun=All"
                 answers = list(pool.map(lambda _: ask(server, "POST", path, big).status, range(4)))

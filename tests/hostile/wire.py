@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import socket
 import ssl
@@ -44,6 +45,11 @@ class Wire:
     def send(self, data: bytes) -> None:
         """Sends bytes as they are."""
         self.socket.sendall(data)
+
+    def offer(self, data: bytes) -> None:
+        """Sends as much as the server takes: it reads half a second on after it has said why it refuses the rest."""
+        with contextlib.suppress(OSError):
+            self.send(data)
 
     def request(self, line: str, *headers: str, body: bytes = b"", token: bool = True) -> None:
         """Sends a request: `line` is such as "GET /api"."""
