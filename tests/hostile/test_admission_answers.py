@@ -19,7 +19,8 @@ from tests.integration.server.client import ask
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 LIMIT = 0.1
-ALONE = {"objectSelector": {"matchLabels": {"asks": "hook"}}}
+PATIENCE = 60.0  # seconds for what merely has to happen
+ALONE: dict[str, Any] = {"objectSelector": {"matchLabels": {"asks": "hook"}}, "timeoutSeconds": 30}
 Response = dict[str, Any]
 
 
@@ -117,7 +118,7 @@ def test_a_webhook_that_is_deleted_while_it_is_asked_still_decides(server: ApiSe
 
     def respond(handler: BaseHTTPRequestHandler, review: dict[str, Any]) -> None:
         asked.set()
-        going.wait(20)
+        going.wait(PATIENCE)
         verdict = {"uid": review["request"]["uid"], "allowed": False, "status": {"message": "late"}}
         content = json.dumps({**review, "response": verdict}).encode()
         handler.send_response(200)
@@ -130,8 +131,8 @@ def test_a_webhook_that_is_deleted_while_it_is_asked_still_decides(server: ApiSe
         with webhook(server, lambda request: None, "configmaps", clientConfig=client, **ALONE):
             thread = threading.Thread(target=lambda: found.append(create(server)))
             thread.start()
-            assert asked.wait(20)
+            assert asked.wait(PATIENCE)
         assert create(server).status == 201  # it is gone for whoever comes now
         going.set()
-        thread.join(30)
+        thread.join(PATIENCE)
     assert found[0].status == 400 and "denied the request: late" in found[0].json["message"]

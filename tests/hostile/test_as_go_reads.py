@@ -5,10 +5,12 @@ What is expected was asked of a kube-apiserver 1.36.3.
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -112,18 +114,19 @@ def test_there_is_one_way_to_write_a_token(server: ApiServer) -> None:
             pytest.fail("no answer")
 
 
+def modes(place: Path) -> Iterator[tuple[Path, int]]:
+    """What is in a directory, itself included, that others write in meanwhile."""
+    for path in (place, *place.rglob("*")):
+        with contextlib.suppress(FileNotFoundError):  # it has just gone
+            yield path, path.lstat().st_mode
+
+
 def test_a_loose_umask_opens_nothing(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         with api_server("--embedded-etcd", f"--data-dir={tmp_path / 'data'}", f"--cert-dir={tmp_path / 'certs'}"):
-            loose = [
-                path
-                for path in (tmp_path / "data", *(tmp_path / "data").rglob("*"))
-                if path.lstat().st_mode & 0o077 and not stat.S_ISSOCK(path.lstat().st_mode)
-            ]
-            writable = [
-                path for path in (tmp_path / "certs", *(tmp_path / "certs").rglob("*")) if path.stat().st_mode & 0o022
-            ]
+            loose = [path for path, mode in modes(tmp_path / "data") if mode & 0o077 and not stat.S_ISSOCK(mode)]
+            writable = [path for path, mode in modes(tmp_path / "certs") if mode & 0o022]
     finally:
         os.umask(before)
     assert not loose and not writable

@@ -19,6 +19,7 @@ from apiserver_gateway.testing import ApiServer
 from gateway.credentials.certificates import ensure_certificates, server_context
 from tests.hostile.probe import held_at_most, memory_returns
 from tests.hostile.wire import Reply, Wire
+from tests.integration.customresources.definitions import until
 from tests.integration.server.client import ask
 from tests.limits import at_most
 
@@ -41,6 +42,7 @@ class Backend:
     answer: Callable[[ssl.SSLSocket], None] = lambda _: None
     heads: list[bytes] = field(default_factory=list)
     ended: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    busy: set[ssl.SSLSocket] = field(default_factory=set)  # connections on which an answer is given
 
     def serve(self, listener: socket.socket, context: ssl.SSLContext) -> None:
         with contextlib.suppress(OSError):
@@ -59,16 +61,26 @@ class Backend:
                         connection.sendall(OK + b"Content-Length: %d\r\n\r\n%b" % (len(known), known))
                         continue
                     self.heads.append(found[0])
+                    self.busy.add(connection)
                     try:
                         self.answer(connection)
                     finally:
+                        self.busy.discard(connection)
                         self.ended.release()
                     if self.answer not in KEPT:
                         return
 
 
+@pytest.fixture
+def backend(server: ApiServer, registered: Backend) -> Backend:
+    """It is available, and nothing that an earlier test asked of it goes on there."""
+    until(lambda: ask(server, "GET", ROOT).status == 200)
+    until(lambda: not registered.busy)
+    return registered
+
+
 @pytest.fixture(scope="module")
-def backend(module_server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
+def registered(module_server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
     files = ensure_certificates(tmp_path_factory.mktemp("backend"), ["127.0.0.1", "ext.default.svc"])
     made = Backend(bundle=base64.b64encode(files.ca.read_bytes()).decode())
     with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
@@ -89,10 +101,6 @@ def register(server: ApiServer, backend: Backend) -> None:
     metadata = {"name": f"v1.{GROUP}"}
     made = {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": metadata, "spec": spec}
     assert ask(server, "POST", SERVICES, made).status == 201
-    ends = time.monotonic() + 60
-    while ask(server, "GET", ROOT).status != 200:
-        assert time.monotonic() < ends
-        time.sleep(0.05)
 
 
 def once(answer: bytes) -> Callable[[ssl.SSLSocket], None]:
@@ -109,7 +117,7 @@ def endless(piece: bytes, start: bytes) -> Callable[[ssl.SSLSocket], None]:
 
 
 def asked(server: ApiServer, line: str, *headers: str, body: bytes = b"") -> Reply:
-    with Wire(server, 20) as wire:
+    with Wire(server) as wire:
         wire.request(line, *headers, body=body)
         return wire.reply()
 

@@ -18,7 +18,7 @@ from apiserver_gateway.testing import ApiServer, api_server
 from storage.embedded import EmbeddedEtcd
 from storage.etcd import EtcdClient, EtcdSettings
 from tests.hostile.probe import is_alive
-from tests.integration.customresources.definitions import definition, establish
+from tests.integration.customresources.definitions import definition, establish, until
 from tests.integration.server.client import ask
 from tests.stalls import MARK
 
@@ -132,7 +132,7 @@ async def _put_back(endpoint: str, values: dict[bytes, bytes]) -> None:
 def _goes_on(server: ApiServer) -> None:
     """The server lives, and answers for what is not stored, or can be read."""
     assert is_alive(server)
-    assert ask(server, "GET", "/readyz").status == 200
+    until(lambda: ask(server, "GET", "/readyz").status == 200)
     assert ask(server, "GET", "/apis").status == 200
     with ThreadPoolExecutor(8) as pool:  # what was overwritten is an error, and no end
         for status in pool.map(lambda path: ask(server, "GET", path).status, ASKED):

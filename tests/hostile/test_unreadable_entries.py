@@ -182,5 +182,6 @@ async def _read(endpoint: str, keys: dict[str, bytes]) -> dict[str, bytes]:
 
 def test_services_are_made_beside_ranges_that_cannot_be_read(world: tuple[str, ApiServer]) -> None:
     _, server = world
-    made = ask(server, "POST", f"{HOME}/services", {"metadata": {"name": "made"}, "spec": {"ports": [{"port": 1}]}})
+    service = {"metadata": {"generateName": "made-"}, "spec": {"ports": [{"port": 1}]}}
+    made = ask(server, "POST", f"{HOME}/services", service)
     assert made.status == 201 and made.json["spec"]["clusterIP"], made.body

@@ -23,7 +23,8 @@ from tests.integration.server.client import ask, connect
 AGAIN = test_credentials, test_heads, test_identities  # who is let in, and where one request ends
 MAPS = "/api/v1/namespaces/default/configmaps"
 CLIENTS = 6
-PATIENCE = 2.0  # seconds until a client gives up
+PATIENCE = 2.0  # seconds until a client gives up, while a worker may hang
+LONG = 60.0  # and when none does
 
 account = test_identities.account
 for module in AGAIN:
@@ -43,6 +44,7 @@ class Writers:
         self.made: set[str] = set()
         self.wrong: list[tuple[int, bytes]] = []
         self.unanswered = 0
+        self.patience = PATIENCE
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -66,7 +68,7 @@ class Writers:
         while not self._stop.is_set():
             number += 1
             name = f"made-{client}-{number}"
-            connection = connect(self._server, timeout=PATIENCE)
+            connection = connect(self._server, timeout=self.patience)
             try:
                 body = f'{{"metadata":{{"name":"{name}"}}}}'
                 headers = {"Authorization": f"Bearer {self._server.token}", "Content-Type": "application/json"}
@@ -98,7 +100,7 @@ def test_a_worker_that_fails_amid_requests_takes_its_own_alone(shared: tuple[str
                 os.kill(victim, signal.SIGCONT)
             else:
                 until(lambda: victim not in (now := processes(server.pid)) and len(now) == 3 + len(shared))
-            unanswered = writers.unanswered
+            writers.patience, unanswered = LONG, writers.unanswered
             writers.more(40)
         assert not writers.wrong
         found = {each["metadata"]["name"] for each in ask(server, "GET", MAPS).json["items"]}
