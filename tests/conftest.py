@@ -31,6 +31,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
 findings.read_logs()
 
 IMAGE = "quay.io/coreos/etcd:v3.6.0"
+PATIENCE = 60.0  # seconds that a client waits for etcd, on a busy machine too
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -85,14 +86,14 @@ def own_etcd() -> Iterator[EmbeddedEtcd]:
 @pytest.fixture
 async def etcd_client(etcd_endpoint: str) -> AsyncIterator[EtcdClient]:
     """A client of the shared etcd."""
-    async with EtcdClient(EtcdSettings((etcd_endpoint,))) as client:
+    async with EtcdClient(EtcdSettings((etcd_endpoint,), timeout=PATIENCE)) as client:
         yield client
 
 
 @pytest.fixture
 async def own_client(own_etcd: EmbeddedEtcd) -> AsyncIterator[EtcdClient]:
     """A client of one's own etcd."""
-    async with EtcdClient(EtcdSettings((own_etcd.endpoint,))) as client:
+    async with EtcdClient(EtcdSettings((own_etcd.endpoint,), timeout=PATIENCE)) as client:
         yield client
 
 

@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-PATIENCE = 10.0  # seconds
+PATIENCE = 60.0  # seconds
 
 
 @asynccontextmanager

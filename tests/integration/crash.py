@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
+from grpc import ChannelConnectivity
+
 from storage.embedded import EmbeddedEtcd, binary_version
+from storage.etcd import EtcdClient
 from storage.versions import survives_kill
+
+PATIENCE = 60.0  # seconds
 
 
 def crash(etcd: EmbeddedEtcd) -> None:
@@ -12,3 +19,11 @@ def crash(etcd: EmbeddedEtcd) -> None:
         etcd.kill()
     else:
         etcd.stop()
+
+
+async def lost(client: EtcdClient) -> None:
+    """Until a client knows that its connection has ended: of a write before that nobody knows whether it was made."""
+    channel = client._endpoints.current.channel
+    async with asyncio.timeout(PATIENCE):
+        while (state := channel.get_state()) is ChannelConnectivity.READY:
+            await channel.wait_for_state_change(state)

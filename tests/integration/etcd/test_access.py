@@ -1,4 +1,4 @@
-"""TLS, client certificates, and users with passwords whose tokens expire."""
+"""TLS, client certificates, and users with passwords whose tokens are forgotten."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ import pytest
 from storage.embedded import EmbeddedEtcd
 from storage.errors import PermissionDenied, Unauthenticated, Unavailable
 from storage.etcd import EtcdClient, EtcdSettings
+from tests.conftest import PATIENCE
+from tests.integration.crash import lost
 from tests.integration.etcd.guarding import mutual_tls, post
 
 
 async def test_mutual_tls_is_spoken(tmp_path: Path) -> None:
     with mutual_tls(tmp_path) as (etcd, ca, cert, key):
-        async with EtcdClient(EtcdSettings((etcd.endpoint,), ca, cert, key)) as client:
+        async with EtcdClient(EtcdSettings((etcd.endpoint,), ca, cert, key, timeout=PATIENCE)) as client:
             assert await client.revision() == 1
         without_scheme = etcd.endpoint.removeprefix("https://")
-        async with EtcdClient(EtcdSettings((without_scheme,), ca, cert, key)) as client:
+        async with EtcdClient(EtcdSettings((without_scheme,), ca, cert, key, timeout=PATIENCE)) as client:
             assert await client.revision() == 1
         async with EtcdClient(EtcdSettings((etcd.endpoint,), ca)) as stranger:
             with pytest.raises(Unavailable):
@@ -30,8 +32,8 @@ async def test_mutual_tls_is_spoken(tmp_path: Path) -> None:
 
 @pytest.fixture
 def guarded() -> Iterator[EmbeddedEtcd]:
-    """An etcd with the user "gateway", who may read and write /registry/, and tokens that soon expire."""
-    with EmbeddedEtcd(arguments=["--auth-token-ttl=1"], loopback=True) as etcd:
+    """An etcd with the user "gateway", who may read and write /registry/."""
+    with EmbeddedEtcd(loopback=True) as etcd:
         bounds = {"key": b"/registry/", "range_end": b"/registry0"}
         permission = {name: base64.b64encode(value).decode() for name, value in bounds.items()}
         for path, body in (
@@ -48,7 +50,7 @@ def guarded() -> Iterator[EmbeddedEtcd]:
 
 
 def settings(etcd: EmbeddedEtcd, password: str = "secret") -> EtcdSettings:
-    return EtcdSettings((etcd.endpoint,), username="gateway", password=password)
+    return EtcdSettings((etcd.endpoint,), username="gateway", password=password, timeout=PATIENCE)
 
 
 async def test_a_user_may_what_its_role_may(guarded: EmbeddedEtcd) -> None:
@@ -79,9 +81,11 @@ async def test_a_token_that_etcd_has_forgotten_is_renewed(guarded: EmbeddedEtcd)
         await client.put(b"/registry/a", b"1")
         guarded.stop()
         guarded.start()
+        await lost(client)
         assert (await client.put(b"/registry/a", b"2")).revision
         guarded.stop()
         guarded.start()
+        await lost(client)
         async with client.watch(b"/registry/a", start_revision=1) as watch:
             assert (await anext(watch)).events[-1].kv.value == b"2"
 
@@ -105,7 +109,7 @@ async def test_a_refused_stream_does_not_stay_open(guarded: EmbeddedEtcd) -> Non
 
 def open_streams(endpoint: str) -> int:
     """The watch streams that etcd has open."""
-    with urllib.request.urlopen(f"{endpoint}/metrics") as answer:
+    with urllib.request.urlopen(f"{endpoint}/metrics", timeout=PATIENCE) as answer:
         metrics = answer.read().decode()
     return int(metrics.partition("\netcd_debugging_mvcc_watch_stream_total ")[2].split()[0])
 

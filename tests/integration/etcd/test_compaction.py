@@ -10,7 +10,7 @@ from storage.compaction import ROUND_KEY, Compactor, marker_key
 from storage.embedded import EmbeddedEtcd
 from storage.errors import Compacted, Unavailable
 from storage.etcd import EtcdClient, EtcdSettings
-from tests.integration.crash import crash
+from tests.integration.crash import crash, lost
 from tests.logged import will_log
 
 
@@ -99,6 +99,7 @@ async def test_an_outage_only_delays_it(own_etcd: EmbeddedEtcd, own_client: Etcd
         async with will_log("compaction failed and will be tried again"):
             running = asyncio.create_task(one.run())
         await asyncio.to_thread(own_etcd.start)
+        await lost(own_client)
         async with asyncio.timeout(60), own_client.watch(ROUND_KEY) as rounds:
             await anext(rounds)
             await anext(rounds)
@@ -110,7 +111,7 @@ async def test_an_interval_of_zero_compacts_nothing(own_client: EtcdClient) -> N
     """Not even what another interval would: it ends at once, and writes nothing."""
     old = (await own_client.put(b"k", b"1")).revision
     last = (await own_client.put(b"k", b"2")).revision
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await Compactor(own_client, b"/registry/", interval=0, retention=0).run()
     assert await own_client.revision() == last
     assert await readable(own_client, old)
@@ -120,7 +121,7 @@ async def test_any_other_interval_would_have_compacted_that(own_client: EtcdClie
     old = (await own_client.put(b"k", b"1")).revision
     await own_client.put(b"k", b"2")
     running = asyncio.create_task(Compactor(own_client, b"/registry/", interval=0.01, retention=0).run())
-    async with asyncio.timeout(20), own_client.watch(ROUND_KEY) as rounds:
+    async with asyncio.timeout(60), own_client.watch(ROUND_KEY) as rounds:
         await anext(rounds)
         await anext(rounds)
     running.cancel()

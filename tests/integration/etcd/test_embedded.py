@@ -44,7 +44,7 @@ def wait_for_end(pid: int) -> None:
     except ProcessLookupError:
         return
     try:
-        assert select.select([descriptor], [], [], 10)[0], "still there"
+        assert select.select([descriptor], [], [], 60)[0], "still there"
     finally:
         os.close(descriptor)
 
@@ -136,7 +136,10 @@ def _listening_ports(pid: int) -> set[str]:
     """The inodes of TCP sockets that a process listens on."""
     lines = [*Path("/proc/net/tcp").read_text().splitlines(), *Path("/proc/net/tcp6").read_text().splitlines()]
     listening = {fields[9] for fields in map(str.split, lines) if fields[3] == "0A"}
-    held = {str(link.readlink())[len("socket:[") : -1] for link in Path(f"/proc/{pid}/fd").iterdir()}
+    held = set()
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # it was closed just now
+            held.add(str(link.readlink())[len("socket:[") : -1])
     return listening & held
 
 

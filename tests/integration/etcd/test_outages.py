@@ -11,15 +11,17 @@ import pytest
 from storage.embedded import EmbeddedEtcd
 from storage.errors import DeadlineExceeded, Unanswered, Unavailable
 from storage.etcd import EtcdClient, EtcdSettings, KeyValue, SwapResult
-from tests.integration.crash import crash
+from storage.etcd import watch as watch_module
+from tests.integration.crash import crash, lost
 from tests.limits import at_most
 from tests.ports import free_ports
 
 
 @pytest.fixture
-async def dead_first(etcd_endpoint: str) -> AsyncIterator[EtcdClient]:
+async def dead_first(etcd_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[EtcdClient]:
+    monkeypatch.setattr(watch_module, "ANSWER", 60.0)  # the other one may be as slow as it likes
     dead = f"http://127.0.0.1:{free_ports(1)[0]}"
-    async with EtcdClient(EtcdSettings((dead, etcd_endpoint))) as client:
+    async with EtcdClient(EtcdSettings((dead, etcd_endpoint), timeout=120)) as client:
         yield client
 
 
@@ -45,6 +47,7 @@ async def test_calls_wait_for_a_restart_and_acknowledged_writes_survive(
 ) -> None:
     written = (await own_client.put(b"k", b"v")).revision
     crash(own_etcd)
+    await lost(own_client)
     calls = [asyncio.ensure_future(call) for call in (own_client.get(b"k"), own_client.create(b"other", b"v"))]
     await asyncio.to_thread(own_etcd.start)
     restarted = time.monotonic()
@@ -74,7 +77,7 @@ async def test_a_broken_watch_raises_and_the_next_goes_on(own_etcd: EmbeddedEtcd
 
 async def test_a_hanging_etcd_holds_nobody_over_the_deadline(own_etcd: EmbeddedEtcd) -> None:
     async with EtcdClient(EtcdSettings((own_etcd.endpoint,), timeout=0.5)) as client:
-        revision = await client.revision(timeout=10)
+        revision = await client.revision(timeout=60)
         own_etcd.pause()
         started = time.monotonic()
         for asked in (client.get(b"k"), client.watch(b"k").start()):
@@ -85,14 +88,14 @@ async def test_a_hanging_etcd_holds_nobody_over_the_deadline(own_etcd: EmbeddedE
                 await written
         at_most(time.monotonic() - started, 4)
         own_etcd.resume()
-        assert await client.revision(timeout=10) >= revision
+        assert await client.revision(timeout=60) >= revision
 
 
 async def test_reads_leave_a_hanging_endpoint_within_the_deadline(
     own_etcd: EmbeddedEtcd, etcd_endpoint: str, prefix: bytes
 ) -> None:
-    async with EtcdClient(EtcdSettings((own_etcd.endpoint, etcd_endpoint), timeout=1)) as client:
-        await client.revision(timeout=10)
+    async with EtcdClient(EtcdSettings((own_etcd.endpoint, etcd_endpoint), timeout=8)) as client:
+        await client.revision(timeout=60)
         own_etcd.pause()
         assert await client.get(prefix) is None
         assert (await client.create(prefix, b"v")).succeeded
@@ -109,7 +112,7 @@ async def test_a_watch_outlives_a_pause(own_etcd: EmbeddedEtcd, own_client: Etcd
 
 
 async def test_closing_the_client_ends_calls_under_way(own_etcd: EmbeddedEtcd) -> None:
-    client = EtcdClient(EtcdSettings((own_etcd.endpoint,)))
+    client = EtcdClient(EtcdSettings((own_etcd.endpoint,), timeout=60))
     await client.revision()
     own_etcd.pause()
     waiting = asyncio.ensure_future(client.get(b"k"))

@@ -158,11 +158,12 @@ def test_the_others_go_on_without_it(etcds: Etcds, server: ApiServer) -> None:
         after = client.put("after")
         assert watch.seen(1) == [("ADDED", "after", after)]
     assert ask(server, "GET", EVENTS).status >= 500
+    until(lambda: b"[+]etcd ok" in ask(server, "GET", "/readyz").body)  # in its time, on a busy machine too
     ready = ask(server, "GET", "/readyz")
     assert ready.status == 500
-    assert b"[+]etcd ok" in ready.body and b"[-]etcd-override-0 failed" in ready.body
+    assert b"[-]etcd-override-0 failed" in ready.body
     assert b"[-]etcd-override-readiness-0 failed" in ready.body
-    assert ask(server, "GET", "/livez?exclude=etcd-override-0").status == 200
+    until(lambda: ask(server, "GET", "/livez?exclude=etcd-override-0").status == 200)
     etcds.events.resume()
     until(lambda: ask(server, "GET", "/readyz").status == 200)
     event(server, "b")
@@ -200,16 +201,24 @@ def test_each_is_checked_measured_and_compacted(etcds: Etcds, tmp_path: Path) ->
     flags = "--etcd-compaction-interval=1s", "--etcd-compaction-retention=1s", "--etcd-db-metric-poll-interval=1s"
     with etcds.server(tmp_path, *flags) as server:
         last = event(server, "a")
-        checked: list[dict[str, Any]] = ask(server, "GET", "/debug/consistency").json
-        found = {each["prefix"]: each for each in checked}
+        found = checked(server)
         assert found["/registry/events/"]["status"] == found["/registry/configmaps/"]["status"] == "success"
         assert last <= found["/registry/events/"]["revision"] < found["/registry/configmaps/"]["revision"]
-        until(
-            lambda: b'apiserver_storage_size_bytes{storage_cluster_id="etcd-1"}' in ask(server, "GET", "/metrics").body
-        )
-        told = ask(server, "GET", "/metrics").body.decode()
-        assert 'apiserver_storage_size_bytes{storage_cluster_id="etcd-0"}' in told
+        sizes = [b'apiserver_storage_size_bytes{storage_cluster_id="etcd-%d"}' % number for number in (0, 1)]
+        until(lambda: all(map(ask(server, "GET", "/metrics").body.__contains__, sizes)))
         until(lambda: _is_compacted(etcds.events, last))
+
+
+def checked(server: ApiServer) -> dict[str, Any]:
+    """What a check finds, by prefix; one that was so slow that etcd has forgotten the revision meanwhile is repeated."""
+    found: dict[str, Any] = {}
+
+    def is_told() -> bool:
+        found.update({each["prefix"]: each for each in ask(server, "GET", "/debug/consistency").json})
+        return all(each["status"] != "error" for each in found.values())
+
+    until(is_told)
+    return found
 
 
 def _is_compacted(etcd: EmbeddedEtcd, revision: int) -> bool:

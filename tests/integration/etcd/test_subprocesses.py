@@ -22,7 +22,7 @@ def test_a_fork_harms_neither_the_child_nor_the_client(etcd_endpoint: str) -> No
 
     async def start_many() -> list[int]:
         codes = []
-        async with EtcdClient(EtcdSettings((etcd_endpoint,))) as client:
+        async with EtcdClient(EtcdSettings((etcd_endpoint,), timeout=60)) as client:
             writers = [asyncio.create_task(write(client, b"/fork/%d" % index)) for index in range(WRITERS)]
             for _ in range(SUBPROCESSES):
                 process = await asyncio.create_subprocess_exec("/bin/true")

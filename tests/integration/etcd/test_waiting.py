@@ -9,7 +9,7 @@ import pytest
 
 from storage.embedded import EmbeddedEtcd
 from storage.errors import StorageError
-from storage.etcd import EtcdClient, EtcdSettings
+from storage.etcd import EtcdClient, EtcdSettings, waiting
 from storage.etcd.waiting import hopeless, tls_trouble
 from tests.integration.etcd.guarding import certificate, enable_users
 from tests.ports import free_ports
@@ -27,7 +27,7 @@ def users() -> Iterator[str]:
     [("root", "wrong", "invalid user ID or password"), ("", "", "--etcd-username"), ("poor", "poor", "permission")],
 )
 async def test_a_refused_user_is_said(users: str, name: str, password: str, said: str) -> None:
-    async with EtcdClient(EtcdSettings((users,), username=name, password=password)) as client:
+    async with EtcdClient(EtcdSettings((users,), username=name, password=password, timeout=60)) as client:
         with pytest.raises(StorageError) as refused:
             await client.range(b"/registry/", b"/registry0")
     assert said in hopeless(refused.value)
@@ -41,7 +41,8 @@ async def test_an_etcd_that_is_away_is_waited_for() -> None:
     assert hopeless(refused.value) == "" == await tls_trouble(away)
 
 
-async def test_tls_that_does_not_fit_is_said(tmp_path: Path) -> None:
+async def test_tls_that_does_not_fit_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "TIMEOUT", 60.0)
     for name, issuer in (("ca", "ca"), ("server", "ca"), ("stranger", "stranger")):
         certificate(tmp_path, name, issuer)
     ca, stranger, key = (tmp_path / name for name in ("ca.pem", "stranger.pem", "stranger.key"))
@@ -58,5 +59,6 @@ async def test_tls_that_does_not_fit_is_said(tmp_path: Path) -> None:
             (EtcdSettings((plain.endpoint,)), ""),
             (EtcdSettings((etcd.endpoint, plain.endpoint), stranger), ""),
         ):
+            monkeypatch.setattr(waiting, "ALERT", 60.0 if said else 0.3)  # what is to be said is waited for
             found = await tls_trouble(settings)
             assert said in found and bool(said) == bool(found), found

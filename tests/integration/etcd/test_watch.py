@@ -14,7 +14,7 @@ from storage.etcd import watch as watch_module
 async def next_events(watch: Watch, count: int) -> list[Event]:
     """That many events, or more if the last batch has them."""
     events: list[Event] = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while len(events) < count:
             events += (await anext(watch)).events
     return events
@@ -55,7 +55,7 @@ async def test_fragments_are_put_together(etcd_client: EtcdClient, prefix: bytes
     for i in range(4):
         await etcd_client.put(prefix + b"%d" % i, b"x" * 1_000_000)
     async with etcd_client.watch(prefix, prefix_end(prefix), start_revision=start + 1) as watch:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             batch = await anext(watch)
     assert [event.kv.key for event in batch.events] == [prefix + b"%d" % i for i in range(4)]
 
@@ -64,7 +64,7 @@ async def test_progress_is_told_on_request(etcd_client: EtcdClient, prefix: byte
     async with etcd_client.watch(prefix, own_stream=True) as watch:
         elsewhere = (await etcd_client.put(prefix + b"other", b"")).revision
         await watch.request_progress()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             batch = await anext(watch)
     assert batch.progress and not batch.events and batch.revision >= elsewhere
 
@@ -75,7 +75,7 @@ async def test_a_watch_from_before_compaction_says_where_history_starts(own_clie
     await own_client.compact(last)
     watch = own_client.watch(b"k", start_revision=2)
     with pytest.raises(Compacted) as caught:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await anext(watch)
     assert (caught.value.compact_revision, caught.value.revision) == (last, 2)
 
@@ -118,7 +118,7 @@ async def test_a_slow_consumer_is_interrupted_and_misses_nothing(
 
 
 async def test_closing_the_client_ends_its_watches(etcd_endpoint: str, prefix: bytes) -> None:
-    client = EtcdClient(EtcdSettings((etcd_endpoint,)))
+    client = EtcdClient(EtcdSettings((etcd_endpoint,), timeout=60))
     watch = client.watch(prefix)
     await watch.start()
     waiting = asyncio.ensure_future(anext(watch))
