@@ -210,7 +210,7 @@ def test_each_is_checked_measured_and_compacted(etcds: Etcds, tmp_path: Path) ->
 
 
 def checked(server: ApiServer) -> dict[str, Any]:
-    """What a check finds, by prefix; one that was so slow that etcd has forgotten the revision meanwhile is repeated."""
+    """What a check finds, by prefix; it is repeated where etcd forgot the revision before it was asked."""
     found: dict[str, Any] = {}
 
     def is_told() -> bool:

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from gateway.forwarding import answers
 from gateway.forwarding.links import Links
 from gateway.forwarding.pages import with_links
 from gateway.forwarding.sniffing import content_type
@@ -54,13 +55,15 @@ def test_types_by_their_beginnings(body: bytes, expected: bytes) -> None:
     assert content_type(body) == expected
 
 
-def passed_on(answering: Answering) -> tuple[Response, bytes]:
-    """The answer as it is passed on, and its body."""
+def passed_on(answering: Answering, typed: asyncio.Event | None = None) -> tuple[Response, bytes]:
+    """The answer as it is passed on, and its body; `typed` is set once its type is known."""
 
     async def run() -> tuple[Response, bytes]:
         async with serving(answering) as target:
             answer = await Client().stream(target, OutboundRequest("GET", "/", []))
             response = await with_links(answer, Links("", target.host_header, target.host_header))
+            if typed is not None:
+                typed.set()
             if isinstance(response.body, bytes):
                 return response, response.body
             assert not isinstance(response.body, (list, tuple))
@@ -69,20 +72,27 @@ def passed_on(answering: Answering) -> tuple[Response, bytes]:
     return asyncio.run(run())
 
 
-def chunked(*parts: bytes, head: bytes = b"", end: bytes = b"0\r\n\r\n") -> Answering:
+def chunked(
+    *parts: bytes, head: bytes = b"", end: bytes = b"0\r\n\r\n", typed: asyncio.Event | None = None
+) -> Answering:
+    """With `typed` all but the first part wait for that."""
+
     async def answering(peer: Peer) -> None:
         await peer.request()
         await peer.say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n" + head + b"\r\n")
         for part in parts:
             await peer.say(b"%x\r\n%b\r\n" % (len(part), part))
-            await asyncio.sleep(0.02)  # so that the other side reads each part by itself
+            if typed is not None:
+                await typed.wait()  # so that the other side reads the first part by itself
         await peer.say(end)
 
     return answering
 
 
-def test_the_type_of_a_stream_is_found_by_its_first_part() -> None:
-    response, body = passed_on(chunked(b"a" * 10, b"\0"))
+def test_the_type_of_a_stream_is_found_by_its_first_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "SOON", 60.0)  # however busy the machine is
+    typed = asyncio.Event()
+    response, body = passed_on(chunked(b"a" * 10, b"\0", typed=typed), typed)
     assert (response.content_type, body) == (TEXT, b"a" * 10 + b"\0")
 
 

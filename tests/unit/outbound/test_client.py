@@ -23,7 +23,7 @@ OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"transfer-encoding: chunked\r\n"
 
 
-def asked(answering: Answering, request: OutboundRequest = GET, largest: int = 1 << 20, timeout: float = 5) -> Answer:
+def asked(answering: Answering, request: OutboundRequest = GET, largest: int = 1 << 20, timeout: float = 60) -> Answer:
     """What one call answers."""
 
     async def run() -> Answer:
@@ -57,8 +57,8 @@ def test_connections_are_kept_for_the_next_call() -> None:
         client = Client()
         async with serving(answering) as target:
             for _ in range(3):
-                assert (await client.call(target, POST, 5)).body == b"yes"
-            await asyncio.gather(*(client.call(target, GET, 5) for _ in range(2)))
+                assert (await client.call(target, POST, 60)).body == b"yes"
+            await asyncio.gather(*(client.call(target, GET, 60) for _ in range(2)))
         client.close()
 
     asyncio.run(run())
@@ -75,9 +75,9 @@ def test_what_may_be_repeated_is_asked_again_on_another_connection(request_: Out
     async def run() -> int:
         client = Client()
         async with serving(answering) as target:
-            await client.call(target, GET, 5)
+            await client.call(target, GET, 60)
             try:
-                return (await client.call(target, request_, 5)).status
+                return (await client.call(target, request_, 60)).status
             except CallError as error:
                 assert error.reset and str(error) == "EOF"
                 return 0
@@ -95,8 +95,10 @@ def test_a_kept_connection_that_was_closed_is_not_used() -> None:
         client = Client()
         async with serving(answering) as target:
             for _ in range(3):
-                assert (await client.call(target, POST, 5)).status == 200
-                await asyncio.sleep(0.05)  # the end of the connection has nobody who waits for it
+                assert (await client.call(target, POST, 60)).status == 200
+                async with asyncio.timeout(60):
+                    while not all(each.lost for kept in client._idle.values() for each in kept):
+                        await asyncio.sleep(0.001)  # the end of the connection has nobody who waits for it
         client.close()
 
     asyncio.run(run())
@@ -124,7 +126,7 @@ def test_kept_connections_are_closed_after_their_time_one_by_one(monkeypatch: py
     async def run() -> None:
         client = Client()
         async with serving(answering) as target:
-            await asyncio.gather(*(client.call(target, GET, 5) for _ in range(2)))
+            await asyncio.gather(*(client.call(target, GET, 60) for _ in range(2)))
             await asyncio.wait_for(both.wait(), 30)
 
     asyncio.run(run())
@@ -184,7 +186,7 @@ def test_the_answer_to_head_has_no_body_and_keeps_the_connection() -> None:
         client = Client()
         async with serving(answering) as target:
             for _ in range(2):
-                answer = await client.call(target, OutboundRequest("HEAD", "/"), 5)
+                answer = await client.call(target, OutboundRequest("HEAD", "/"), 60)
                 assert answer.header("content-length") == "12" and not answer.body
         client.close()
 
@@ -192,18 +194,22 @@ def test_the_answer_to_head_has_no_body_and_keeps_the_connection() -> None:
 
 
 def test_a_call_that_takes_too_long_ends_and_so_does_its_connection() -> None:
-    ended = asyncio.Event()
+    begun, ended = asyncio.Event(), asyncio.Event()
 
     async def answering(peer: Peer) -> None:
         await peer.request()
+        begun.set()
         assert not await peer.reader.read()
         ended.set()
 
     async def run() -> None:
+        patience = 0.025
         async with serving(answering) as target:
-            with pytest.raises(CallError, match="context deadline exceeded") as raised:
-                await Client().call(target, GET, 0.05)
-            assert raised.value.late
+            while not begun.is_set():
+                patience *= 2  # on a busy machine it may be over before the server has been asked
+                with pytest.raises(CallError, match="context deadline exceeded") as raised:
+                    await Client().call(target, GET, patience)
+                assert raised.value.late
             await asyncio.wait_for(ended.wait(), 30)
 
     asyncio.run(run())
@@ -262,7 +268,7 @@ def test_bodies_are_sent_and_read_as_they_come() -> None:
 
         async with serving(answering) as target:
             client = Client()
-            answer = await client.stream(target, OutboundRequest("POST", "/", body=body()), 5)
+            answer = await client.stream(target, OutboundRequest("POST", "/", body=body()), 60)
             for part in (b"one", b"two"):
                 told.put_nowait(part)
                 assert await anext(answer) == part
@@ -286,7 +292,7 @@ def test_a_body_that_nobody_reads_waits_at_its_server() -> None:
 
     async def run() -> None:
         async with serving(answering) as target:
-            answer = await Client().stream(target, GET, 5)
+            answer = await Client().stream(target, GET, 60)
             before = -1
             while sent != before:
                 before = sent
@@ -311,7 +317,7 @@ def test_an_upgraded_connection_carries_bytes_both_ways() -> None:
     async def run() -> None:
         headers = ((b"connection", b"Upgrade"), (b"upgrade", b"x"))
         async with serving(answering) as target:
-            tunnel = await Client().stream(target, OutboundRequest("GET", "/", headers), 5)
+            tunnel = await Client().stream(target, OutboundRequest("GET", "/", headers), 60)
             assert tunnel.status == 101 and await anext(tunnel) == b"first"
             tunnel.write(b"HTTP/1.1 200 OK\r\n\r\n")
             assert await anext(tunnel) == b"HTTP/1.1 200 OK\r\n\r\n"
@@ -340,10 +346,10 @@ def test_names_are_compared(tmp_path: Path, host: str, name: str, message: str) 
         async with serving(lambda peer: peer.answer(), server_context(files.certificate, files.key), trust) as target:
             named = Target(host, target.port, trust, name)
             if not message:
-                assert (await Client().call(named, GET, 5)).body == b"yes"
+                assert (await Client().call(named, GET, 60)).body == b"yes"
                 return
             with pytest.raises(CallError, match=message):
-                await Client().call(named, GET, 5)
+                await Client().call(named, GET, 60)
 
     asyncio.run(run())
 
@@ -355,11 +361,11 @@ def test_strangers_and_servers_without_tls_are_not_asked(tmp_path: Path) -> None
     async def run() -> None:
         async with serving(lambda peer: peer.answer(), server_context(theirs.certificate, theirs.key), trust) as target:
             with pytest.raises(CallError, match="x509: certificate signed by unknown authority"):
-                await Client().call(target, GET, 5)
+                await Client().call(target, GET, 60)
         async with serving(saying(b""), None, trust) as target:
             with pytest.raises(CallError):
-                await Client().call(target, GET, 5)
+                await Client().call(target, GET, 60)
         with pytest.raises(CallError, match=f"dial tcp 127.0.0.1:{target.port}: connect: connection refused"):
-            await Client().call(target, GET, 5)
+            await Client().call(target, GET, 60)
 
     asyncio.run(run())

@@ -107,8 +107,9 @@ async def test_so_many_probes_are_under_way_and_no_more(etcd: Etcd, cache: Watch
 
 
 async def test_a_read_waits_for_the_events_that_it_must_have_seen(
-    etcd: Etcd, cache: WatchCache, reads: ConsistentReads
+    etcd: Etcd, cache: WatchCache, reads: ConsistentReads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(consistency, "EVENTS_WAIT", 60.0)
     waiting = reads.fresh()
     (await etcd.started(1)).set_result(None)
     for _ in range(10):
@@ -125,6 +126,7 @@ async def test_progress_is_asked_for_when_no_event_comes(
     """Something outside of the prefix has moved the revision. etcd may drop the question once."""
     monkeypatch.setattr(consistency, "EVENTS_WAIT", 0.01)
     monkeypatch.setattr(consistency, "PROGRESS_AGAIN", 0.01)
+    monkeypatch.setattr(consistency, "PROGRESS_WAIT", 60.0)
 
     def progress() -> bool:
         if etcd.progress_asked == 3:
@@ -155,6 +157,7 @@ async def test_waiting_in_vain_is_not_repeated_until_something_happens(
 ) -> None:
     """Others write to an etcd whose progress can't be relied on: each read would take as long as one waits."""
     waits = []
+    monkeypatch.setattr(consistency, "STUCK", 60.0)
 
     async def wait_for(revision: int, seconds: float) -> bool:
         waits.append(seconds)

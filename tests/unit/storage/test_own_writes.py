@@ -147,6 +147,7 @@ async def test_a_stream_that_is_far_behind_what_is_missing_starts_anew(
     node.feed.notice(20)
     node.stream.tell(event(2))
     await node.client.opened(2)
+    monkeypatch.setattr(feed_module, "RESTART_INTERVAL", 60.0)  # what follows is told to this stream
     assert [start for start, _ in node.client.streams] == [2, 10]
     node.feed.acknowledged(event(11))
     node.stream.tell(*(event(revision) for revision in range(10, 12)))
@@ -157,6 +158,7 @@ async def test_a_stream_that_is_far_behind_what_is_missing_starts_anew(
 async def test_a_stream_that_only_repeats_is_left_to_itself_while_writes_go_on(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(feed_module, "GAP", 60.0)  # the last write is never long ago
     paused: asyncio.Future[float] = asyncio.get_running_loop().create_future()
 
     async def sleep(seconds: float) -> None:
