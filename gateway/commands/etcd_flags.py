@@ -99,14 +99,14 @@ def run_on_etcd(etcd: Any, work: Callable[[Any], Any]) -> Any:
 
     from storage.errors import StorageError, Unavailable
     from storage.etcd import EtcdClient
-    from storage.etcd.waiting import hopeless, tls_trouble
+    from storage.etcd.waiting import ONCE, hopeless, tls_trouble
 
     async def go() -> Any:
         async with EtcdClient(etcd) as client:
             try:
                 return await work(client)
             except Unavailable as error:
-                trouble = await tls_trouble(etcd)
+                trouble = await tls_trouble(etcd, ONCE)
                 raise CommandFailed(trouble or f"etcd at {', '.join(etcd.endpoints)}: {error}") from None
             except StorageError as error:
                 raise CommandFailed(hopeless(error) or f"etcd: {error}") from None

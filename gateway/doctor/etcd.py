@@ -13,7 +13,7 @@ from storage.backups.marker import RestoreUnfinished, check_restored
 from storage.errors import NoSpace, StorageError
 from storage.etcd import EtcdClient, EtcdSettings, Head, MemberStatus
 from storage.etcd.operations import mod_revision_is, put
-from storage.etcd.waiting import hopeless, tls_trouble
+from storage.etcd.waiting import ONCE, hopeless, tls_trouble
 from storage.versions import OLDEST, parse_version, progress_notifications_correct, survives_kill
 
 TIMEOUT = 3.0
@@ -57,7 +57,7 @@ async def _ask(etcd: EtcdSettings, endpoint: str, prefix: str) -> Member | Findi
             status = await client.status(timeout=TIMEOUT)
             return Member(endpoint, status, await client.head(f"{prefix}/".encode(), timeout=TIMEOUT))
     except StorageError as error:
-        said = hopeless(error) or await tls_trouble(alone) or str(error)
+        said = hopeless(error) or await tls_trouble(alone, ONCE) or str(error)
         return fail(f"etcd {endpoint}", said, "see whether it runs, whether the address is right and is let through")
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 TIMEOUT = 2.0  # seconds for a connection that shows what is wrong
 ALERT = 0.3  # seconds in which etcd turns down a client without certificate, once the handshake is done
+ONCE = 3.0  # the same, for who asks once: etcd may be busy
 
 
 def hopeless(error: StorageError | None) -> str:
@@ -27,16 +28,16 @@ def hopeless(error: StorageError | None) -> str:
     return ""
 
 
-async def tls_trouble(settings: EtcdSettings) -> str:
+async def tls_trouble(settings: EtcdSettings, alert: float = ALERT) -> str:
     """Why no endpoint can be talked to, if that is for TLS at each of them; else empty.
 
-    gRPC says only that it is not connected. So this shakes hands itself.
+    gRPC says only that it is not connected. So this shakes hands itself; it may be turned down `alert` seconds later.
     """
-    found = await asyncio.gather(*(_trouble(endpoint, settings) for endpoint in settings.endpoints))
+    found = await asyncio.gather(*(_trouble(endpoint, settings, alert) for endpoint in settings.endpoints))
     return found[0] if all(found) else ""
 
 
-async def _trouble(endpoint: str, settings: EtcdSettings) -> str:
+async def _trouble(endpoint: str, settings: EtcdSettings, alert: float) -> str:
     scheme, separator, _ = endpoint.partition("://")
     if scheme == "unix" or endpoint.startswith("unix:"):
         return ""
@@ -44,17 +45,17 @@ async def _trouble(endpoint: str, settings: EtcdSettings) -> str:
     host, port = parts.hostname or "", parts.port or 2379
     files = settings.ca_file, settings.cert_file, settings.key_file
     if scheme == "https" if separator else any(files):
-        return await _secure_trouble(host, port, settings)
+        return await _secure_trouble(host, port, settings, alert)
     return await _plain_trouble(host, port)
 
 
-async def _secure_trouble(host: str, port: int, settings: EtcdSettings) -> str:
+async def _secure_trouble(host: str, port: int, settings: EtcdSettings, alert: float) -> str:
     context = ssl.create_default_context(cafile=settings.ca_file)
     if settings.cert_file and settings.key_file:
         context.load_cert_chain(settings.cert_file, settings.key_file)
     where = f"etcd at {host}:{port}"
     try:
-        await _shake_hands(host, port, context)
+        await _shake_hands(host, port, context, alert)
     except ssl.SSLCertVerificationError as error:
         return f"the certificate of {where} is not trusted: {error.verify_message}; see --etcd-cafile"
     except ssl.SSLError as error:
@@ -98,13 +99,13 @@ async def _speaks_plainly(host: str, port: int) -> bool:
     return answer.startswith(b"HTTP/1.") and b"HTTPS" not in answer
 
 
-async def _shake_hands(host: str, port: int, context: ssl.SSLContext) -> None:
+async def _shake_hands(host: str, port: int, context: ssl.SSLContext, alert: float = ALERT) -> None:
     """A handshake, and the moment after it. Raises SSLError, or another OSError when there is no connection at all."""
     async with asyncio.timeout(TIMEOUT):
         reader, writer = await asyncio.open_connection(host, port, ssl=context)
     try:
         with suppress(TimeoutError):
-            async with asyncio.timeout(ALERT):
+            async with asyncio.timeout(alert):
                 await reader.read(1)
     finally:
         await _end(writer)

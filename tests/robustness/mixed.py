@@ -20,6 +20,7 @@ import signal
 import ssl
 import sys
 import tempfile
+import time
 import urllib.request
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -113,9 +114,10 @@ class Faults:
 
     async def _etcdctl(self, member: Member, *words: str) -> bytes:
         program = str(find_binary().with_name("etcdctl"))
+        patience = "--dial-timeout=60s", "--command-timeout=60s"
         at = () if any(word.startswith("--endpoints") for word in words) else (f"--endpoints={member.endpoint}",)
         process = await asyncio.create_subprocess_exec(
-            program, *at, *words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
+            program, *patience, *at, *words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
         )
         said, _ = await process.communicate()
         if process.returncode:
@@ -155,8 +157,13 @@ def _differing(server: ApiServer) -> list[str]:
         f"{server.url}/debug/consistency", headers={"Authorization": f"Bearer {server.token}"}
     )
     context = ssl.create_default_context(cafile=str(server.ca_file))
-    with urllib.request.urlopen(request, context=context, timeout=30) as answer:
-        return [each["prefix"] for each in json.load(answer) if each["status"] != "success"]
+    for last in (False, False, True):  # etcd may have been too busy to tell
+        with urllib.request.urlopen(request, context=context, timeout=120) as answer:
+            found = json.load(answer)
+        if last or not any(each["status"] == "error" for each in found):
+            break
+        time.sleep(1.0)
+    return [each["prefix"] for each in found if each["status"] != "success"]
 
 
 async def _judged(faults: Faults, options: argparse.Namespace, rest: list[str]) -> int:

@@ -17,7 +17,7 @@ from tests.robustness.members import cluster
 @pytest.fixture
 async def client(tmp_path: Path) -> AsyncIterator[EtcdClient]:
     with cluster(tmp_path, 1) as (member,):
-        async with EtcdClient(EtcdSettings((member.endpoint,))) as client:
+        async with EtcdClient(EtcdSettings((member.endpoint,), timeout=60)) as client:
             yield client
 
 

@@ -12,9 +12,13 @@ from tests.robustness.members import Member
 PATIENCE = 60.0
 
 
-def _event(number: int) -> dict[str, object]:
-    involved = {"kind": "Pod", "namespace": "default", "name": "p"}
-    return {"metadata": {"name": f"e{number}"}, "involvedObject": involved, "reason": "r", "type": "Normal"}
+# of another name each time: one that was not answered may have been made
+EVENT = {
+    "metadata": {"generateName": "e"},
+    "involvedObject": {"kind": "Pod", "namespace": "default", "name": "p"},
+    "reason": "r",
+    "type": "Normal",
+}
 
 
 def test_a_lease_that_a_restore_has_lost_is_replaced(member: Member, tmp_path: Path) -> None:
@@ -23,12 +27,12 @@ def test_a_lease_that_a_restore_has_lost_is_replaced(member: Member, tmp_path: P
     with api_server("--controllers=-*", etcd_servers=member.endpoint) as server:
         member.save(tmp_path / "backup")
         deadline = time.monotonic() + PATIENCE
-        while ask(server, "POST", events, _event(0)).status != 201:
+        while ask(server, "POST", events, EVENT).status != 201:
             assert time.monotonic() < deadline
-        assert ask(server, "POST", events, _event(1)).status == 201
+        assert ask(server, "POST", events, EVENT).status == 201
         member.restore(tmp_path / "backup")
         deadline = time.monotonic() + PATIENCE
-        while (answer := ask(server, "POST", events, _event(2))).status != 201:
+        while (answer := ask(server, "POST", events, EVENT)).status != 201:
             assert answer.status in (503, 504), answer
             assert time.monotonic() < deadline
-        assert ask(server, "POST", events, _event(3)).status == 201
+        assert ask(server, "POST", events, EVENT).status == 201

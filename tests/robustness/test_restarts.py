@@ -209,6 +209,7 @@ def test_client_go_and_kubectl_notice_no_restart(tmp_path: Path) -> None:
                     stack.callback(again.stop)
                     replicas[place] = again
                     until(lambda words=found_well, times=times: text_of(log).count(words) > times)
+            until(lambda: len(outcomes) > 3)
         client.terminate()
         told = json.loads(client.communicate(timeout=120)[0])
     print({**told, "kubectl": len(outcomes), "restarts": rounds * len(replicas)})

@@ -36,7 +36,7 @@ async def test_what_was_after_the_backup_is_gone(
     member: Member, tmp_path: Path, flags: tuple[str, ...], since: int, head: str
 ) -> None:
     """Even where cluster and term look as before, and others write: revisions are there again with something else."""
-    async with EtcdClient(EtcdSettings((member.endpoint,))) as client:
+    async with EtcdClient(EtcdSettings((member.endpoint,), timeout=60)) as client:
         node = Node(client, b"/registry/")
         async with node.running():
             for name in ("kept", "changed", "deleted"):
@@ -59,19 +59,24 @@ async def test_what_was_after_the_backup_is_gone(
             assert node.key("created") not in keys
             with pytest.raises(Overrun):
                 node.pods.history.between(position, node.pods.history.end)
-            assert (await node.reads.fresh()) and node.pods.get(node.key("deleted")) is not None
+            async with asyncio.timeout(PATIENCE):
+                while not await node.reads.fresh():  # it is given two seconds by itself
+                    await asyncio.sleep(0)
+            assert node.pods.get(node.key("deleted")) is not None
 
 
 async def test_progress_past_the_last_change_hides_nothing(member: Member, tmp_path: Path) -> None:
     """The last change is as it was, but revisions that progress told of were given out again."""
-    async with EtcdClient(EtcdSettings((member.endpoint,))) as client:
+    async with EtcdClient(EtcdSettings((member.endpoint,), timeout=60)) as client:
         node = Node(client, b"/registry/")
         async with node.running():
             await node.reaches(await node.put("kept", "1"))
             await asyncio.to_thread(member.save, tmp_path / "backup")
             for _ in range(8):
                 revision = (await client.put(b"/elsewhere", b"")).revision
-            assert await node.reads.not_older_than(revision)
+            async with asyncio.timeout(PATIENCE):
+                while not await node.reads.not_older_than(revision):
+                    await asyncio.sleep(0)
             await asyncio.to_thread(member.kill)
             node.feed.lineage.forget()
             node.feed._client = broken = EtcdClient(EtcdSettings(("http://127.0.0.1:1",)))

@@ -65,11 +65,12 @@ class Watcher:
         until(lambda: made.json["metadata"]["name"] in self._names)
 
 
-def etcdctl(etcd: EmbeddedEtcd, *words: str) -> None:
-    """Has etcdctl do something."""
+def etcdctl(etcd: EmbeddedEtcd, *words: str, said: str = "") -> None:
+    """Has etcdctl do something, with a line that is said to it; it has the time that a busy machine takes."""
     program = find_binary().with_name("etcdctl")
-    command = [str(program), f"--endpoints={etcd.endpoint}", *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    patience = "--dial-timeout=60s", "--command-timeout=60s"
+    command = [str(program), f"--endpoints={etcd.endpoint}", *patience, *words]
+    done = subprocess.run(command, input=said, capture_output=True, text=True, timeout=120)
     assert not done.returncode, done.stderr
 
 

@@ -31,7 +31,8 @@ JSON, MERGE, STRATEGIC = (
     "application/strategic-merge-patch+json",
 )
 JSON_PATCH, APPLY = "application/json-patch+json", "application/apply-patch+yaml"
-SIGNERS = ("kubernetes.io/kube-apiserver-client", "example.com/own")
+BUILT_IN = "kubernetes.io/kube-apiserver-client"  # a controller signs for it what is approved
+SIGNERS = (BUILT_IN, "example.com/own")
 KINDS = {
     "Role": "roles",
     "ClusterRole": "clusterroles",

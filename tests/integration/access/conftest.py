@@ -95,7 +95,7 @@ def authentication(strangers: Strangers, **more: Any) -> dict[str, Any]:
 def authorization(strangers: Strangers, **more: Any) -> dict[str, Any]:
     """The authorizers that the server starts with."""
     webhook = {
-        "timeout": "3s",
+        "timeout": "30s",
         "subjectAccessReviewVersion": "v1",
         "matchConditionSubjectAccessReviewVersion": "v1",
         "failurePolicy": "NoOpinion",

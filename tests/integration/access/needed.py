@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from tests.integration.access.attempts import APPLY, CERTIFICATES, REVIEWS, Json, Step, username
+from tests.integration.access.attempts import APPLY, BUILT_IN, CERTIFICATES, REVIEWS, Json, Step, username
 from tests.integration.access.granted import MASTERS, Granted, Principal, Right
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get"}
@@ -51,8 +51,17 @@ def signer_rights(before: Json | None, after: Json | None) -> Iterator[tuple[Rig
     decided = [{each["type"] for each in obj["status"].get("conditions") or ()} for obj in (before, after)]
     if (decided[0] ^ decided[1]) & {"Approved", "Denied"}:
         yield _each("approve", names)
-    if before["status"].get("certificate") != after["status"].get("certificate"):
+    had, has = (obj["status"].get("certificate") for obj in (before, after))
+    by_itself = signer == BUILT_IN and "Approved" in decided[1] - decided[0] and not had
+    if had != has and not by_itself:
         yield _each("sign", names)
+
+
+def is_to_be_signed(request: Json) -> bool:
+    """Whether a certificate request is one that a controller will sign."""
+    found = {each["type"] for each in request["status"].get("conditions") or ()}
+    approved = "Approved" in found and not found & {"Denied", "Failed"}
+    return request["spec"]["signerName"] == BUILT_IN and approved and not request["status"].get("certificate")
 
 
 def _each(verb: str, names: tuple[str, str]) -> tuple[Right, Right]:

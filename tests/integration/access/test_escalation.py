@@ -25,7 +25,7 @@ from tests.integration.access import attempts
 from tests.integration.access.attempts import ACTORS, CERTIFICATES, KINDS, LABEL, RBAC, VICTIM, Step
 from tests.integration.access.conftest import until
 from tests.integration.access.granted import Granted, Principal, Right
-from tests.integration.access.needed import account, asked, carried_out_as, rights, signer_rights
+from tests.integration.access.needed import account, asked, carried_out_as, is_to_be_signed, rights, signer_rights
 from tests.integration.server.client import Answer, connect
 
 HOME = "escalation"
@@ -149,15 +149,18 @@ class Attempts(RuleBasedStateMachine):
             assert status["user"]["username"] == attempts.username(HOME, owner), str(step)
 
     def _settle(self) -> None:
-        """Waits for the aggregation of roles, and takes what is granted then."""
+        """Waits for the aggregation of roles and for the signer, and takes what is granted then."""
 
         def settled() -> bool:
             objects = {plural: self._items(f"/apis/{RBAC}/v1/{plural}") for plural in KINDS.values()}
             self.state = Granted(objects)
-            return not list(outdated({each["metadata"]["name"]: each for each in objects["clusterroles"]}))
+            asked = self._items(f"{REQUESTS}?labelSelector={LABEL}")
+            self.requests = {each["metadata"]["name"]: each for each in asked}
+            return not any(map(is_to_be_signed, asked)) and not list(
+                outdated({each["metadata"]["name"]: each for each in objects["clusterroles"]})
+            )
 
         until(settled)
-        self.requests = {each["metadata"]["name"]: each for each in self._items(f"{REQUESTS}?labelSelector={LABEL}")}
 
     def _items(self, path: str) -> list[Any]:
         found: list[Any] = self._send(Step("", "GET", path)).json["items"]

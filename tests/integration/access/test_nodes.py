@@ -66,9 +66,9 @@ def test_what_a_pod_no_longer_names_is_out_of_reach(world: World, home: str) -> 
     late["spec"]["volumes"] = [{"name": "s", "secret": {"secretName": "late"}}]
     assert world.get(f"{where}/secrets/late", NODE).status == 403
     assert world.create(f"{where}/pods", late).status == 201
-    assert world.get(f"{where}/secrets/late", NODE).status == 200
+    until(lambda: world.get(f"{where}/secrets/late", NODE).status == 200)
     assert ask(world.server, "DELETE", f"{where}/pods/late?gracePeriodSeconds=0").status == 200
-    assert world.get(f"{where}/secrets/late", NODE).status == 403
+    until(lambda: world.get(f"{where}/secrets/late", NODE).status == 403)
 
 
 def test_it_sees_its_own_node_and_writes_no_other(world: World, home: str) -> None:

@@ -121,7 +121,7 @@ async def test_clients_of_before_are_told_to_list_again(own_client: EtcdClient, 
     await fill(own_client, "/registry", 300)
     taken = await take(own_client, "/registry", path)
     with EmbeddedEtcd() as etcd:
-        async with EtcdClient(EtcdSettings((etcd.endpoint,))) as client:
+        async with EtcdClient(EtcdSettings((etcd.endpoint,), timeout=60)) as client:
             restored = await restore(client, "/registry", path, verify(path), told=quiet)
             assert restored.revision > taken.revision and not restored.behind
             with pytest.raises(StorageError, match="compacted"):
@@ -277,7 +277,7 @@ async def test_what_is_in_another_etcd_is_named(tmp_path: Path, etcd_endpoint: s
 
 
 async def _holds_a_key(endpoint: str) -> None:
-    async with EtcdClient(EtcdSettings((endpoint,))) as client:
+    async with EtcdClient(EtcdSettings((endpoint,), timeout=60)) as client:
         await client.put(b"/registry/a", b"{}")
 
 
@@ -300,7 +300,7 @@ async def test_an_etcd_with_tls(tmp_path: Path) -> None:
     with mutual_tls(tmp_path) as (etcd, ca, cert, key):
         trusting = [f"--etcd-servers={etcd.endpoint}", f"--etcd-cafile={ca}"]
         flags = [*trusting, f"--etcd-certfile={cert}", f"--etcd-keyfile={key}"]
-        async with EtcdClient(EtcdSettings((etcd.endpoint,), ca, cert, key)) as client:
+        async with EtcdClient(EtcdSettings((etcd.endpoint,), ca, cert, key, timeout=60)) as client:
             await fill(client, "/registry", 20)
             before = await state(client, "/registry")
             taken = await asyncio.to_thread(run, "backup", f"{tmp_path}/backup", *flags)

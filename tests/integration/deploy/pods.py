@@ -10,7 +10,7 @@ import threading
 import time
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from apiserver_gateway.testing import ApiServer, Refused, ask
 from tests.clients.binaries import binary
 from tests.integration.deploy.containers import expanded, run, translated
 
+CONFLICT = 409
 JOBS = "/apis/batch/v1/jobs?watch=true&labelSelector=app.kubernetes.io/name=apiserver-gateway"
 
 
@@ -157,8 +158,13 @@ def _run_job(server: ApiServer, job: dict[str, Any], directory: Path) -> None:
     told = {"status": "True", "reason": "Ended", "message": message, "lastTransitionTime": _now()}
     status = {"startTime": started, "conditions": [{"type": kind, **told} for kind in kinds], **counted}
     path = f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}"
-    with suppress(Refused):  # another revision may have taken it away meanwhile
-        ask(server, "PUT", f"{path}/status", {**ask(server, "GET", path), "status": status})
+    while True:
+        try:
+            ask(server, "PUT", f"{path}/status", {**ask(server, "GET", path), "status": status})
+        except Refused as error:
+            if error.status == CONFLICT:
+                continue
+        return  # another revision may have taken it away meanwhile
 
 
 def _now() -> str:

@@ -49,7 +49,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pods]:
 
 def _await_jobs(server: ApiServer) -> None:
     words = [binary("kubectl"), f"--kubeconfig={server.kubeconfig}", "wait", "--for=condition=complete", "job", "--all"]
-    subprocess.run([*words, "--timeout=60s"], check=True, capture_output=True)
+    subprocess.run([*words, "--timeout=180s"], check=True, capture_output=True)
 
 
 @pytest.fixture
@@ -105,7 +105,8 @@ def etcd(cluster: Pods) -> Iterator[None]:
             probe = container["readinessProbe"]["httpGet"]
             assert probe["port"] == "metrics"
             wait_until(lambda address=metrics, path=probe["path"]: answers(f"http://{address}{path}"), process, log)  # type: ignore[misc]  # bound now
-            assert answers(f"http://{metrics}{container['livenessProbe']['httpGet']['path']}")
+            alive = f"http://{metrics}{container['livenessProbe']['httpGet']['path']}"
+            wait_until(lambda address=alive: answers(address), process, log)  # type: ignore[misc]  # bound now
         yield
 
 

@@ -85,7 +85,7 @@ class Project:
     def wait(self, name: str, process: subprocess.Popen[bytes], log: Path) -> None:
         """Until the service is healthy."""
         check = self.words(name, SERVICES[name]["healthcheck"]["test"][1:])
-        wait_until(lambda: subprocess.run(check, capture_output=True, timeout=10).returncode == 0, process, log)
+        wait_until(lambda: subprocess.run(check, capture_output=True, timeout=60).returncode == 0, process, log)
 
     def once(self, name: str) -> str:
         """Runs a one-off service."""

@@ -64,7 +64,9 @@ def test_it_says_when_it_is_ready_and_makes_no_code(tmp_path: Path) -> None:
                 assert manager.recv(64) == b"READY=1"
                 server.terminate()
                 assert manager.recv(64) == b"STOPPING=1"
+            except BaseException:
+                server.kill()
+                raise
             finally:
-                server.terminate()
                 server.communicate(timeout=60)
     assert server.returncode == 0

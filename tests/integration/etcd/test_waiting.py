@@ -59,6 +59,5 @@ async def test_tls_that_does_not_fit_is_said(tmp_path: Path, monkeypatch: pytest
             (EtcdSettings((plain.endpoint,)), ""),
             (EtcdSettings((etcd.endpoint, plain.endpoint), stranger), ""),
         ):
-            monkeypatch.setattr(waiting, "ALERT", 60.0 if said else 0.3)  # what is to be said is waited for
-            found = await tls_trouble(settings)
+            found = await tls_trouble(settings, 60.0 if said else 0.3)  # what is to be said is waited for
             assert said in found and bool(said) == bool(found), found

@@ -20,6 +20,7 @@ from gateway.transfer.belongings import METADATA
 from gateway.transfer.cluster import Cluster
 from gateway.transfer.exporting import Wanted
 from gateway.transfer.kubeconfig import find_place
+from tests.integration.lifecycle.api import until
 from tests.integration.server.client import ask
 
 GROUP = "example.org"
@@ -76,6 +77,7 @@ def full() -> Iterator[ApiServer]:
         for path, body in made:
             answer = ask(server, "POST", path, body)
             assert answer.status == 201, answer.body
+        until(lambda: ask(server, "GET", f"/apis/{GROUP}/v1/odds").status == 200)
         owner = ask(server, "GET", "/api/v1/namespaces/shop/configmaps/c0").json
         reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c0", "uid": owner["metadata"]["uid"]}
         odd = {
