@@ -59,9 +59,10 @@ def signer_rights(before: Json | None, after: Json | None) -> Iterator[tuple[Rig
 
 def is_to_be_signed(request: Json) -> bool:
     """Whether a certificate request is one that a controller will sign."""
-    found = {each["type"] for each in request["status"].get("conditions") or ()}
+    status = request.get("status") or {}
+    found = {each["type"] for each in status.get("conditions") or ()}
     approved = "Approved" in found and not found & {"Denied", "Failed"}
-    return request["spec"]["signerName"] == BUILT_IN and approved and not request["status"].get("certificate")
+    return request["spec"]["signerName"] == BUILT_IN and approved and not status.get("certificate")
 
 
 def _each(verb: str, names: tuple[str, str]) -> tuple[Right, Right]:

@@ -154,9 +154,9 @@ class Attempts(RuleBasedStateMachine):
         def settled() -> bool:
             objects = {plural: self._items(f"/apis/{RBAC}/v1/{plural}") for plural in KINDS.values()}
             self.state = Granted(objects)
-            asked = self._items(f"{REQUESTS}?labelSelector={LABEL}")
-            self.requests = {each["metadata"]["name"]: each for each in asked}
-            return not any(map(is_to_be_signed, asked)) and not list(
+            there = self._items(f"{REQUESTS}?labelSelector={LABEL}")
+            self.requests = {each["metadata"]["name"]: each for each in there}
+            return not any(map(is_to_be_signed, there)) and not list(
                 outdated({each["metadata"]["name"]: each for each in objects["clusterroles"]})
             )
 
