@@ -5,8 +5,8 @@ Members of an event are in `_request` and `_change`. What secrets hold is never 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from typing import Any, TypeGuard
 
 import orjson
 
@@ -166,29 +166,38 @@ def _message(words: bytes) -> str:
     return str(found.get("message", ""))[:500] if isinstance(found, dict) else ""
 
 
-async def _gone(recorder: Recorder, events: Sequence[Event], written: Writers) -> Any:
+async def _gone(recorder: Recorder, events: Sequence[Event], written: Writers) -> AsyncIterator[Json]:
     """Why the objects are gone that went in some events."""
-    histories: dict[bytes, list[Changed]] = {}
+    ends = [event for event in events if _is_end(event)]
+    if not ends:
+        return
+    keys = {event.change.key for event in ends}
+    histories: dict[tuple[bytes, str], list[Changed]] = {}
     uids: dict[str, Changed] = {}
-    for event in recorder:
-        if isinstance(event, Changed):
-            histories.setdefault(event.change.key, []).append(event)
-            if event.change.type is ChangeType.DELETED:
-                uids[_uid(event.change.entry)] = event
-    for count, event in enumerate(events):
+    for count, event in enumerate(list(recorder)):
         if not count % PART:
             await next_turn()
-        if isinstance(event, Changed) and event.change.type is ChangeType.DELETED:
-            yield {"n": event.number, "why": list(_why(event, histories[event.change.key], uids, written))}
+        if isinstance(event, Changed) and (event.change.key in keys or _is_end(event)):
+            uid = _uid(event.change.entry)
+            histories.setdefault((event.change.key, uid), []).append(event)
+            if _is_end(event):
+                uids[uid] = event
+    for count, end in enumerate(ends):
+        if not count % PART:
+            await next_turn()
+        history = histories.get((end.change.key, _uid(end.change.entry)), ())  # none of what was dropped meanwhile
+        yield {"n": end.number, "why": list(_why(end, history, uids, written))}
+
+
+def _is_end(event: Event) -> TypeGuard[Changed]:
+    return isinstance(event, Changed) and event.change.type is ChangeType.DELETED
 
 
 def _why(end: Changed, history: Iterable[Changed], uids: dict[str, Changed], written: Writers) -> Iterator[str]:
-    """Who deleted an object, what it waited for, and which owner it followed."""
-    uid = _uid(end.change.entry)
-    versions = [each for each in history if _uid(each.change.entry) == uid and each.number <= end.number]
-    marks = [each for each in versions if each is not end and _meta(each).get("deletionTimestamp")]
-    if marks:
-        mark = marks[0]
+    """Who deleted an object, what it waited for, and which owner it followed. `history` has the versions of its uid."""
+    before = (each for each in history if each.number < end.number)
+    mark = next((each for each in before if _meta(each).get("deletionTimestamp")), None)
+    if mark is not None:
         yield f"deleted by {_by(mark, written)} at revision {mark.change.revision}"
         waited = _meta(mark).get("finalizers") or ()
         if waited:

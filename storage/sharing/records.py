@@ -10,7 +10,7 @@ from struct import Struct
 
 PACKET = 60_000  # bytes, about: what a socket takes at once
 HEAD = Struct("<BQ")
-RECORD = Struct("<BHIIIQ")  # flags, length of the key, segment, start, end, revision
+RECORD = Struct("<BIIIIQ")  # flags, length of the key, segment, start, end, revision
 SEGMENT = Struct("<Q")  # its size
 LINEAGE = Struct("<QQB")  # cluster, raft term, whether progress can be asked for
 
@@ -29,6 +29,7 @@ class Kind(IntEnum):
     RETIRED = 7  # nothing that is in use is in a segment any more [its number]
     NOT_YET = 8  # there is too little to be shared
     PROGRESS = 9  # from a worker: wants to know how far etcd is [a revision that etcd has]
+    MORE = 10  # of a record that is too long for a packet: the rest begins the next one
 
 
 def record(key: bytes, flags: int, segment: int, start: int, end: int, revision: int) -> bytes:
@@ -42,9 +43,12 @@ def packets(kind: Kind, number: int, records: list[bytes], last: Kind | None = N
     piece: list[bytes] = []
     size = 0
     for each in records:
-        if size + len(each) > PACKET:
+        if piece and size + len(each) > PACKET:
             found.append(HEAD.pack(kind, number) + b"".join(piece))
             piece, size = [], 0
+        while len(each) > PACKET:  # etcd takes keys of more than a megabyte
+            found.append(HEAD.pack(Kind.MORE, 0) + each[:PACKET])
+            each = each[PACKET:]
         piece.append(each)
         size += len(each)
     found.append(HEAD.pack(kind if last is None else last, number) + b"".join(piece))

@@ -11,6 +11,7 @@ import asyncio
 import mmap
 import os
 import socket
+import struct
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -70,6 +71,7 @@ class SharedWatch:
         self.ended = asyncio.Event()
         self._segments: dict[int, mmap.mmap] = {}
         self._retired: deque[mmap.mmap] = deque()
+        self._more = b""  # of a record whose end is yet to come
         self._part: list[Event] = []
         self._given: list[Event] = []  # what was told last
         self._batches: deque[WatchBatch | Moves] = deque()
@@ -192,7 +194,7 @@ class SharedWatch:
                 self._loop.remove_reader(self._socket)
         except BlockingIOError:
             pass
-        except (OSError, KeyError, ValueError) as error:  # it makes no sense to go on
+        except (OSError, LookupError, ValueError, struct.error) as error:  # it makes no sense to go on
             self.failed(FeederLost(f"the feeder is not understood: {error!r}"))
         if self._batches and self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
@@ -200,7 +202,11 @@ class SharedWatch:
     def _take(self, data: bytes, ancillary: list[tuple[int, int, bytes]]) -> None:
         kind, number = HEAD.unpack_from(data)
         self._heard = True
+        if self._more and kind != Kind.MORE:
+            data, self._more = data[: HEAD.size] + self._more + data[HEAD.size :], b""
         match kind:
+            case Kind.MORE:
+                self._more += data[HEAD.size :]
             case Kind.CHANGES | Kind.PART:
                 self._part += self._events(data)
                 if kind == Kind.CHANGES:

@@ -12,6 +12,8 @@ from storage.sharing.records import DELETED, SPLICED, UNREADABLE, record
 from storage.sharing.segments import Place, Segment, Segments
 from storage.watch_cache import WatchCache
 
+_END = b"}" + MARK  # of what can be told from a value with its version: more white space would be lost
+
 
 class Shelf(ResourceCache):
     """Stands for all resources in a feed: where the value of each key is."""
@@ -40,7 +42,7 @@ class Shelf(ResourceCache):
         if isinstance(value, UnreadableValue):
             return self.segments.write(key, unreadable(value), UNREADABLE, revision)
         try:
-            spliced = with_version(value, revision)[:-1] if value.endswith(MARK) else None
+            spliced = with_version(value, revision)[:-1] if value.endswith(_END) else None
         except ValueError:
             spliced = None
         if spliced is None:
@@ -96,10 +98,11 @@ class Shelf(ResourceCache):
         self.drop()
 
     def _tidy(self) -> None:
-        """Writes anew what is in use of a segment that is mostly waste."""
-        segment = self.segments.emptiest()
-        if segment is None:
-            return
+        """Writes anew what is in use of segments that are mostly waste."""
+        while (segment := self.segments.emptiest()) is not None:
+            self._empty(segment)
+
+    def _empty(self, segment: Segment) -> None:
         for key in segment.keys:
             place = self.places.get(key)
             if place is not None and place.segment is segment:

@@ -146,6 +146,7 @@ def test_a_draw_depends_on_the_seed_alone(api: ApiServer, maps: str) -> None:
         {"answer": "conflict", "probability": 2},
         {"answer": "conflict", "verb": {"a": 1}},
         {"answer": "conflict", "verbs": "get"},
+        {"answer": "conflict", "name": "\ud800"},
         ["answer"],
     ],
 )
@@ -154,6 +155,17 @@ def test_what_is_no_fault_is_refused_in_words(api: ApiServer, asked: Any) -> Non
         ask(api, "POST", "/testing/faults", asked)
     assert refused.value.status == 400
     assert list(api.faults) == []
+
+
+def test_a_fault_of_numbers_that_are_too_large_is_told_as_any(api: ApiServer) -> None:
+    with api.faults.add(answer="conflict", name="nobody", seed=10**30):
+        assert len(list(api.faults)) == 1
+
+
+def test_the_clock_goes_forward_by_no_number_that_is_too_large(api: ApiServer) -> None:
+    with pytest.raises(Refused) as refused:
+        ask(api, "POST", "/testing/clock", {"advance": 10**400})
+    assert refused.value.status == 400
 
 
 def test_nobody_else_may_order_faults(api: ApiServer) -> None:

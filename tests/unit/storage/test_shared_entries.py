@@ -46,3 +46,14 @@ def test_loads_that_fail_leave_no_memory_behind() -> None:
             cache.kept(key("n", f"p{number}"), canonical(f"p{number}"), 1 + number)
         segments = len(list(cache.shelf.segments))
     assert segments <= 100 * len(with_version(canonical("p99"), 100)) // (1 << 12) + 3
+
+
+def test_large_values_that_are_replaced_together_leave_no_memory_behind() -> None:
+    shelf, size = Shelf(ROOT), 1 << 12
+    shelf.segments = Segments(size)
+    for revision in range(1, 2000, 20):
+        for number in range(20):
+            shelf.put(key("n", f"p{number}"), canonical(f"p{number}", labels={"v": "x" * 1000}), revision + number)
+        shelf.wake()
+    live = sum(place.end - place.start for place in shelf.places.values())
+    assert sum(segment.size for segment in shelf.segments) < 2 * live + 3 * size
