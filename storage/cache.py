@@ -55,6 +55,7 @@ class ResourceSpec:
     other_heads: tuple[bytes, ...] = ()
     group_resource: tuple[str, str] = ("", "")  # as what it is counted
     trusts_marks: bool = True  # whether what ends in MARK is canonical; not where what is canonical changes
+    awaited: bool = False  # whether a write is answered once the cache has it: what decides about the next requests
 
 
 class _Forgetful(dict[K, V]):

@@ -25,6 +25,7 @@ Match = Callable[[Attributes], bool]
 PAGE = 500  # keys asked of etcd at once
 MAX_PAGE = 10_000
 _INDEXES = {By.FIELD: "f", By.LABEL: "l"}
+OWN_WAIT = 2.0  # seconds that a write is not answered while the cache does not have it
 FUTURE_WAIT = 3.0  # seconds that a read waits for a resourceVersion that is not there yet
 
 
@@ -81,6 +82,10 @@ class Reads:
         if await self._consistent.wait_for(revision, FUTURE_WAIT - EVENTS_WAIT):
             return True
         raise TooLargeRevision(revision, self._cache.reached)
+
+    async def seen(self, revision: int) -> bool:
+        """Whether the cache reaches the revision of an own write, for which it is waited a short time."""
+        return self._cache.reached >= revision or await self._consistent.wait_for(revision, OWN_WAIT)
 
     async def fresh(self) -> bool:
         """Makes the cache at least as new as etcd is now; False when only etcd can answer. Raises Unavailable."""

@@ -83,7 +83,8 @@ class EtcdStore:
             lambda guard: self.client.create(key, value, lease=lease, guard=guard, beside=others, timeout=ANSWER),
         )
         if answer.succeeded:
-            return self._written(PUT, key, value, answer.revision, beside)
+            self._written(PUT, key, value, answer.revision, beside)
+            return answer.revision if self.cache.reached >= answer.revision else await self._seen(key, answer.revision)
         if answer.current is None:  # the comparison failed because of something beside it
             raise self._beside_changed(answer)
         raise KeyExists(self._readable(answer.current))
@@ -98,7 +99,8 @@ class EtcdStore:
             ),
         )
         if answer.succeeded:
-            return self._written(PUT, key, value, answer.revision, beside)
+            self._written(PUT, key, value, answer.revision, beside)
+            return answer.revision if self.cache.reached >= answer.revision else await self._seen(key, answer.revision)
         if answer.current is not None and answer.current.mod_revision == expected:
             raise self._beside_changed(answer)
         raise Conflict(answer.current and self._readable(answer.current))
@@ -115,7 +117,8 @@ class EtcdStore:
             "delete", key, lambda guard: self.client.delete_if(key, expected, guard=guard, timeout=ANSWER)
         )
         if answer.succeeded:
-            return self._written(DELETE, key, b"", answer.revision)
+            self._written(DELETE, key, b"", answer.revision)
+            return answer.revision if self.cache.reached >= answer.revision else await self._seen(key, answer.revision)
         raise Conflict(answer.current and self._readable(answer.current))
 
     async def write(self, puts: Sequence[tuple[bytes, bytes]], deletes: Sequence[bytes]) -> int:
@@ -169,13 +172,19 @@ class EtcdStore:
         resource = self.cache.of_key(key)
         return ("", "") if resource is None else resource.spec.group_resource
 
-    def _written(self, change: int, key: bytes, value: bytes, revision: int, beside: Sequence[Swap] = ()) -> int:
+    def _written(self, change: int, key: bytes, value: bytes, revision: int, beside: Sequence[Swap] = ()) -> None:
         event = Event(change, KeyValue(key, value, revision, 0, 0), None)
         if beside:
             events = [Event(PUT, KeyValue(other.key, other.value, revision, 0, 0), None) for other in beside]
             self._acknowledged(*events, event)
         else:
             self._acknowledged(event)
+
+    async def _seen(self, key: bytes, revision: int) -> int:
+        """A write's revision, once the cache has it where that matters: a write of somebody else may come before it."""
+        resource = self.cache.of_key(key)
+        if resource is not None and resource.spec.awaited:
+            await self.reads.seen(revision)
         return revision
 
     def _beside_changed(self, answer: SwapResult) -> BesideChanged:

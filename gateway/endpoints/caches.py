@@ -13,6 +13,9 @@ from storage.cache import ResourceCache, ResourceSpec
 from storage.etcd import EtcdClient
 from storage.watch_cache import WatchCache
 
+_IN_FORCE = frozenset({"admissionregistration.k8s.io", "rbac.authorization.k8s.io"})
+"""The groups whose objects decide about the next request: what was written is in force when that is answered."""
+
 
 class Caches:
     """Registers resources in the watch cache, all of a registry at once, and others while the feed runs."""
@@ -99,6 +102,7 @@ class Caches:
             other_heads=tuple(heads) if model.written_as_served else (),
             group_resource=(resource.group, resource.resource),
             trusts_marks=not model.written_as_served,
+            awaited=resource.group in _IN_FORCE,
         )
 
 

@@ -6,6 +6,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -86,6 +87,28 @@ def test_a_policy_is_in_force_from_the_first_second_of_a_server() -> None:
     spec = {"validations": [{"expression": "false", "message": "no"}]}
     with api_server() as fresh, policy(fresh, "validating", "default", [rule("configmaps")], spec, DENY):
         assert refusal(fresh, "POST", "/api/v1/namespaces/default/configmaps?dryRun=All", config_map("c"))
+
+
+def test_a_policy_is_in_force_when_it_is_written_among_other_writes(server: ApiServer, place: str) -> None:
+    """etcd may give the policy's write a later revision than one that is not answered yet."""
+    maps = f"/api/v1/namespaces/{place}/configmaps"
+    spec = {"validations": [{"expression": "false", "message": "no"}]}
+    over = threading.Event()
+
+    def others() -> None:
+        while not over.is_set():
+            ask(server, "POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"generateName": "other-"}})
+
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(8):
+            pool.submit(others)
+        try:
+            for _ in range(20):
+                with policy(server, "validating", place, [rule("configmaps")], spec, DENY):
+                    assert refusal(server, "POST", f"{maps}?dryRun=All", config_map("c"))
+                assert not refusal(server, "POST", f"{maps}?dryRun=All", config_map("c"))
+        finally:
+            over.set()
 
 
 def test_what_policies_say_is_counted(server: ApiServer, place: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -65,6 +65,22 @@ def making(*decisions: Decision | Exception) -> tuple[Callable[..., Awaitable[De
         return decision
 
     return make, seen
+
+
+async def test_what_decides_about_the_next_request_is_in_the_cache_when_its_write_is_answered(
+    etcd_client: EtcdClient, prefix: bytes
+) -> None:
+    node = Node(etcd_client, prefix)
+    node.pods.spec = replace(node.pods.spec, awaited=True)
+    async with node.running():  # and no own write is taken in before the watch tells it, as after one of somebody else
+        store = EtcdStore(etcd_client, node.cache, node.reads, lambda *events: None)
+        key = node.key("a")
+        made = await store.create(key, value("1"))
+        assert node.cache.reached >= made
+        changed = await store.update(key, value("2"), made)
+        assert node.cache.reached >= changed
+        gone = await store.delete(key, changed)
+        assert node.cache.reached >= gone
 
 
 async def test_a_write_is_seen_by_every_read_that_follows(subject: Subject) -> None:
