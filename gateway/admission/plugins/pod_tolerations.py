@@ -5,6 +5,7 @@ kube-apiserver answers both a pod that it refuses and a wrong annotation of the 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +19,7 @@ from gateway.admission.tolerations import MOST_PAIRS, covers, merged
 from gateway.http.status import StatusError, not_found
 from gateway.jsontypes import JsonObject
 from gateway.kinds.objects import Objects
+from gateway.schema.body import SLOWLY
 from gateway.schema.catalog import type_of
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
 from gateway.schema.types import Kind, Type
@@ -57,7 +59,8 @@ async def _annotated(objects: Objects, admission: Admission, key: str) -> list[J
     if not text:
         return None if text is None else []
     try:
-        document, _ = parse_body(text.encode())
+        is_long = len(text) > SLOWLY  # of which the loop could not tell what is wrong
+        document, _ = await asyncio.to_thread(parse_body, text.encode()) if is_long else parse_body(text.encode())
         found: Any = decode(_TOLERATIONS, [] if document is None else _as_named(document), DecodeReport())
     except DecodeError as error:
         raise StatusError(500, "", str(error)) from None

@@ -10,6 +10,7 @@ from typing import Any
 from gateway.jsontypes import JsonObject
 from gateway.kinds.scheme import unregistered
 from gateway.patches.document import go_kind
+from gateway.schema.body import SLOWLY
 from gateway.schema.catalog import META, type_of
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_body
 from gateway.schema.types import Field, Kind, Omit, Type
@@ -19,7 +20,6 @@ GROUP, KIND = "admission.k8s.io", "AdmissionReview"
 _VERSIONS = ("v1", "v1beta1")
 _MOST_YAML = 256 << 10  # bytes
 _MOST_OPENED = 1000  # brackets of YAML: its scanner looks at all that are open for each token
-_MOST_AT_ONCE = 64 << 10  # bytes of an answer that the loop reads itself
 _META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 
@@ -97,10 +97,10 @@ async def verdict(answer: bytes, version: str, uid: str, *, mutating: bool) -> V
 
 async def _read(answer: bytes, version: str) -> JsonObject:
     """The answer as an AdmissionReview. Raises Undecodable."""
+    is_long = len(answer) > SLOWLY  # of which the loop could not tell what is wrong
     try:
         if answer.lstrip()[:1] == b"{":
-            big = len(answer) > _MOST_AT_ONCE
-            value, _ = await asyncio.to_thread(parse_body, answer) if big else parse_body(answer)
+            value, _ = await asyncio.to_thread(parse_body, answer) if is_long else parse_body(answer)
         else:
             value = await _yaml(answer)
     except DecodeError as error:
@@ -113,7 +113,7 @@ async def _read(answer: bytes, version: str) -> JsonObject:
     kind, api_version = _kind_of(value, version)
     try:
         type_ = _REVIEWS.get(api_version, _REVIEWS[f"{GROUP}/{version}"])
-        if len(answer) > _MOST_AT_ONCE:
+        if is_long:
             review = await asyncio.to_thread(decode, type_, value, DecodeReport())
         else:
             review = decode(type_, value, DecodeReport())

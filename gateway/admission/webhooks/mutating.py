@@ -22,13 +22,13 @@ from gateway.admission.webhooks.metrics import Half
 from gateway.admission.webhooks.patching import operations, patched
 from gateway.admission.webhooks.selection import Selection
 from gateway.http.status import StatusError, internal_error
-from gateway.jsontypes import JsonObject, dumps, identical, loads
+from gateway.jsontypes import JsonObject, dumps, identical
+from gateway.schema.body import SLOWLY
 from gateway.validation.field import go_quote
 
 NAME = "MutatingAdmissionWebhook"
 _MUTATED = "mutation.webhook.admission.k8s.io/round_{}_index_{}"
 _PATCHED = "patch.webhook.admission.k8s.io/round_{}_index_{}"
-_MOST_AT_ONCE = 64 << 10  # bytes of a patch that the loop reads itself
 _FAILED_OPEN = "failed-open.mutation.webhook.admission.k8s.io/round_{}_index_{}"
 
 
@@ -77,12 +77,12 @@ async def _one(parts: Parts, admission: Admission, hook: Hook, target: Target, r
     changed = False
     try:
         found = await ask(parts.webhooks.mutating.client, hook, admission, target, reviews, Half.MUTATING)
-        big = len(found.patch) > _MOST_AT_ONCE
-        changes = await asyncio.to_thread(operations, hook, found) if big else operations(hook, found)
+        is_long = len(found.patch) > SLOWLY
+        changes = await asyncio.to_thread(operations, hook, found) if is_long else operations(hook, found)
         if changes:
+            text = _about(hook, patch=changes, patchType="JSONPatch")  # before its values are the object's
             changed = await _patch(admission, hook, target, changes, found)
             reviews.forget()
-            text = _about(hook, patch=loads(found.patch), patchType="JSONPatch")
             admission.annotate(_PATCHED.format(*place), text, detail=True)
     except (CallFailed, Denied, StatusError) as error:
         admission.annotate(_MUTATED.format(*place), _about(hook, mutated=False))

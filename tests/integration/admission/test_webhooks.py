@@ -199,6 +199,16 @@ def test_what_a_webhook_makes_of_an_object_may_be_large_and_holds_up_nobody(serv
         ask(server, "POST", maps(place), config_map("b"))
 
 
+@pytest.mark.parametrize("size", [1, 20_000])
+def test_broken_text_in_a_patch_is_taken_like_a_clients(server: ApiServer, place: str, size: int) -> None:
+    def review(request: Request) -> dict[str, Any]:
+        return {**request["object"], "data": {"k": "\ud800" + "x" * size}}
+
+    with webhook(server, review, "configmaps", mutating=True, **here(place)):
+        made = ask(server, "POST", maps(place), config_map("a"))
+    assert made["data"] == {"k": "\ufffd" + "x" * size}
+
+
 def test_what_a_webhook_makes_of_an_eviction_or_a_connection_is_what_is_done(server: ApiServer, place: str) -> None:
     pods = f"/api/v1/namespaces/{place}/pods"
 

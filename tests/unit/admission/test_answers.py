@@ -39,3 +39,19 @@ def test_an_answer_is_read_as_what_it_says_to_be_before_it_is_converted(
     with pytest.raises(Undecodable) as undecodable:
         asyncio.run(verdict(json.dumps(document).encode(), version, "u", mutating=True))
     assert str(undecodable.value).endswith(said)
+
+
+LONG = b'"x": "%b"' % (b"x" * 20_000)
+
+
+@pytest.mark.parametrize("more", [b'"y": 1, "y": 2', b'"y": "\\ud800"', b'"y": "\xff"'])
+def test_a_long_answer_may_have_what_is_not_read_fast(more: bytes) -> None:
+    answer = b'{"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", %b, %b, "response": %b}'
+    found = asyncio.run(verdict(answer % (LONG, more, b'{"uid": "u", "allowed": true}'), "v1", "u", mutating=True))
+    assert found.allowed
+
+
+def test_of_a_long_answer_it_is_said_what_cannot_be_read() -> None:
+    answer = b'{"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", %b, "response": {"allowed": "yes"}}'
+    with pytest.raises(Undecodable, match=r"cannot unmarshal string into .* of type bool"):
+        asyncio.run(verdict(answer % LONG, "v1", "u", mutating=True))
