@@ -74,7 +74,9 @@ class _Answers:
         made = self._made()
         others = {} if self._others is None else self._others.places(made.places)
         now = time()  # kube-apiserver makes it anew for each request
-        return unmet(request, {}, _INDEX, now) or part_of(request, made.index(others), _INDEX, dated({}, now))
+        # Dates have whole seconds: who asked in the second of a change has what was before it.
+        made_at = now + 1 if now - self._changed < 1 else now
+        return unmet(request, {}, _INDEX, made_at) or part_of(request, made.index(others), _INDEX, dated({}, now))
 
     async def document(self, request: Request) -> Response:
         place = request.path_params["place"]

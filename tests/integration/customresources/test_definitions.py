@@ -41,6 +41,17 @@ def test_an_established_definition_is_served_at_once_and_soon_by_others(servers:
         assert f"com.example.{group.partition('.')[0]}.v1.Widget" in document["components"]["schemas"]
 
 
+def test_who_has_the_index_of_documents_of_the_same_second_gets_the_new_one(servers: Servers) -> None:
+    """Dates of HTTP have whole seconds, and kubectl keeps the index with its date."""
+    server, _ = servers
+    for _ in range(5):
+        group = f"dated-{uuid.uuid4().hex}.example.com"
+        date = ask(server, "GET", "/openapi/v3").headers["last-modified"]
+        establish(server, definition(group))
+        answer = ask(server, "GET", "/openapi/v3", headers={"If-Modified-Since": date})
+        assert answer.status == 200 and f"apis/{group}/v1" in answer.json["paths"]
+
+
 def test_a_changed_schema_holds_for_what_is_stored_and_ends_watches(servers: Servers) -> None:
     one, other = servers
     group = f"changing-{uuid.uuid4().hex}.example.com"
