@@ -5,6 +5,7 @@ thread looks now and then whether anybody still waits for it.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TypeVar
@@ -13,6 +14,8 @@ T = TypeVar("T")
 
 RULES_ON_LOOP = 100_000
 """Units of cost for which the event loop evaluates the CEL rules of one object: about 10 ms; a thread does the rest."""
+
+_ON_LOOP = 0.02  # seconds that an event loop works on one thing which a thread may do instead
 
 
 class TakesLong(Exception):
@@ -33,6 +36,8 @@ class _Errand:
 
 
 _errand: ContextVar[_Errand | None] = ContextVar("errand", default=None)
+_until: ContextVar[float] = ContextVar("until", default=0.0)
+"""When an event loop has worked on something for long enough; 0: it goes on whatever it takes."""
 
 
 def on_loop() -> bool:
@@ -44,12 +49,22 @@ def on_loop() -> bool:
     return True
 
 
+def at_once(work: Callable[[], T]) -> T:
+    """What `work` returns or raises on an event loop; TakesLong where it looks when it has taken long."""
+    token = _until.set(time.monotonic() + _ON_LOOP)
+    try:
+        return work()
+    finally:
+        _until.reset(token)
+
+
 async def in_thread(work: Callable[[], T]) -> T:
     """What `work` returns or raises in a thread; once nobody waits for it, it is ended where it next looks."""
     errand = _Errand()
 
     def carried_out() -> T:
         _errand.set(errand)
+        _until.set(0.0)
         return work()
 
     try:
@@ -59,7 +74,13 @@ async def in_thread(work: Callable[[], T]) -> T:
 
 
 def look() -> None:
-    """To be called every few milliseconds by what may compute for long. Raises GivenUp where nobody waits for it."""
+    """To be called every few milliseconds by what may compute for long.
+
+    Raises GivenUp where nobody waits for it, and TakesLong below `at_once`.
+    """
+    until = _until.get()
+    if until and time.monotonic() > until:
+        raise TakesLong
     errand = _errand.get()
     if errand is not None and errand.given_up:
         raise GivenUp

@@ -17,6 +17,7 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from gateway.admission.condition_metrics import Asker, observe
@@ -43,7 +44,7 @@ from gateway.cel.values import CostExceeded, EvaluationError, register
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersionKind, GroupVersionResource
-from gateway.time_limits import TakesLong
+from gateway.time_limits import TakesLong, at_once
 from gateway.validation.expressions import Use
 from gateway.validation.field import go_quote
 
@@ -179,7 +180,7 @@ class Evaluation:
         while True:
             try:
                 if self._patience > 0:
-                    return self._compute(program)
+                    return at_once(partial(self._compute, program))
                 return await asyncio.to_thread(self._compute, program)
             except TakesLong:
                 self._patience = 0

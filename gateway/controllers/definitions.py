@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
@@ -20,6 +21,7 @@ from gateway.jsontypes import JsonObject, loads
 from gateway.kinds.metadata import now_text
 from gateway.kinds.registry import builtin_groups
 from gateway.kinds.resource import Resource
+from gateway.time_limits import TakesLong, at_once, in_thread
 from storage.cache import ResourceCache
 from storage.entry import Entry
 from storage.errors import StorageError
@@ -151,7 +153,11 @@ class Definitions:
         definition = self._known.all.get(name)
         wanted = definition
         if definition is not None:
-            wanted = settled(definition, self._others(definition), now_text())
+            settling = partial(settled, definition, list(self._others(definition)), now_text())
+            try:
+                wanted = at_once(settling)
+            except TakesLong:
+                wanted = await in_thread(settling)
         await self._serve(name, wanted, 0 if definition is None or is_true(definition, ESTABLISHED) else 1)
         if definition is None or wanted is None:
             return

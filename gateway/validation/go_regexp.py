@@ -32,7 +32,7 @@ _COMPLAINTS = {
 
 
 def compile_pattern(pattern: str, options: Any = None) -> Any:
-    """What RE2 makes of a pattern in a bounded time. Raises re2.error for what is none, or too large; GivenUp.
+    """What RE2 makes of a pattern in a bounded time. Raises re2.error for what is none, or too large; as `look`.
 
     In a thread the event loop has as long a turn after it: nothing in Python goes on while RE2 compiles.
     """
@@ -45,8 +45,10 @@ def compile_pattern(pattern: str, options: Any = None) -> Any:
         return re2.compile(pattern, options)
     finally:
         took = time.monotonic() - began
-        if took > _LONG and not on_loop():
-            time.sleep(min(took, 20 * _LONG))
+        if took > _LONG:
+            if not on_loop():
+                time.sleep(min(took, 20 * _LONG))
+            look()
 
 
 def regexp_problem(pattern: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import ParamSpec, TypeVar
 
-from gateway.time_limits import TakesLong, in_thread
+from gateway.time_limits import TakesLong, at_once, in_thread
 
 BIG = 96 * 1024  # bytes; below, a write holds the loop for a few milliseconds at most
 
@@ -24,7 +24,7 @@ async def offloaded(size: int, work: Callable[P, T], *args: P.args, **named: P.k
     """
     if size < BIG:
         try:
-            return work(*args, **named)
+            return at_once(partial(work, *args, **named))
         except TakesLong:
             pass
     return await in_thread(partial(work, *args, **named))

@@ -11,7 +11,7 @@ import pytest
 from apiserver_gateway.testing import ApiServer
 from tests.hostile.probe import held_at_most, memory_returns
 from tests.hostile.test_bodies import PATIENCE
-from tests.integration.customresources.definitions import DEFINITIONS, definition, version
+from tests.integration.customresources.definitions import DEFINITIONS, definition, establish, version
 from tests.integration.server.client import connect
 
 HELD = 0.1  # seconds
@@ -24,12 +24,12 @@ def patterned(pattern: str, count: int) -> dict[str, Any]:
     return definition("patterns.example.com", version("v1", {"spec": {"type": "object", "properties": properties}}))
 
 
-def create(server: ApiServer, body: dict[str, Any]) -> int:
-    """The status of the answer to a definition that is not kept."""
+def create(server: ApiServer, body: dict[str, Any], path: str = DEFINITIONS) -> int:
+    """The status of the answer to an object that is not kept."""
     connection = connect(server, PATIENCE)  # the compiling gives way to others
     headers = {"Authorization": f"Bearer {server.token}", "Content-Type": "application/json"}
     with contextlib.closing(connection):
-        connection.request("POST", f"{DEFINITIONS}?dryRun=All", json.dumps(body), headers)
+        connection.request("POST", f"{path}?dryRun=All", json.dumps(body), headers)
         return connection.getresponse().status
 
 
@@ -39,3 +39,15 @@ def create(server: ApiServer, body: dict[str, Any]) -> int:
 def test_many_large_patterns_hold_nobody(server: ApiServer, pattern: str, count: int, status: int) -> None:
     with held_at_most(server, HELD), memory_returns(server, share=0.5):
         assert create(server, patterned(pattern, count)) == status
+
+
+def test_patterns_in_objects_hold_nobody(server: ApiServer) -> None:
+    rule = {"rule": "!self.exists(pattern, 'a'.matches(pattern))"}
+    patterns = {"type": "array", "maxItems": 100, "items": {"type": "string", "maxLength": 20}}
+    plural, patterns["x-kubernetes-validations"] = "matchers", [rule]
+    establish(server, definition("patterns.example.com", version("v1", {"patterns": patterns}), plural=plural))
+    matcher = {"apiVersion": "patterns.example.com/v1", "kind": "Matcher", "metadata": {"name": "one"}}
+    path = f"/apis/patterns.example.com/v1/namespaces/default/{plural}"
+    assert create(server, {**matcher, "patterns": ["b", "c"]}, path) == 201
+    with held_at_most(server, HELD):
+        assert create(server, {**matcher, "patterns": [rf"\pL{{1,30}}x{index}" for index in range(50)]}, path) == 201
