@@ -25,13 +25,16 @@ def go_kind(value: Any) -> str:
             return "object"
 
 
-def parse(body: bytes, expected: Any, go_type: str, prefix: str = "") -> tuple[Any, list[str]]:
+def parse(
+    body: bytes, expected: Any, go_type: str, prefix: str = "", float_place: str = "value"
+) -> tuple[Any, list[str]]:
     """The value of `body` and the messages about its duplicate fields; raises 400 unless it is JSON and `expected`.
 
-    `go_type` is what the error calls the expected type; null is accepted for any.
+    `go_type` is what the error calls the expected type, `float_place` where a number is that no float64 can hold; null
+    is accepted for any.
     """
     try:
-        value, duplicates = parse_body(body)
+        value, duplicates = parse_body(body, float_place)
     except DecodeError as error:
         raise bad_request(f"{prefix}{error}") from None
     if value is not None and not isinstance(value, expected):

@@ -36,7 +36,9 @@ def parse(body: bytes, strict: bool) -> tuple[Any, list[str]]:
     if not strict:
         value, _ = documents.parse(body, list, "jsonpatch.Patch")
         return _checked(value, "jsonpatch.Operation"), []
-    value, duplicates = documents.parse(body, list, "[]handlers.jsonPatchOp", "error decoding patch: ")
+    value, duplicates = documents.parse(
+        body, list, "[]handlers.jsonPatchOp", "error decoding patch: ", "struct field jsonPatchOp.value"
+    )
     operations = _checked(value, "handlers.jsonPatchOp", "error decoding patch: ")
     for operation in operations:
         _check_members(operation)

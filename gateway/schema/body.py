@@ -5,13 +5,14 @@ They differ for duplicate keys, invalid UTF-8, lone surrogates, deep nesting and
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 import orjson
 
 from gateway.jsontypes import JsonObject
 from gateway.schema.errors import DecodeError
-from gateway.schema.exact import Number, PairsObject
+from gateway.schema.exact import Number, PairsObject, pairs
 from gateway.time_limits import TakesLong, on_loop
 
 __all__ = ["Body", "DecodeError", "parse_body", "parse_exactly", "plain"]
@@ -27,32 +28,36 @@ Path = tuple[Any, str | int] | None
 
 
 class Body(dict[str, Any]):
-    """The object of a request, with the bytes that it was parsed from; `decode` goes back to them when it has to."""
+    """The object of a request, with the bytes that it was parsed from; `decode` goes back to them when it has to.
 
-    __slots__ = ("duplicates", "raw")
+    `too_large` is the text of its first number that no float64 can hold; empty if there is none.
+    """
 
-    def __init__(self, value: JsonObject, raw: bytes, duplicates: bool) -> None:
+    __slots__ = ("duplicates", "raw", "too_large")
+
+    def __init__(self, value: JsonObject, raw: bytes, duplicates: bool = False, too_large: str = "") -> None:
         super().__init__(value)
-        self.raw, self.duplicates = raw, duplicates
+        self.raw, self.duplicates, self.too_large = raw, duplicates, too_large
 
 
-def parse_body(data: bytes) -> tuple[Any, list[str]]:
+def parse_body(data: bytes, float_place: str = "") -> tuple[Any, list[str]]:
     """The value that JSON bytes hold, and the duplicate fields as strict decoding words them.
 
-    An object comes as `Body`. Raises DecodeError for what is no JSON, with Go's wording.
+    An object comes as `Body`. `float_place` is what an error calls the place of a number that no float64 can hold
+    ("value"), where all numbers are to be float64. Raises DecodeError for what is no JSON, with Go's wording.
     """
     try:
         value = orjson.loads(data)
         written = orjson.dumps(value)
     except (ValueError, TypeError):  # no JSON, or nested more deeply than orjson reads or writes
-        return _parse_slowly(data)
+        return _parse_slowly(data, float_place)
     if type(value) is not dict and type(value) is not list:
         return value, []
     # A key that was dropped is missing when the value is written anew. Where that gives other bytes for other reasons
     # (white space, escapes), quotation marks are counted: every string has two, and only \u0022 makes them more.
     if data.startswith(written) or (data.count(b'"') == written.count(b'"') and b"\\u0022" not in data):
-        return Body(value, data, False) if type(value) is dict else value, []
-    return _parse_slowly(data)
+        return Body(value, data) if type(value) is dict else value, []
+    return _parse_slowly(data, float_place)
 
 
 def parse_exactly(data: bytes) -> Any:
@@ -67,12 +72,35 @@ def parse_exactly(data: bytes) -> Any:
     return parse(data)
 
 
-def _parse_slowly(data: bytes) -> tuple[Any, list[str]]:
+def _parse_slowly(data: bytes, float_place: str) -> tuple[Any, list[str]]:
     exact = parse_exactly(data)
+    number = too_large(exact)
+    if number and float_place:
+        raise not_a_float(number, float_place)
     found: list[str] = []
     _find_duplicates(exact, found)
     value = plain(exact)
-    return (Body(value, data, bool(found)) if isinstance(value, dict) else value), found
+    return (Body(value, data, bool(found), number) if isinstance(value, dict) else value), found
+
+
+def not_a_float(number: str, place: str = "value") -> DecodeError:
+    """What is said of a number that no float64 can hold; `number` is how it is written."""
+    return DecodeError(f"json: cannot unmarshal number {number} into Go {place} of type float64")
+
+
+def too_large(value: Any) -> str:
+    """The first number that no float64 can hold, as it is written; empty if there is none."""
+    todo = [value]
+    while todo:
+        value = todo.pop()
+        if type(value) is Number:
+            if not isfinite(float(value)):
+                return value.text
+        elif isinstance(value, dict):
+            todo += [item for _, item in reversed(tuple(pairs(value)))]
+        elif isinstance(value, list):
+            todo += reversed(value)
+    return ""
 
 
 def _find_duplicates(value: Any, found: list[str]) -> None:

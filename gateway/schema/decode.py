@@ -20,7 +20,7 @@ from typing import Any
 from gateway.jsontypes import JsonObject
 from gateway.memo import memo
 from gateway.schema import quantity, structural
-from gateway.schema.body import Body, parse_body, parse_exactly
+from gateway.schema.body import Body, not_a_float, parse_body, parse_exactly, too_large
 from gateway.schema.errors import DecodeError, Mismatch
 from gateway.schema.exact import Number, PairsObject
 from gateway.schema.times import TimeError, canonical_microtime, canonical_time
@@ -62,6 +62,9 @@ def decode(type_: Type, value: Any, report: DecodeReport) -> JsonObject:
     """
     marks: list[None] = []
     source = value
+    number = value.too_large if type(value) is Body else ""
+    if number and type_.structural:
+        raise not_a_float(number)
     if type(value) is Body and value.duplicates:
         from gateway.schema.repeated_members import merged
 
@@ -72,6 +75,8 @@ def decode(type_: Type, value: Any, report: DecodeReport) -> JsonObject:
         result: JsonObject = zero(type_) if value is None else _decoder(type_)(value, marks)
     except Mismatch:
         return _second_look(type_, source, report)
+    if number and not marks:  # it is in free-form JSON
+        raise not_a_float(number)
     if marks:
         from gateway.schema.problems import examine
 
@@ -92,6 +97,8 @@ def _second_look(type_: Type, source: Any, report: DecodeReport) -> JsonObject:
     try:
         result: JsonObject = _decoder(type_)(merged(type_, exact), [])
     except Mismatch:
+        if number := too_large(exact):
+            raise not_a_float(number) from None
         raise DecodeError(f"json: cannot unmarshal object into Go value of type {type_.name}") from None
     return result
 

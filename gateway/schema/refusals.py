@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import isfinite
 from typing import Any
 
 from gateway.schema.exact import Number
@@ -91,7 +92,7 @@ def json_kind(value: Any) -> str:
 
 def number_text(value: Any) -> str:
     """A number as it was written; where that is not known, as Go writes it."""
-    if type(value) is not float or value in (float("inf"), float("-inf")):
+    if type(value) is not float or not isfinite(value):
         return str(value)
     text = repr(value)
     if "e" not in text and abs(value) < 1e21:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 from gateway.jsontypes import Whole
@@ -38,6 +39,8 @@ def reader(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
 def settled(value: Any, marks: list[None]) -> Any:
     """JSON that nothing is said of, with numbers as Go writes them."""
     if type(value) is float:
+        if not isfinite(value):  # JSON has no such number: it would be written as null
+            raise Mismatch
         return _whole(value) if value.is_integer() and abs(value) < _WRITTEN_OUT else value
     if type(value) is int and not -(2**63) <= value < 2**63:
         rounded = float(value) if abs(value) < 1 << 1023 else float("inf")

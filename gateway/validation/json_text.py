@@ -5,16 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.jsontypes import loads
+from gateway.schema.errors import DecodeError
 from gateway.schema.go_json import parse
 
 _READ_SLOWLY = 4096  # characters of broken JSON that are read to find out what is wrong
 
 
-def read_json(text: str) -> Any:
-    """A value of JSON. Raises ValueError, in Go's words unless the text is long: they cost too much there."""
+def read_json(text: str, *, exact: bool = False) -> Any:
+    """A value of JSON. Raises ValueError, in Go's words unless the text is long: they cost too much there.
+
+    `exact`: numbers and repeated members as they are written, unless the text is long.
+    """
+    is_short = len(text) <= _READ_SLOWLY
     try:
-        return loads(text)
+        return parse(text.encode()) if exact and is_short else loads(text)
+    except DecodeError:
+        raise
     except ValueError:
-        if len(text) > _READ_SLOWLY:
+        if not is_short:
             raise ValueError("invalid character looking for beginning of value") from None
         return parse(text.encode())

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
+from gateway.validation.annotated_tolerations import read_tolerations
 from gateway.validation.field import FieldError, forbidden, go_quote, invalid
-from gateway.validation.json_text import read_json
 from gateway.validation.local_paths import validate_local_descending_path
 from gateway.validation.pod_options import PodOptions, containers_of, containers_with_path
 from gateway.validation.pod_resources import MIRROR_ANNOTATION
@@ -57,11 +57,10 @@ def validate_pod_annotations(
 
 def _tolerations(text: str, path: str, errors: list[FieldError], options: PodOptions) -> None:
     try:
-        tolerations = read_json(text)
+        tolerations = read_tolerations(text)
     except ValueError as error:
         errors.append(invalid(path, _TOLERATIONS, str(error)))
-        return
-    if isinstance(tolerations, list) and all(isinstance(item, dict) for item in tolerations):
+    else:
         validate_tolerations(tolerations, f"{path}.{_TOLERATIONS}", errors, options)
 
 

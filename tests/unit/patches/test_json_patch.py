@@ -113,6 +113,11 @@ def test_operation_that_does_not_apply_is_a_422_without_reasons(operation: Any) 
             b'[{"op": 1}]',
             "error decoding patch: json: cannot unmarshal number into Go struct field jsonPatchOp.op of type string",
         ),
+        (
+            b'[{"op": "add", "path": "/a", "value": [1e999]}]',
+            "error decoding patch: json: cannot unmarshal number 1e999 into Go struct field jsonPatchOp.value of type "
+            "float64",
+        ),
     ],
 )
 def test_what_is_no_patch_document_is_a_400(body: bytes, message: str) -> None:

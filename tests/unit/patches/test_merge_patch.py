@@ -92,6 +92,11 @@ def test_merge(document: Any, patch: Any, result: Any) -> None:
             True,
             "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}",
         ),
+        (
+            b'{"a": -1e999}',
+            True,
+            "error decoding patch: json: cannot unmarshal number -1e999 into Go value of type float64",
+        ),
         (b"null", True, "Invalid JSON Patch"),
         (b'"x"', False, "Invalid JSON Patch"),
         (b"{", False, "Invalid JSON Patch"),

@@ -70,3 +70,17 @@ def test_broken_text_becomes_replacement_characters() -> None:
 def test_deep_nesting_is_read() -> None:
     value, _ = parse_body(b"[" * 5000 + b"]" * 5000)
     assert value[0][0][0]
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "9" * 310])
+def test_a_number_that_no_float_holds_is_not_lost(number: str) -> None:
+    body = f'{{"a": [{{"b": "1e999"}}], "c": [{{"d": {number}}}, 1e1000]}}'.encode()
+    found, _ = parse_body(body)
+    assert found.too_large == number
+    with pytest.raises(DecodeError, match=f"^json: cannot unmarshal number {number} into Go value of type float64$"):
+        parse_body(body, "value")
+
+
+@pytest.mark.parametrize("number", ["1e308", "1" * 309, "1e-999", "-0.0"])
+def test_numbers_that_a_float_holds_are_read(number: str) -> None:
+    assert parse_body(f'{{"a": {number}}}'.encode(), "value") == ({"a": float(number)}, [])

@@ -161,3 +161,17 @@ def test_fractions_in_plain_values_are_quantities_too() -> None:
     claims = {"spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": 0.5, "memory": 1e3}}}]}}
     decoded = decode(POD, claims, DecodeReport())
     assert decoded["spec"]["containers"][0]["resources"]["limits"] == {"cpu": "500m", "memory": "1k"}
+
+
+@pytest.mark.parametrize(
+    ("group", "version", "kind", "body"),
+    [
+        ("apps", "v1", "ControllerRevision", '{"data": {"x": 1e999}}'),
+        ("apiextensions.k8s.io", "v1", "CustomResourceDefinition", '{"spec": {"versions": [%s]}}'),
+    ],
+)
+def test_numbers_in_free_json_are_not_lost(group: str, version: str, kind: str, body: str) -> None:
+    schema = '{"name": "v1", "schema": {"openAPIV3Schema": {"default": 1e999}}}'
+    value, _ = parse_body(body.replace("%s", schema).encode())
+    with pytest.raises(DecodeError, match="number 1e999 into Go value of type float64"):
+        decode(type_for(group, version, kind), value, DecodeReport())

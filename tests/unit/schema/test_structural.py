@@ -19,7 +19,7 @@ from gateway.apply.walks import applied_paths, every_path
 from gateway.defaults.structural import apply_structural_defaults
 from gateway.schema.body import parse_body
 from gateway.schema.catalog import META, type_of
-from gateway.schema.decode import DecodeReport, decode
+from gateway.schema.decode import DecodeError, DecodeReport, decode
 from gateway.schema.order import in_go_order
 from gateway.schema.types import Field, Kind, Omit, Type
 
@@ -290,3 +290,9 @@ def test_what_is_applied_is_there_owned_and_applied_again_changes_nothing(
     once = applied(stored)
     assert merged(once, {**head, **config}, root) is once
     assert applied(once) is once
+
+
+@pytest.mark.parametrize("value", [float("inf"), -float("inf"), float("nan")])
+def test_numbers_that_json_does_not_have_are_refused(value: float) -> None:
+    with pytest.raises(DecodeError, match="number"):
+        decode(FREE, {"a": [value]}, DecodeReport())

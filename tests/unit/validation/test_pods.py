@@ -163,3 +163,36 @@ def test_warnings_about_ports_and_names() -> None:
         "recommended: [must not contain dots]",
         "spec.containers[0].ports[1]: duplicate port definition with spec.containers[0].ports[0]",
     ]
+
+
+def _annotated(tolerations: str) -> list[str]:
+    obj = pod()
+    obj["metadata"]["annotations"] = {"scheduler.alpha.kubernetes.io/tolerations": tolerations}
+    return errors_of(obj)
+
+
+@pytest.mark.parametrize(
+    ("tolerations", "error"),
+    [
+        ("{}", "object into Go value of type []core.Toleration"),
+        ('"x"', "string into Go value of type []core.Toleration"),
+        ("[1]", "number into Go value of type core.Toleration"),
+        ('[{"key": 1}]', "number into Go struct field Toleration.Key of type string"),
+        ('[{"key": "a", "KEY": 1}]', "number into Go struct field Toleration.Key of type string"),
+        ('[{"effect": true}]', "bool into Go struct field Toleration.Effect of type core.TaintEffect"),
+        ('[{"tolerationSeconds": 1e3}]', "number 1e3 into Go struct field Toleration.TolerationSeconds of type int64"),
+    ],
+)
+def test_tolerations_in_an_annotation_are_read_as_go_reads_them(tolerations: str, error: str) -> None:
+    at = 'metadata.annotations: Invalid value: "scheduler.alpha.kubernetes.io/tolerations"'
+    assert _annotated(tolerations) == [f"{at}: json: cannot unmarshal {error}"]
+
+
+@pytest.mark.parametrize("tolerations", ["null", "[]", '[{"Key": "a", "more": 1, "effect": null}]'])
+def test_tolerations_in_an_annotation_may_be_named_in_any_case(tolerations: str) -> None:
+    assert _annotated(tolerations) == []
+
+
+def test_tolerations_in_an_annotation_are_checked_as_those_of_the_specification() -> None:
+    at = "metadata.annotations.scheduler.alpha.kubernetes.io/tolerations[0].operator"
+    assert [error.partition(": ")[0] for error in _annotated("[null]")] == [at]
