@@ -65,12 +65,12 @@ class Discovery:
     def _bring_up_to_date(self) -> None:
         if not self._stale:
             return
-        self._stale = False
         groups = groups_of(self._registry)
         self._legacy = legacy_documents(groups, self._address, self._others)
         self._aggregated = aggregated_documents(groups, self._others)
         self._made = {}
         self._etags = {path: b'"%b"' % _digest(document) for path, document in self._aggregated.items()}
+        self._stale = False
 
     def paths(self) -> list[str]:
         """The documents' paths, for the list of paths at /."""

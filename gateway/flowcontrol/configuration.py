@@ -131,14 +131,26 @@ class Configuration:
 
 
 def _schema_of(obj: JsonObject) -> Schema:
+    """A flow schema. Raises for one whose spec makes no sense."""
     meta = obj["metadata"]
-    return _schema(meta["name"], meta.get("uid", ""), obj.get("spec") or {})
+    schema = _schema(meta["name"], meta.get("uid", ""), obj.get("spec") or {})
+    _wanted(str, schema.uid, schema.level, schema.by)
+    _wanted(int, schema.precedence)
+    return schema
 
 
 def _level(obj: JsonObject) -> JsonObject:
     """A priority level. Raises for one whose spec makes no sense."""
+    _wanted(str, obj["metadata"].get("uid", ""))
     _check(obj.get("spec") or {})
     return obj
+
+
+def _wanted(wanted: type, *values: object) -> None:
+    """Raises TypeError for a value of another type: somebody may have written it straight to etcd."""
+    for value in values:
+        if type(value) is not wanted:
+            raise TypeError(f"{value!r:.100} is no {wanted.__name__}")
 
 
 def _schema(name: str, uid: str, spec: JsonObject) -> Schema:
@@ -178,8 +190,10 @@ def _check(spec: JsonObject) -> None:
     """Raises ValueError, TypeError or AttributeError for a level that can't be as it is said to be."""
     part = _part(spec)
     queuing = _queuing(part)
+    borrowing = part.get("borrowingLimitPercent")
     numbers = (part.get("nominalConcurrencyShares", 0), part.get("lendablePercent", 0), queuing.queues, queuing.length)
-    if min(*numbers, part.get("borrowingLimitPercent") or 0) < 0:
+    _wanted(int, *numbers, queuing.hand_size, 0 if borrowing is None else borrowing)
+    if min(*numbers, borrowing or 0) < 0:
         raise ValueError("a number is negative")
     if queuing.queues and not 0 < queuing.hand_size <= queuing.queues:
         raise ValueError(f"{queuing.hand_size} of {queuing.queues} queues can't be dealt")

@@ -98,7 +98,7 @@ class _Answers:
 
     async def show_profile(self, request: Request) -> Response:
         given = request.query_params.get("seconds", "")
-        found = await asyncio.to_thread(profile, float(given) if given.isdigit() else _PROFILE)
+        found = await asyncio.to_thread(profile, float(given) if given.isascii() and given.isdigit() else _PROFILE)
         return Response(found, media_type=_JSON)
 
     async def show_heap(self, _request: Request) -> Response:

@@ -49,8 +49,7 @@ def outcome_of(said: bytes) -> bytes:
         )
     if found.get("reason") != _NON_ZERO:
         return internal(str(found.get("message", "")))
-    causes = (found.get("details") or {}).get("causes") or ()
-    code = next((str(each.get("message", "")) for each in causes if each.get("reason") == _EXIT_CODE), None)
+    code = next((str(each.get("message", "")) for each in _causes(found) if each.get("reason") == _EXIT_CODE), None)
     if code is None:
         return internal(f"error stream protocol error: no {_EXIT_CODE} cause given")
     number = int64(code)
@@ -65,6 +64,12 @@ def outcome_of(said: bytes) -> bytes:
             "details": {"causes": [{"reason": _EXIT_CODE, "message": str(number)}]},
         }
     )
+
+
+def _causes(status: JsonObject) -> list[JsonObject]:
+    details = status.get("details")
+    causes = details.get("causes") if isinstance(details, dict) else None
+    return [each for each in causes if isinstance(each, dict)] if isinstance(causes, list) else []
 
 
 def in_words_of(said: bytes) -> bytes:

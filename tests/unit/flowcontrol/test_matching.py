@@ -120,3 +120,25 @@ def test_without_any_objects_the_mandatory_ones_hold() -> None:
     assert schema_of(configuration, User("root", ("system:masters",)), "GET", "/api/v1/pods") == "exempt"
     assert schema_of(configuration, User("u", ANYBODY), "GET", "/api/v1/pods") == "catch-all"
     assert configuration.levels["catch-all"].limit == 600
+
+
+@pytest.mark.parametrize(
+    ("resource", "metadata", "spec"),
+    [
+        (SCHEMAS, {}, {"matchingPrecedence": "1"}),
+        (SCHEMAS, {}, {"priorityLevelConfiguration": {"name": ["x"]}}),
+        (SCHEMAS, {}, {"distinguisherMethod": {"type": {}}}),
+        (SCHEMAS, {"uid": 1}, {}),
+        (LEVELS, {"uid": None}, {}),
+        (LEVELS, {}, {"type": "Limited", "limited": {"nominalConcurrencyShares": 1.5}}),
+        (LEVELS, {}, {"type": "Limited", "limited": {"borrowingLimitPercent": "1"}}),
+        (LEVELS, {}, {"type": "Limited", "limited": {"limitResponse": {"type": "Queue", "queuing": {"queues": 64.5}}}}),
+    ],
+)
+def test_what_has_wrong_types_is_not_put_in_force(
+    resource: str, metadata: dict[str, Any], spec: dict[str, Any]
+) -> None:
+    configuration = configured()
+    with pytest.raises(TypeError):
+        configuration.put(resource, {"metadata": {"name": "wrong", **metadata}, "spec": spec})
+    assert schema_of(configuration, User("a", ANYBODY), "GET", "/api/v1/pods") == "global-default"

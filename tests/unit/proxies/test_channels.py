@@ -159,6 +159,10 @@ def test_a_client_that_goes_ends_the_session(said: bytes) -> None:
         ({"status": "Failure", "message": "no such file"}, "Internal error occurred: no such file"),
         ({"status": "Failure", "reason": "NonZeroExitCode"}, "no ExitCode cause given"),
         ({"status": "What"}, "unknown error"),
+        *(
+            ({"status": "Failure", "reason": "NonZeroExitCode", "details": details}, "no ExitCode cause given")
+            for details in ("x", [1], {"causes": "x"}, {"causes": {"a": 1}}, {"causes": ["x", None, 1]})
+        ),
     ],
 )
 def test_outcomes(said: dict[str, Any], message: str) -> None:
