@@ -15,7 +15,9 @@ from gateway.writing.yaml_scalars import PLAIN, YamlError, go_value, json_number
 
 __all__ = ["MAX_DEPTH", "YamlError", "parse_yaml"]
 
-MAX_DEPTH = 10_000
+MAX_DEPTH = 1000
+"""How deeply collections may nest: as libyaml has it since PyYAML 6.0.4. kube-apiserver's parser stops at 10 000."""
+_TOO_DEEP = "exceeded maximum nesting depth"  # libyaml's words
 MAX_EXPANDED = 32 << 20
 """Bytes that the scalars of a document may come to, each counted as often as aliases repeat it."""
 
@@ -85,6 +87,8 @@ def _has_floats(value: Any) -> bool:
 
 
 def _message(error: yaml.MarkedYAMLError) -> str:
+    if error.problem == _TOO_DEEP:
+        return f"yaml: exceeded max depth of {MAX_DEPTH}"
     mark = error.problem_mark or error.context_mark
     line = 0 if mark is None else mark.line
     if line and isinstance(error, yaml.scanner.ScannerError):

@@ -96,7 +96,7 @@ CASES: dict[str, Callable[[int], Callable[[], object]]] = {
     "yaml repeated keys": lambda n: read_yaml("a: b\n" * n),
     "yaml aliases": lambda n: read_yaml("a: &a [x, y]\nb: [" + "*a, " * n + "]"),
     "yaml merges": lambda n: read_yaml("a: &a {x: y}\nb:\n" + "  - {<<: *a}\n" * n),
-    "yaml depth": lambda n: read_yaml("- " * n + "a"),
+    "yaml depth": lambda n: read_yaml(("- " * 900 + "a\n") * (n // 900)),
     "owners": lambda n: with_metadata(ownerReferences=owners(n)),
     "controllers": lambda n: with_metadata(ownerReferences=owners(n, controller=True)),
     "finalizers": lambda n: with_metadata(finalizers=[f"a.b/c{i}" for i in range(n)]),
