@@ -52,7 +52,11 @@ class RequestContext(Times):
         self.began, self.waits = monotonic(), []  # as Times begins, without another call
 
     def give_back(self) -> None:
-        """Returns what it holds of the server. To be called once, when it is over."""
+        """Returns what it holds of the server. To be called once, when it is over.
+
+        Tasks and timers that it has begun keep it in their contexts for as long as they last: not so its answer.
+        """
+        self.response = ANSWERED
         if self.seats is not None:
             self.seats.give_back()
         if self.watch is not None:
