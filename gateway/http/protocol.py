@@ -21,6 +21,7 @@ from gateway.http.escapes import unescaped, valid_escapes
 from gateway.http.framing import Chunking
 from gateway.http.idling import Idling
 from gateway.http.limits import Farewell, Heads, Limits
+from gateway.http.parting import AT_STOP, FAREWELL, end_soon
 from gateway.http.pipelining import end_of_messages
 from gateway.http.stage import Stage
 from gateway.http.stalling import Stall
@@ -28,7 +29,6 @@ from gateway.http.upgrading import Upgrading
 from gateway.http.wire import path_of, refusal_of, size_of_head, words_of
 
 _STAND_IN = b"TRACE"  # a method that the parser takes and nothing serves
-_FAREWELL = 0.5  # seconds that a client has to say goodbye, and to read why it is refused
 _FRAMING = (b"content-length", b"transfer-encoding")
 _LOOKED_AT = frozenset({b"expect", b"host", b"transfer-encoding"})  # of most headers nothing has to be known here
 _IDLE, _HEAD, _BODY = Stage  # what is looked up for each request is faster as a global
@@ -72,6 +72,7 @@ class Protocol(HttpToolsProtocol):
         self._body = 0  # bytes of the body
         self._timer: asyncio.TimerHandle | None = None
         self._parting = False  # nothing more is read
+        self._patience = FAREWELL  # seconds for its end
         self._last_words: bytes | None = None  # to be said after the answers that are due
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
@@ -331,7 +332,7 @@ class Protocol(HttpToolsProtocol):
         self._unanswered -= 1
         self.server_state.total_requests += 1
         if self.transport.is_closing():
-            self._end_soon()
+            end_soon(self.loop, self.transport, self._patience)
             return
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
@@ -382,19 +383,16 @@ class Protocol(HttpToolsProtocol):
             return
         self.transport.write(words)
         self.flow.resume_reading()  # what comes is dropped; a connection closed with data unread would lose the words
-        self._timer = self.loop.call_later(_FAREWELL, self._close)
+        self._timer = self.loop.call_later(FAREWELL, self._close)
 
     def _close(self) -> None:
         self.transport.close()
-        self._end_soon()
+        end_soon(self.loop, self.transport, self._patience)
 
     def shutdown(self) -> None:
         """Closes the connection once it is idle, whether or not its client answers the end of TLS."""
         super().shutdown()
         if self._upgrading is not None:
             self._upgrading.end()
-        self._end_soon()
-
-    def _end_soon(self) -> None:
-        if self.transport.is_closing():
-            self.loop.call_later(_FAREWELL, self.transport.abort)
+        self._patience = AT_STOP
+        end_soon(self.loop, self.transport, self._patience)

@@ -143,6 +143,16 @@ def test_killed_before_it_has_read_that_the_server_is_ready() -> None:
 
 
 @pytest.mark.long
+def test_a_stop_does_not_wait_for_clients_that_do_not_read() -> None:
+    """They do not end TLS either: half a second would pass."""
+    with api_server() as server, ExitStack() as watches:
+        open_watches(server, 20, watches)
+        began = time.monotonic()
+        server.stop()
+        at_most(time.monotonic() - began, 0.4)
+
+
+@pytest.mark.long
 def test_a_stop_takes_no_time_with_a_thousand_watches() -> None:
     """In CPU time of the server; on an idle machine hardly more passes."""
     with api_server() as server, ExitStack() as watches:
