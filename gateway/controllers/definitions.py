@@ -10,7 +10,6 @@ import asyncio
 import logging
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
@@ -21,7 +20,7 @@ from gateway.jsontypes import JsonObject, loads
 from gateway.kinds.metadata import now_text
 from gateway.kinds.registry import builtin_groups
 from gateway.kinds.resource import Resource
-from gateway.time_limits import TakesLong, at_once, in_thread
+from gateway.writing.offload import offloaded
 from storage.cache import ResourceCache
 from storage.entry import Entry
 from storage.errors import StorageError
@@ -153,11 +152,7 @@ class Definitions:
         definition = self._known.all.get(name)
         wanted = definition
         if definition is not None:
-            settling = partial(settled, definition, list(self._others(definition)), now_text())
-            try:
-                wanted = at_once(settling)
-            except TakesLong:
-                wanted = await in_thread(settling)
+            wanted = await offloaded(0, settled, definition, list(self._others(definition)), now_text())
         await self._serve(name, wanted, 0 if definition is None or is_true(definition, ESTABLISHED) else 1)
         if definition is None or wanted is None:
             return

@@ -43,7 +43,9 @@ def settled(value: Any, marks: list[None]) -> Any:
             raise Mismatch
         return _whole(value) if value.is_integer() and abs(value) < _WRITTEN_OUT else value
     if type(value) is int and not -(2**63) <= value < 2**63:
-        rounded = float(value) if abs(value) < 1 << 1023 else float("inf")
+        if abs(value) >= 1 << 1023:
+            raise Mismatch
+        rounded = float(value)
         return _whole(rounded) if abs(rounded) < _WRITTEN_OUT else rounded
     if isinstance(value, dict):
         return {key: settled(item, marks) for key, item in value.items()}

@@ -292,7 +292,7 @@ def test_what_is_applied_is_there_owned_and_applied_again_changes_nothing(
     assert applied(once) is once
 
 
-@pytest.mark.parametrize("value", [float("inf"), -float("inf"), float("nan")])
+@pytest.mark.parametrize("value", [float("inf"), -float("inf"), float("nan"), 10**400])
 def test_numbers_that_json_does_not_have_are_refused(value: float) -> None:
-    with pytest.raises(DecodeError, match="number"):
+    with pytest.raises(DecodeError, match="json: cannot unmarshal"):
         decode(FREE, {"a": [value]}, DecodeReport())
