@@ -13,8 +13,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
+import subprocess
 import tempfile
 from contextlib import ExitStack
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 
 from tests.benchmarks import (
@@ -78,7 +82,20 @@ def main() -> None:
 
 
 def _keep(options: argparse.Namespace, times: list[dict[str, object]], bench: Bench) -> None:
-    measured = {"objects": options.objects, "load": os.getloadavg()[1], "times": times, "rates": bench.shown}
+    said = ["git", "describe", "--tags", "--always", "--dirty"]
+    measured = {
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "version": version("apiserver-gateway"),
+        "commit": subprocess.run(said, capture_output=True, text=True, check=False).stdout.strip(),
+        "cores": os.cpu_count(),
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        "objects": options.objects,
+        "load": round(os.getloadavg()[1], 1),
+        "only": options.only,
+        "times": times,
+        "rates": bench.shown,
+    }
     options.json.write_text(json.dumps(measured, indent=1) + "\n")
 
 

@@ -1,25 +1,28 @@
-"""Writes docs/performance.md and its plots from what a run has measured.
+"""Writes docs/performance.md and its plots from what was measured, which is kept in results/.
 
     python -m tests.benchmarks --json build/bench.json && python -m tests.benchmarks.page build/bench.json
+    python -m tests.benchmarks.page [--check]
 
-The plots are SVG that follows the reader's light or dark colours.
+The first keeps a whole run of `make bench`; the second makes the page anew, or says whether it is up to date. The plots
+are SVG that follows the reader's light or dark colours.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
-import subprocess
-import tomllib
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
+from tests.benchmarks.kept import RESULTS, measured, row_of
+
 ROOT = Path(__file__).resolve().parents[2]
+BENCH = RESULTS / "bench.json"
 PAGE = ROOT / "docs" / "performance.md"
 PLOTS = ROOT / "docs" / "plots"
 
@@ -62,6 +65,12 @@ A throw-away server with its etcd, as tests have it; medians in seconds. The lin
 |---|---:|---:|
 {times}
 """
+APART = """
+## Measured apart
+
+What takes too long for `make bench`, or needs more than one server. Each row was measured by the program that its
+conditions name, which anyone can run; *at most* and *at least* are what it is to keep, for the ratio where it says so.
+"""
 
 
 def bars(rows: Sequence[tuple[str, float, float | None]], unit: str) -> str:
@@ -84,25 +93,54 @@ def bars(rows: Sequence[tuple[str, float, float | None]], unit: str) -> str:
     return "\n".join([*made, "</svg>", ""])
 
 
-def page(measured: dict[str, Any]) -> str:
+def page(bench: dict[str, Any], rows: Iterable[dict[str, Any]]) -> str:
     """The page's text."""
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-    asked = ["git", "log", "-1", "--format=%h"]
-    commit = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
-    return TEXT.format(
-        date=f"{datetime.now(UTC):%-d %B %Y}",
-        version=version,
-        commit=commit,
-        cores=os.cpu_count(),
-        machine=platform.machine(),
-        python=platform.python_version(),
-        objects=measured["objects"],
-        load=measured.get("load") or 0.0,
-        rates="\n".join(_rates(measured["rates"])),
+    text = TEXT.format(
+        **{name: bench[name] for name in ("version", "commit", "cores", "machine", "python", "objects", "load")},
+        date=_day(bench["date"]),
+        rates="\n".join(_rates(bench["rates"])),
         times="\n".join(
-            f"| {each['case']} | {each['seconds']:.3f} | {each['target'] or ''} |" for each in measured["times"]
+            f"| {each['case']} | {each['seconds']:.3f} | {each['target'] or ''} |" for each in bench["times"]
         ),
     )
+    return text + "".join(apart(rows))
+
+
+def _day(text: str) -> str:
+    return f"{date.fromisoformat(text):%-d %B %Y}"
+
+
+def apart(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """The section of what was measured apart, by groups; nothing where nothing is kept."""
+    by_group: dict[str, list[dict[str, Any]]] = {}
+    for each in rows:
+        by_group.setdefault(each["group"], []).append(each)
+    if by_group:
+        yield APART
+    for group, kept in by_group.items():
+        yield f"\n### {group}\n\n| case | gateway | beside it | ratio | limit |\n|---|---:|---:|---:|---|\n"
+        for each in kept:
+            yield _apart_row(each)
+        for conditions, of in groupby(kept, key=lambda each: (each["date"], each["python"], each["conditions"])):
+            day, python, words = conditions
+            which = "" if len(list(of)) == len(kept) else ", some of the rows"
+            yield f"\n{_day(day)}, Python {python}{which}: {words}\n"
+
+
+def _apart_row(kept: dict[str, Any]) -> str:
+    row = row_of(kept)
+    beside = "" if row.beside is None else f"{_number(row.beside)} {row.unit} ({row.other})"
+    limits = [("at most", row.at_most), ("at least", row.at_least)]
+    words = [f"{name} {_number(limit)}" for name, limit in limits if limit is not None]
+    limit = f"{' and '.join(words)}{' of it' if row.limits_ratio else ''}{'' if row.holds else ': **not kept**'}"
+    ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
+    return f"| {row.case} | {_number(row.ours)} {row.unit} | {beside} | {ratio} | {limit if words else ''} |\n"
+
+
+def _number(value: float) -> str:
+    """With three digits at the least, and not more behind the point than they take."""
+    size = abs(value)
+    return f"{value:,.0f}" if size >= 100 or value == int(value) else f"{value:.1f}" if size >= 10 else f"{value:.2f}"
 
 
 def _rates(rates: list[dict[str, Any]]) -> Iterator[str]:
@@ -115,18 +153,36 @@ def _rates(rates: list[dict[str, Any]]) -> Iterator[str]:
         yield f"| {each['case']} | {ours} | {other} | {ratio} | {each['target']:g} |"
 
 
-def main() -> None:
-    """Writes the page and its plots."""
+def files() -> Iterator[tuple[Path, str]]:
+    """The page and its plots, with their texts."""
+    bench = json.loads(BENCH.read_text(encoding="utf-8"))
+    ratios = [(each["case"], each["ratio"], each["target"]) for each in bench["rates"] if each["ratio"] is not None]
+    times = [(each["case"], each["seconds"], each["target"]) for each in bench["times"]]
+    yield PLOTS / "ratios.svg", bars(ratios, "")
+    yield PLOTS / "starting.svg", bars(times, " s")
+    yield PAGE, page(bench, measured().values())
+
+
+def main() -> int:
+    """Keeps a run, writes the page and its plots; the exit status is 1 where --check finds that one is out of date."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", type=Path)
-    measured = json.loads(parser.parse_args().results.read_text())
-    PLOTS.mkdir(exist_ok=True)
-    ratios = [(each["case"], each["ratio"], each["target"]) for each in measured["rates"] if each["ratio"] is not None]
-    (PLOTS / "ratios.svg").write_text(bars(ratios, ""), encoding="utf-8")
-    times = [(each["case"], each["seconds"], each["target"]) for each in measured["times"]]
-    (PLOTS / "starting.svg").write_text(bars(times, " s"), encoding="utf-8")
-    PAGE.write_text(page(measured), encoding="utf-8")
+    parser.add_argument("results", type=Path, nargs="?", help="what a run of make bench has written")
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    options = parser.parse_args()
+    if options.results:
+        found = json.loads(options.results.read_text(encoding="utf-8"))
+        if found["only"]:
+            print("only a part was measured: docs/performance.md stays as it is")
+            return 0
+        BENCH.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    stale = [(path, text) for path, text in files() if not path.is_file() or path.read_text(encoding="utf-8") != text]
+    for path, text in stale:
+        if options.check:
+            print(f"{path} is not up to date: run python -m tests.benchmarks.page", file=sys.stderr)
+        else:
+            path.write_text(text, encoding="utf-8")
+    return 1 if stale and options.check else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

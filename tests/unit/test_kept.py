@@ -1,0 +1,36 @@
+"""What benchmarks keep for docs/performance.md, and how the page shows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.benchmarks.kept import Row, keep, measured, row_of
+from tests.benchmarks.page import apart
+
+
+def test_a_row_replaces_the_one_of_the_same_case_and_leaves_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "measured.json"
+    keep([Row("Crowds", "GET p99", 12.0, "ms"), Row("Crowds", "delivered p99", 30.0, "ms")], "idle", path)
+    keep([Row("Crowds", "GET p99", 9.0, "ms")], "idle", path)
+    assert [each["ours"] for each in measured(path).values()] == [9.0, 30.0]
+    assert row_of(measured(path)["Crowds", "GET p99"]) == Row("Crowds", "GET p99", 9.0, "ms")
+
+
+def test_a_limit_is_of_the_number_or_of_the_ratio() -> None:
+    assert not Row("g", "c", 21.0, "ms", at_most=20.0).holds
+    assert Row("g", "c", 21.0, "ms", "kube-apiserver", 100.0, at_most=0.25, limits_ratio=True).holds
+    assert not Row("g", "c", 21.0, "ms", "kube-apiserver", 10.0, at_most=2.0, limits_ratio=True).holds
+    assert not Row("g", "c", 2.0, "events/s", at_least=2.5).holds
+
+
+def test_the_page_shows_a_group_with_what_is_not_kept(tmp_path: Path) -> None:
+    path = tmp_path / "measured.json"
+    rows = [
+        Row("Crowds", "GET p99", 21.0, "ms", "kube-apiserver", 240.0, at_most=20.0),
+        Row("Crowds", "memory of a watch", 33.5, "kB"),
+    ]
+    keep(rows, "10 000 watches, idle", path)
+    text = "".join(apart(measured(path).values()))
+    assert "### Crowds" in text and "10 000 watches, idle" in text
+    assert "| GET p99 | 21 ms | 240 ms (kube-apiserver) | 0.09 | at most 20: **not kept** |" in text
+    assert "| memory of a watch | 33.5 kB |  |  |  |" in text
