@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gateway.access.authorization import AlwaysAllow, AlwaysDeny, Authorizer, Masters
 from gateway.access.following import Followed
 from gateway.access.rbac.authorizer import RBAC
-from gateway.access.rbac.policy import Policy
+from gateway.access.rbac.policy import RbacPolicy
 from gateway.settings.config import Settings
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _NODE_ROLE = "system:node"
 class Authorization:
     """The authorizers of one server; `chain` asks them."""
 
-    def __init__(self, settings: Settings, policy: Policy, node_graph: Callable[[], NodeGraph]) -> None:
+    def __init__(self, settings: Settings, policy: RbacPolicy, node_graph: Callable[[], NodeGraph]) -> None:
         """`node_graph` makes the graph by which nodes are authorized, where they are to be.
 
         Raises OSError and ValueError for files that cannot be used.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gateway.access.nodes.identity import node_of
-from gateway.access.rbac.policy import Policy, aggregated
+from gateway.access.rbac.policy import RbacPolicy, aggregated
 from gateway.access.rbac.rules import FULL_AUTHORITY, Rule
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
@@ -27,7 +27,7 @@ class OwnRules:
     error: str = ""
 
 
-def own_rules(modes: Sequence[str], policy: Policy, user: User, namespace: str) -> OwnRules:
+def own_rules(modes: Sequence[str], policy: RbacPolicy, user: User, namespace: str) -> OwnRules:
     """The rules that apply to a user in a namespace under authorization modes."""
     found, errors = OwnRules(), []
     for mode in modes:

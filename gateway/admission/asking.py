@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from gateway.admission.chain import Parts, Review
+from gateway.admission.chain import PluginParts, Review
 from gateway.admission.matching import Candidate, InForce
 from gateway.admission.record import Admission
 
 H = TypeVar("H")
 
-Ask = Callable[[Parts, Admission, Sequence[Candidate[H]]], Awaitable[None]]
+Ask = Callable[[PluginParts, Admission, Sequence[Candidate[H]]], Awaitable[None]]
 """Asks the webhooks or policies that may concern a write. Raises StatusError."""
 
 
-def asking(parts: Parts, in_force: InForce[H], imported: Callable[[], Ask[H]]) -> Review:
+def asking(parts: PluginParts, in_force: InForce[H], imported: Callable[[], Ask[H]]) -> Review:
     """A review that asks those in force which match a write; `imported` imports what does that.
 
     It is asked without candidates, too, while it is not known which there are. Where there are none it is not called

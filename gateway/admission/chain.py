@@ -4,9 +4,9 @@ A plug-in says once which resources and operations it handles; the chain of a re
 a plug-in costs nothing where it has nothing to say (page "Admission Control in Kubernetes").
 
 Policies, webhooks and quotas are plug-ins too, at the end of the list (`plugins.PLUGINS`). What they know of the
-cluster is made once a process and handed over in `Parts`. One that changes the object sets `admission.reinvoke`; then
-the whole mutating half runs a second time, with `admission.reinvoked` set, in which webhooks and policies ask only what
-wants it.
+cluster is made once a process and handed over in `PluginParts`. One that changes the object sets
+`admission.reinvoke`; then the whole mutating half runs a second time, with `admission.reinvoked` set, in which webhooks
+and policies ask only what wants it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ async def nothing_created(gvr: GroupVersionResource, namespace: str, obj: JsonOb
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class PluginParts:
     """What plug-ins are made with, the same for all. `configured` is what `Plugin.configure` made, by plug-in.
 
     `create` is that of the endpoints whose writes a plug-in looks at: they put it in.
@@ -87,19 +87,19 @@ class Plugin:
     """An admission plug-in; `make` is called once for each resource whose writes it handles.
 
     `configure` is called once a process with the plug-in's part of --admission-control-config-file, None where it has
-    none: what it returns is in `Parts.configured`, and may be what all resources share.
+    none: what it returns is in `PluginParts.configured`, and may be what all resources share.
     """
 
     name: str
     handles: Callable[[Resource, Operation], bool]
-    make: Callable[[Parts], Reviews]
+    make: Callable[[PluginParts], Reviews]
     configure: Callable[[JsonObject | None], object] | None = None  # raises InvalidConfiguration
 
 
-def looking_up(admit: _LookingUp | None = None, validate: _LookingUp | None = None) -> Callable[[Parts], Reviews]:
+def looking_up(admit: _LookingUp | None = None, validate: _LookingUp | None = None) -> Callable[[PluginParts], Reviews]:
     """The `make` of a plug-in that needs nothing but other objects."""
 
-    def make(parts: Parts) -> Reviews:
+    def make(parts: PluginParts) -> Reviews:
         return Reviews(
             None if admit is None else partial(admit, objects=parts.objects),
             None if validate is None else partial(validate, objects=parts.objects),
@@ -125,7 +125,7 @@ class Chain:
         return self.validating[admission.operation].run(admission)
 
 
-def compile_chain(plugins: Collection[Plugin], resource: Resource, parts: Parts) -> Chain:
+def compile_chain(plugins: Collection[Plugin], resource: Resource, parts: PluginParts) -> Chain:
     """The chain of a resource or subresource out of the plug-ins that are on, in their order."""
     made: dict[str, Reviews] = {}
     mutating, validating = dict[Operation, Half](), dict[Operation, Half]()

@@ -62,7 +62,7 @@ class ListLiteral(Node):
 
 
 @dataclass(slots=True, eq=False)
-class Entry:
+class MapEntry:
     """`key: value` in a map literal."""
 
     at: int
@@ -75,7 +75,7 @@ class Entry:
 class MapLiteral(Node):
     """`{a: b, ?c: d}`."""
 
-    entries: list[Entry]
+    entries: list[MapEntry]
 
 
 @dataclass(slots=True, eq=False)
@@ -165,5 +165,5 @@ class Copies:
                 return Comprehension(node.at, self.of(node.range), *names, *parts)
         raise TypeError(node)
 
-    def _entry(self, entry: Entry) -> Entry:
-        return Entry(entry.at, self.of(entry.key), self.of(entry.value), entry.optional)
+    def _entry(self, entry: MapEntry) -> MapEntry:
+        return MapEntry(entry.at, self.of(entry.key), self.of(entry.value), entry.optional)

@@ -8,11 +8,11 @@ from __future__ import annotations
 from gateway.cel.ast import (
     Call,
     Comprehension,
-    Entry,
     FieldInit,
     Ident,
     ListLiteral,
     Literal,
+    MapEntry,
     MapLiteral,
     Node,
     Select,
@@ -271,7 +271,7 @@ class _Checker:
             keys, values = self._entry(entry, keys, values)
         node.type = map_of(keys or self.found.fresh(), values or self.found.fresh())
 
-    def _entry(self, entry: Entry, keys: Type | None, values: Type | None) -> tuple[Type, Type]:
+    def _entry(self, entry: MapEntry, keys: Type | None, values: Type | None) -> tuple[Type, Type]:
         entry.key = self.check(entry.key)
         keys = self._join(keys, entry.key.type)
         entry.value = self.check(entry.value)

@@ -11,11 +11,11 @@ from typing import Any
 from gateway.cel.ast import (
     Call,
     Copies,
-    Entry,
     FieldInit,
     Ident,
     ListLiteral,
     Literal,
+    MapEntry,
     MapLiteral,
     Node,
     Select,
@@ -305,14 +305,14 @@ class _Parser:
 
     def _map(self, place: int) -> Node:
         self.at += 1
-        entries = list[Entry]()
+        entries = list[MapEntry]()
         while self.kinds[self.at] not in ("}", ","):
             optional = self.kinds[self.at] == "?"
             self.at += optional
             key = self.expression()
             colon = self.places[self.at]
             self._expect(":")
-            entries.append(Entry(colon, key, self.expression(), optional))
+            entries.append(MapEntry(colon, key, self.expression(), optional))
             if not self._another("}"):
                 break
         self._close("}")

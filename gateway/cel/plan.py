@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.cel.ast import Entry, ListLiteral, MapLiteral, Node, StructLiteral
+from gateway.cel.ast import ListLiteral, MapEntry, MapLiteral, Node, StructLiteral
 from gateway.cel.costs import LIST_BASE, MAP_BASE, STRUCT_BASE
 from gateway.cel.environment import Structs
 from gateway.cel.metering import FIRST_VARIABLE, Frame
@@ -168,7 +168,7 @@ def plan_map(planner: Planner, node: MapLiteral) -> Evaluate:
     return lambda frame: _build_map(entries, frame)
 
 
-def _entry(planner: Planner, entry: Entry) -> tuple[Evaluate, Evaluate, bool]:
+def _entry(planner: Planner, entry: MapEntry) -> tuple[Evaluate, Evaluate, bool]:
     planner.put_within(entry.value.type)
     return planner.plan(entry.key), planner.plan(entry.value), entry.optional
 

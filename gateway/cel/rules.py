@@ -63,17 +63,17 @@ class _Check:
 
 
 @dataclass(slots=True)
-class Rules:
+class SchemaRules:
     """The rules of a schema node and of all below it."""
 
     schema: JsonObject
     declared: Declared | None
     rules: list[CompiledRule]
     error: str
-    items: Rules | None = None
-    properties: dict[str, Rules] = field(default_factory=dict)
-    additional: Rules | None = None
-    all_of: list[Rules] = field(default_factory=list)
+    items: SchemaRules | None = None
+    properties: dict[str, SchemaRules] = field(default_factory=dict)
+    additional: SchemaRules | None = None
+    all_of: list[SchemaRules] = field(default_factory=list)
     holds_floats: Holds | None = None  # of the root
 
     def validate(
@@ -131,7 +131,7 @@ class Rules:
             if name in value:
                 below._validate(check, _child(path, name), value[name], old.get(name), ratchet.key(name))
 
-    def _present(self, value: dict[str, Any]) -> Iterator[tuple[str, Rules]]:
+    def _present(self, value: dict[str, Any]) -> Iterator[tuple[str, SchemaRules]]:
         return ((name, self.properties[name]) for name in value if name in self.properties)
 
     def _evaluate(self, check: _Check, path: str, value: Any, old: Any, ratchet: Ratchet) -> None:
@@ -252,7 +252,7 @@ def _by_reason(path: str, value: Any, detail: str, reason: str | None, plain: bo
     return FieldError("FieldValueInvalid", path, f"Invalid value: {detail}")
 
 
-def compile_schema(schema: JsonObject, *, root: bool = True) -> Rules | None:
+def compile_schema(schema: JsonObject, *, root: bool = True) -> SchemaRules | None:
     """The rules of a custom resource's schema, or of a part of one (`root` is False); None if it has none."""
     if not _has_rules(schema):
         return None
@@ -263,11 +263,11 @@ def compile_schema(schema: JsonObject, *, root: bool = True) -> Rules | None:
 
 
 def validate_default(
-    rules: Rules, value: Any, path: str, budget: int, patience: int | None = None
+    rules: SchemaRules, value: Any, path: str, budget: int, patience: int | None = None
 ) -> tuple[list[FieldError], int]:
     """The errors of a default: of an update that leaves it as it is, else of a value that is new; and what is left.
 
-    Nothing is left (-1) where that was too much. Raises TooCostly as `Rules.validate` does.
+    Nothing is left (-1) where that was too much. Raises TooCostly as `SchemaRules.validate` does.
     """
     update = _Check(budget, patience)
     rules._validate(update, path, value, value, Ratchet(None))
@@ -285,7 +285,9 @@ def _has_rules(schema: JsonObject) -> bool:
     return any(_has_rules(each) for each in below if isinstance(each, dict))
 
 
-def _node(saying: JsonObject, schema: JsonObject, declared: Declared | None, *, root: bool = False) -> Rules | None:
+def _node(
+    saying: JsonObject, schema: JsonObject, declared: Declared | None, *, root: bool = False
+) -> SchemaRules | None:
     """The rules that `saying` has for the values of `schema`: the schema itself, or what it says under allOf."""
     rules, error = list[CompiledRule](), ""
     if listed := saying.get("x-kubernetes-validations"):
@@ -293,7 +295,7 @@ def _node(saying: JsonObject, schema: JsonObject, declared: Declared | None, *, 
             error = "failed to convert to declType for CEL validation rules"
         else:
             rules = compile_rules(listed, schema, declared)
-    node = Rules(schema, declared, rules, error)
+    node = SchemaRules(schema, declared, rules, error)
     element = declared.element if declared is not None else None
     node.items = _below(saying.get("items"), schema.get("items"), element)
     node.additional = _below(saying.get("additionalProperties"), schema.get("additionalProperties"), element)
@@ -309,13 +311,13 @@ def _node(saying: JsonObject, schema: JsonObject, declared: Declared | None, *, 
     return node if known else None
 
 
-def _below(said: Any, schema: Any, declared: Declared | None) -> Rules | None:
+def _below(said: Any, schema: Any, declared: Declared | None) -> SchemaRules | None:
     if not isinstance(said, dict) or not isinstance(schema, dict):
         return None
     return _node(said, schema, declared)
 
 
-def _property(name: str, said: JsonObject, schema: JsonObject, declared: Declared | None) -> Rules | None:
+def _property(name: str, said: JsonObject, schema: JsonObject, declared: Declared | None) -> SchemaRules | None:
     below = (schema.get("properties") or {}).get(name)
     if below is None:
         return None

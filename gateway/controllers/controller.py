@@ -25,7 +25,7 @@ class Controller(Follower, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class ControllerParts:
     """What controllers are made with. `act` gives the hands of a service account of kube-system."""
 
     settings: Settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from gateway.access.rbac.policy import GROUP, Kind
+from gateway.access.rbac.policy import GROUP, RbacResource
 from gateway.controllers.keyed import Keyed
 from gateway.jsontypes import JsonObject, dumps
 from gateway.selectors.labels import SelectorError, parse
@@ -29,7 +29,7 @@ class RoleAggregation(Keyed):
 
     async def reconcile(self, key: bytes) -> None:
         roles = {entry.key[len(key) :].decode(): entry.parsed() for entry in self.entries("clusterroles")}
-        endpoint = self.actor.of(GROUP, "v1", Kind.CLUSTER_ROLE.value)
+        endpoint = self.actor.of(GROUP, "v1", RbacResource.CLUSTER_ROLE.value)
         for name, rules in outdated(roles):
             await self.actor.apply(endpoint, "", name, {"rules": rules}, MANAGER)
 

@@ -53,14 +53,14 @@ class Controllers:
 
     async def _lead(self, fence: Fence) -> None:
         from gateway.controllers.actor import Actor, controller_user
-        from gateway.controllers.controller import Parts
+        from gateway.controllers.controller import ControllerParts
         from gateway.controllers.observing import Observer
 
         services = self._endpoints.services
         main = services.database
         fenced = {main.store: main.store.fenced(fence)}
         fenced |= {each.store: each.store.fenced(fence, main.client) for each in services.databases if each is not main}
-        parts = Parts(
+        parts = ControllerParts(
             services.settings,
             lambda account: Actor(self._endpoints, controller_user(account), fenced),
         )

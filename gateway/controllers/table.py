@@ -11,7 +11,7 @@ from gateway.controllers.elsewhere import ELSEWHERE
 from gateway.settings.config import InvalidSettings
 
 if TYPE_CHECKING:  # the command line is read before anything else is imported
-    from gateway.controllers.controller import Controller, Parts
+    from gateway.controllers.controller import Controller, ControllerParts
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Known:
     alias: str
     default_on: bool = True
 
-    def make(self, parts: Parts) -> Controller:
+    def make(self, parts: ControllerParts) -> Controller:
         """The controller, ready to be told what happens."""
         module, _, name = self.place.partition(":")
         made: Controller = getattr(import_module(f"gateway.controllers.{module}"), name)(parts.act(self.account))

@@ -9,7 +9,7 @@ from functools import partial
 from gateway.customresources.conversion import Webhook
 from gateway.customresources.definition import TERMINATING, ends_unserved, is_true, stored_version
 from gateway.customresources.fields import field_values, selectable
-from gateway.customresources.objects import Rules, strategies_of
+from gateway.customresources.objects import VersionRules, strategies_of
 from gateway.customresources.schema_type import object_type
 from gateway.customresources.storage_form import canonicaliser
 from gateway.defaults.structural import apply_structural_defaults, default_applied, prune_nulls
@@ -132,7 +132,7 @@ def _version(definition: JsonObject, version: JsonObject) -> Version:
         apply_structural_defaults(make_type(), obj)
 
     terminating = is_true(definition, TERMINATING)
-    rules = Rules(gvk, schema, version.get("subresources") or {}, terminating=terminating)
+    rules = VersionRules(gvk, schema, version.get("subresources") or {}, terminating=terminating)
     return Version(
         gvk=gvk,
         make_type=make_type,

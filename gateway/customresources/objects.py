@@ -12,8 +12,7 @@ from itertools import islice
 from typing import Any
 
 from gateway.cel.correlation import Correlation
-from gateway.cel.rules import Rules as CelRules
-from gateway.cel.rules import TooCostly, compile_schema
+from gateway.cel.rules import SchemaRules, TooCostly, compile_schema
 from gateway.customresources.finalizers import finalizer_warnings
 from gateway.customresources.keyed_lists import compile_lists
 from gateway.jsontypes import JsonObject, Whole, dumps, identical
@@ -44,7 +43,7 @@ _MANY = 400  # nodes of a schema, compiling which takes as long
 Find = Callable[[Any, str], list[FieldError]]  # a value and its path -> what is wrong
 
 
-class Rules:
+class VersionRules:
     """The rules of one version of a kind. What they compile is compiled with the first write."""
 
     def __init__(
@@ -125,7 +124,7 @@ class Rules:
         return None if schema is None else compile_check(schema)
 
     @cached_property
-    def _cel(self) -> CelRules | None:
+    def _cel(self) -> SchemaRules | None:
         return compile_schema(self._schema)
 
     @cached_property
@@ -239,7 +238,7 @@ class Rules:
         return errors
 
 
-def strategies_of(rules: Rules) -> Callable[[str], Strategy]:
+def strategies_of(rules: VersionRules) -> Callable[[str], Strategy]:
     """What finds the strategy by subresource, made once each. The rules, which strategies lead to, don't keep them."""
     return cache(rules.strategy)
 

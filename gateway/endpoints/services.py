@@ -12,8 +12,8 @@ from gateway.access.authentication import Authenticator
 from gateway.access.authorization import Masters
 from gateway.access.following import Following
 from gateway.access.legacy_uses import LegacyUses
-from gateway.access.rbac.policy import Policy
-from gateway.admission.chain import Parts
+from gateway.access.rbac.policy import RbacPolicy
+from gateway.admission.chain import PluginParts
 from gateway.encodings.rendering_budget import Renderings
 from gateway.endpoints.foreign import Foreign, ForeignObjects
 from gateway.flowcontrol.limiting import Limiter
@@ -47,9 +47,9 @@ class Services:
     settings: Settings
     authenticator: Authenticator
     authorizer: Masters
-    policy: Policy
+    policy: RbacPolicy
     database: Database
-    admission: Parts
+    admission: PluginParts
     limiter: Limiter
     watches: OpenWatches
     outbound: Client

@@ -19,9 +19,9 @@ from gateway.access.following import Followed, Following
 from gateway.access.legacy_uses import LegacyUses
 from gateway.access.modes import Authorization
 from gateway.access.rbac.policy import GROUP as RBAC
-from gateway.access.rbac.policy import Kind, Policy
+from gateway.access.rbac.policy import RbacPolicy, RbacResource
 from gateway.access.tokens import authenticator_of
-from gateway.admission.chain import Parts
+from gateway.admission.chain import PluginParts
 from gateway.admission.manifested import manifests_of
 from gateway.admission.matching import GROUP as ADMISSION
 from gateway.admission.plugins import configure
@@ -231,9 +231,9 @@ def _tell_of_groups(services: ApiServices, endpoints: Endpoints) -> None:
 
 def _services(settings: Settings, registry: Registry, state: _State, servers: _Servers) -> Services:
     """What all endpoints work with."""
-    files, uses, policy = Following(), LegacyUses(), Policy()
+    files, uses, policy = Following(), LegacyUses(), RbacPolicy()
     authorization = Authorization(settings, policy, partial(_node_graph, state))
-    follow(state.caches.cache, [state.caches.of(RBAC, "v1", kind.value) for kind in Kind], policy)
+    follow(state.caches.cache, [state.caches.of(RBAC, "v1", kind.value) for kind in RbacResource], policy)
     webhooks = Webhooks(servers.client, servers.addresses)
     kubelets = ClientIdentity(
         settings.kubelet_client_certificate, settings.kubelet_client_key, settings.kubelet_certificate_authority
@@ -274,7 +274,7 @@ def _services(settings: Settings, registry: Registry, state: _State, servers: _S
 
 def _admission(
     settings: Settings, registry: Registry, state: _State, authorization: Authorization, webhooks: Webhooks
-) -> tuple[Parts, list[Followed]]:
+) -> tuple[PluginParts, list[Followed]]:
     """What admission plug-ins are made with, and the files that say more of them."""
     configured = configure(
         settings.admission_control_config_file, settings.enable_admission_plugins, settings.disable_admission_plugins
@@ -291,7 +291,7 @@ def _admission(
         state.follow(ADMISSION, "v1", f"{sort}webhookconfigurations", of_sort.configurations)
         state.follow(ADMISSION, "v1", f"{sort}admissionpolicies", bound.policies)
         state.follow(ADMISSION, "v1", f"{sort}admissionpolicybindings", bound.bindings)
-    parts = Parts(
+    parts = PluginParts(
         state.objects,
         authorization.chain,
         Charges(state.database.store),
@@ -314,10 +314,10 @@ def _limiter(settings: Settings, state: _State, watches: OpenWatches) -> Limiter
 
 def _node_graph(state: _State) -> NodeGraph:
     """What leads from objects to nodes; only servers that authorize nodes need it."""
-    from gateway.access.nodes.graph import Kind, NodeGraph
+    from gateway.access.nodes.graph import NodeGraph, VertexType
 
     graph = NodeGraph()
-    follow(state.caches.cache, [state.caches.of(*kind.value) for kind in Kind], graph)
+    follow(state.caches.cache, [state.caches.of(*kind.value) for kind in VertexType], graph)
     return graph
 
 

@@ -42,7 +42,7 @@ _PAUSE = 0.1
 _RENEWALS = 2
 
 
-class Endpoint:
+class EtcdEndpoint:
     """One etcd member's address, its channel and the methods on it, made once."""
 
     __slots__ = ("address", "auth", "channel", "kv", "lease", "maintenance", "watch")
@@ -56,7 +56,7 @@ class Endpoint:
         self.auth = stubs.AuthStub(channel)
 
 
-Method = Callable[[Endpoint], UnaryUnaryMultiCallable[Request, Response]]
+Method = Callable[[EtcdEndpoint], UnaryUnaryMultiCallable[Request, Response]]
 
 
 class Endpoints:
@@ -66,7 +66,7 @@ class Endpoints:
         self.timeout = settings.timeout
         self.login = Login(settings.username, settings.password)
         pings = _AMONG_OTHERS if len(settings.endpoints) > 1 else _ALONE
-        self._all = [Endpoint(address, open_channel(address, settings, pings)) for address in settings.endpoints]
+        self._all = [EtcdEndpoint(address, open_channel(address, settings, pings)) for address in settings.endpoints]
         if not self._all:
             raise ValueError("no etcd endpoint given")
         self.current = self._all[0]
@@ -117,7 +117,7 @@ class Endpoints:
         return len(self._all)
 
     async def call_at(
-        self, endpoint: Endpoint, method: Method[Request, Response], request: Request, timeout: float
+        self, endpoint: EtcdEndpoint, method: Method[Request, Response], request: Request, timeout: float
     ) -> Response:
         """The answer of one endpoint, asked once. Raises StorageError."""
         try:
@@ -129,19 +129,19 @@ class Endpoints:
             self._raise_if_closed()
             raise
 
-    async def connected(self, timeout: float) -> Endpoint:
+    async def connected(self, timeout: float) -> EtcdEndpoint:
         """The endpoint in use, or the first that connects when that one is not connected. Raises Unavailable."""
         if self.current.channel.get_state() is not ChannelConnectivity.READY and not await self._reconnected(timeout):
             raise Unavailable("no etcd endpoint could be reached in time")
         return self.current
 
-    async def logged_in(self, endpoint: Endpoint, timeout: float, stale: Metadata | None = None) -> Metadata:
+    async def logged_in(self, endpoint: EtcdEndpoint, timeout: float, stale: Metadata | None = None) -> Metadata:
         """The metadata for a call, after a login if there is none yet or it is `stale`. Raises AioRpcError."""
         await self.login.renew(endpoint.auth, stale, timeout)
         assert self.login.metadata is not None
         return self.login.metadata
 
-    def leave(self, endpoint: Endpoint) -> None:
+    def leave(self, endpoint: EtcdEndpoint) -> None:
         """Use the next endpoint from now on, if `endpoint` is the one in use."""
         if self.current is endpoint:
             self.current = self._all[(self._all.index(endpoint) + 1) % len(self._all)]
@@ -157,7 +157,7 @@ class Endpoints:
     async def _recover(
         self,
         call: _Call[Request, Response],
-        endpoint: Endpoint,
+        endpoint: EtcdEndpoint,
         metadata: Metadata | None,
         error: AioRpcError,
     ) -> Response:

@@ -22,7 +22,7 @@ from storage.etcd.endpoints import Endpoints, Method
 from storage.etcd.errors import translate
 from storage.etcd.generated import rpc_pb2
 from storage.etcd.results import WatchBatch
-from storage.etcd.watch_stream import Transform, WatchStream
+from storage.etcd.watch_stream import EtcdWatchStream, Transform
 from storage.versions import progress_notifications_correct
 
 BUFFERED_EVENTS: Final = 4096
@@ -37,8 +37,8 @@ class Watches:
 
     def __init__(self, endpoints: Endpoints, transform: Transform | None = None) -> None:
         self.endpoints, self._transform = endpoints, transform
-        self._shared: WatchStream | None = None
-        self._streams: set[WatchStream] = set()
+        self._shared: EtcdWatchStream | None = None
+        self._streams: set[EtcdWatchStream] = set()
 
     def watch(
         self,
@@ -65,7 +65,7 @@ class Watches:
         )
         return Watch(self, request, own_stream)
 
-    async def stream(self, own: bool, timeout: float) -> WatchStream:
+    async def stream(self, own: bool, timeout: float) -> EtcdWatchStream:
         """A stream over a connection. Raises StorageError when there is none in time or the user can't log in."""
         shared, login = self._shared, self.endpoints.login
         if not own and shared is not None and not shared.broken and shared.metadata is login.metadata:
@@ -79,7 +79,7 @@ class Watches:
         if not own and self._shared is not shared and self._shared is not None and not self._shared.broken:
             return self._shared
         self._streams = {stream for stream in self._streams if not stream.broken}
-        stream = WatchStream(endpoint, metadata, self._transform)
+        stream = EtcdWatchStream(endpoint, metadata, self._transform)
         self._streams.add(stream)
         if not own:
             if shared is not None:
@@ -106,7 +106,7 @@ class Watch:
 
     def __init__(self, watches: Watches, request: rpc_pb2.WatchCreateRequest, own_stream: bool) -> None:
         self._watches, self._request, self._own_stream = watches, request, own_stream
-        self._stream: WatchStream | None = None
+        self._stream: EtcdWatchStream | None = None
         self._id = 0
         self._batches: deque[WatchBatch] = deque()
         self._buffered = 0

@@ -10,7 +10,7 @@ from typing import Protocol
 from grpc.aio import AioRpcError, Metadata
 
 from storage.errors import Compacted, PermissionDenied, StorageError, Unauthenticated, Unavailable
-from storage.etcd.endpoints import Endpoint
+from storage.etcd.endpoints import EtcdEndpoint
 from storage.etcd.errors import translate
 from storage.etcd.generated import kv_pb2, rpc_pb2
 from storage.etcd.results import Event, KeyValue, WatchBatch
@@ -28,10 +28,10 @@ class Receiver(Protocol):
     def failed(self, error: StorageError) -> None: ...
 
 
-class WatchStream:
+class EtcdWatchStream:
     """A stream to one endpoint. When it breaks, every watch on it fails with Unavailable, and it is `broken`."""
 
-    def __init__(self, endpoint: Endpoint, metadata: Metadata, transform: Transform | None = None) -> None:
+    def __init__(self, endpoint: EtcdEndpoint, metadata: Metadata, transform: Transform | None = None) -> None:
         self.endpoint, self.metadata, self._transform = endpoint, metadata, transform
         self.broken = False
         self._retired = False

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from storage.feed import Feed
-from storage.sharing.records import HEAD, LINEAGE, PACKET, SEGMENT, Kind, packets
+from storage.sharing.records import HEAD, LINEAGE, PACKET, SEGMENT, PacketType, packets
 from storage.sharing.segments import Segment
 from storage.sharing.shelf import PublishedCache, located
 
@@ -79,7 +79,7 @@ class Publisher:
         if len(self.cache.shelf) < self._worth:
             if not worker.waits:
                 worker.waits = True
-                worker.send([(HEAD.pack(Kind.NOT_YET, 0), None)])
+                worker.send([(HEAD.pack(PacketType.NOT_YET, 0), None)])
             return
         self._tell_followers()  # what this one begins with
         self._following.add(worker)
@@ -88,7 +88,7 @@ class Publisher:
     def _beginning(self) -> Iterator[Packet]:
         shelf, feed = self.cache.shelf, self.feed
         lineage = LINEAGE.pack(feed.lineage.cluster, feed.lineage.term, feed.progress_trusted)
-        complete = HEAD.pack(Kind.COMPLETE, self.cache.reached) + lineage
+        complete = HEAD.pack(PacketType.COMPLETE, self.cache.reached) + lineage
         segments, items = list(shelf.segments), list(shelf.places.items())
 
         def each() -> Iterator[Packet]:
@@ -96,7 +96,7 @@ class Publisher:
                 yield _announced(segment)
             rest = iter(items)
             while part := [located(key, place) for key, place in islice(rest, ITEMS)]:
-                for packet in packets(Kind.ITEMS, 0, part):
+                for packet in packets(PacketType.ITEMS, 0, part):
                     yield packet, None
             yield complete, None
 
@@ -122,11 +122,11 @@ class Publisher:
     def _tell_followers(self) -> None:
         shelf = self.cache.shelf
         told: list[Packet] = [_announced(segment) for segment in shelf.segments.made]
-        changes = packets(Kind.PART, self.cache.reached, shelf.records, Kind.CHANGES)
+        changes = packets(PacketType.PART, self.cache.reached, shelf.records, PacketType.CHANGES)
         told += [(packet, None) for packet in changes]
         if shelf.moved:
-            told += [(packet, None) for packet in packets(Kind.MOVED, 0, shelf.moved)]
-        told += [(HEAD.pack(Kind.RETIRED, number), None) for number in shelf.retired]
+            told += [(packet, None) for packet in packets(PacketType.MOVED, 0, shelf.moved)]
+        told += [(HEAD.pack(PacketType.RETIRED, number), None) for number in shelf.retired]
         for pending in (shelf.segments.made, shelf.records, shelf.moved, shelf.retired):
             pending.clear()
         for worker in list(self._following):
@@ -228,9 +228,9 @@ class Worker:
             self.close()
             return
         kind, revision = HEAD.unpack_from(told)
-        if kind == Kind.PROGRESS:
+        if kind == PacketType.PROGRESS:
             self._publisher.asked(revision)
 
 
 def _announced(segment: Segment) -> Packet:
-    return HEAD.pack(Kind.SEGMENT, segment.number) + SEGMENT.pack(segment.size), segment
+    return HEAD.pack(PacketType.SEGMENT, segment.number) + SEGMENT.pack(segment.size), segment

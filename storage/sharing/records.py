@@ -17,7 +17,7 @@ LINEAGE = Struct("<QQB")  # cluster, raft term, whether progress can be asked fo
 SPLICED, DELETED, UNREADABLE = 1, 2, 4  # flags
 
 
-class Kind(IntEnum):
+class PacketType(IntEnum):
     """What a packet is; in brackets, what its number is."""
 
     SEGMENT = 1  # another segment, whose descriptor comes along [its number]
@@ -37,7 +37,7 @@ def record(key: bytes, flags: int, segment: int, start: int, end: int, revision:
     return RECORD.pack(flags, len(key), segment, start, end, revision) + key
 
 
-def packets(kind: Kind, number: int, records: list[bytes], last: Kind | None = None) -> list[bytes]:
+def packets(kind: PacketType, number: int, records: list[bytes], last: PacketType | None = None) -> list[bytes]:
     """Records in as many packets as they take, the last one of another kind; at least one."""
     found: list[bytes] = []
     piece: list[bytes] = []
@@ -47,7 +47,7 @@ def packets(kind: Kind, number: int, records: list[bytes], last: Kind | None = N
             found.append(HEAD.pack(kind, number) + b"".join(piece))
             piece, size = [], 0
         while len(each) > PACKET:  # etcd takes keys of more than a megabyte
-            found.append(HEAD.pack(Kind.MORE, 0) + each[:PACKET])
+            found.append(HEAD.pack(PacketType.MORE, 0) + each[:PACKET])
             each = each[PACKET:]
         piece.append(each)
         size += len(each)

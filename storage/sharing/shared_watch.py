@@ -22,7 +22,7 @@ from storage.errors import StorageError, Unavailable
 from storage.etcd import DELETE, PUT, Event, KeyValue, WatchBatch
 from storage.loading import Loaded
 from storage.sharing.located import Located, value_at
-from storage.sharing.records import DELETED, HEAD, LINEAGE, PACKET, RECORD, SEGMENT, Kind
+from storage.sharing.records import DELETED, HEAD, LINEAGE, PACKET, RECORD, SEGMENT, PacketType
 from storage.watch_cache import WatchCache
 
 PACKETS = 8  # that are read in a turn of the loop
@@ -97,7 +97,7 @@ class SharedWatch:
         if self._socket.fileno() < 0:
             return
         try:
-            self._socket.send(HEAD.pack(Kind.PROGRESS, self._known()))
+            self._socket.send(HEAD.pack(PacketType.PROGRESS, self._known()))
         except BlockingIOError:
             pass  # it was asked often enough
         except OSError:
@@ -202,32 +202,32 @@ class SharedWatch:
     def _take(self, data: bytes, ancillary: list[tuple[int, int, bytes]]) -> None:
         kind, number = HEAD.unpack_from(data)
         self._heard = True
-        if self._more and kind != Kind.MORE:
+        if self._more and kind != PacketType.MORE:
             data, self._more = data[: HEAD.size] + self._more + data[HEAD.size :], b""
         match kind:
-            case Kind.MORE:
+            case PacketType.MORE:
                 self._more += data[HEAD.size :]
-            case Kind.CHANGES | Kind.PART:
+            case PacketType.CHANGES | PacketType.PART:
                 self._part += self._events(data)
-                if kind == Kind.CHANGES:
+                if kind == PacketType.CHANGES:
                     events, self._part = self._part, []
                     self._batches.append(WatchBatch(number, events, not events))
                     self._buffered += len(events)
-            case Kind.MOVED:
+            case PacketType.MOVED:
                 self._batches.append(Moves(moved := self._events(data)))
                 self._buffered += len(moved)
-            case Kind.RETIRED:
+            case PacketType.RETIRED:
                 self._batches.append(Moves([], self._segments.pop(number)))
-            case Kind.SEGMENT:
+            case PacketType.SEGMENT:
                 self._map(number, SEGMENT.unpack_from(data, HEAD.size)[0], ancillary)
-            case Kind.ITEMS:
+            case PacketType.ITEMS:
                 self.items.update(
                     (event.kv.key, (event.kv.value, event.kv.mod_revision)) for event in self._events(data)
                 )
-            case Kind.COMPLETE:
+            case PacketType.COMPLETE:
                 cluster, term, progress = LINEAGE.unpack_from(data, HEAD.size)
                 self.origin.set_result(Origin(number, cluster, term, bool(progress)))
-        self.waits = kind == Kind.NOT_YET
+        self.waits = kind == PacketType.NOT_YET
         self.told.set()
 
     def _events(self, data: bytes) -> list[Event]:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from gateway.access.rbac.authorizer import RBAC
-from gateway.access.rbac.policy import GROUP, Kind, Policy
+from gateway.access.rbac.policy import GROUP, RbacPolicy, RbacResource
 from gateway.http.request_info import request_info
 from gateway.http.user import User
 from gateway.kinds.attributes import Attributes
@@ -19,14 +19,16 @@ WARM, COLD = 15.0, 100.0  # microseconds that are allowed
 RULES = [{"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods"]}]
 
 
-def _policy() -> Policy:
+def _policy() -> RbacPolicy:
     """Everybody's own role, and all of them bound to one user as well."""
-    policy = Policy()
+    policy = RbacPolicy()
     for number in range(BINDINGS):
         ref = {"apiGroup": GROUP, "kind": "ClusterRole", "name": f"r{number}"}
         subjects = [{"kind": "User", "apiGroup": GROUP, "name": name} for name in (f"u{number}", "all")]
-        policy.put(Kind.CLUSTER_ROLE, {"metadata": {"name": f"r{number}"}, "rules": RULES})
-        policy.put(Kind.CLUSTER_BINDING, {"metadata": {"name": f"b{number}"}, "roleRef": ref, "subjects": subjects})
+        policy.put(RbacResource.CLUSTER_ROLE, {"metadata": {"name": f"r{number}"}, "rules": RULES})
+        policy.put(
+            RbacResource.CLUSTER_BINDING, {"metadata": {"name": f"b{number}"}, "roleRef": ref, "subjects": subjects}
+        )
     return policy
 
 

@@ -187,8 +187,8 @@ FEEDER = "gateway.launch.feeder"
 PARTS = frozenset({
     "gateway.access.following.Following",
     "gateway.access.modes.Authorization",
-    "gateway.access.rbac.policy.Policy",
-    "gateway.admission.chain.Parts",
+    "gateway.access.rbac.policy.RbacPolicy",
+    "gateway.admission.chain.PluginParts",
     "gateway.admission.policies.policies.Policies",
     "gateway.aggregation.delegation.Delegation",
     "gateway.aggregation.described.Described",

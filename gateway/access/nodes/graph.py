@@ -29,7 +29,7 @@ from storage.keys import namespace_and_name
 PIECE = 0.005  # seconds that are worked off before others have their turn
 
 
-class Kind(Enum):
+class VertexType(Enum):
     """The resources that the graph is made of, by group, version and plural."""
 
     POD = ("", "v1", "pods")
@@ -40,8 +40,8 @@ class Kind(Enum):
 
 _Key = tuple[str, str]  # namespace, name
 _Object = tuple[str, str, str]  # plural, namespace, name
-_Place = tuple[Kind, _Key]
-_KINDS = {(group, plural): kind for kind in Kind for group, _, plural in (kind.value,)}
+_Place = tuple[VertexType, _Key]
+_KINDS = {(group, plural): kind for kind in VertexType for group, _, plural in (kind.value,)}
 
 
 class NodeGraph:
@@ -90,29 +90,29 @@ class NodeGraph:
                 return volume is not None and node in self._nodes.get(volume[0], ())
         return False
 
-    def put(self, kind: Kind, obj: JsonObject) -> None:
+    def put(self, kind: VertexType, obj: JsonObject) -> None:
         """Takes an object in place of the one of its name."""
         meta = obj["metadata"]
         key = (meta.get("namespace", ""), meta["name"])
         self.drop(kind, key)
         spec = obj.get("spec") or {}
         match kind:
-            case Kind.POD if spec.get("nodeName"):
+            case VertexType.POD if spec.get("nodeName"):
                 self._hold(key, spec["nodeName"], tuple(dict.fromkeys(_references(obj))))
-            case Kind.VOLUME if spec.get("claimRef"):
+            case VertexType.VOLUME if spec.get("claimRef"):
                 claim = spec["claimRef"]
                 secrets = tuple(dict.fromkeys(("secrets", *each) for each in volume_secrets(obj)))
                 place = ("persistentvolumeclaims", claim.get("namespace", ""), claim.get("name", ""))
                 self._volumes[key[1]] = (place, secrets)
                 for secret in secrets:
                     self._users.setdefault(secret, set()).add(key[1])
-            case Kind.ATTACHMENT | Kind.SLICE if spec.get("nodeName"):
+            case VertexType.ATTACHMENT | VertexType.SLICE if spec.get("nodeName"):
                 self._nodes[kind.value[2], *key] = Counter([spec["nodeName"]])
 
-    def drop(self, kind: Kind, key: _Key) -> None:
+    def drop(self, kind: VertexType, key: _Key) -> None:
         """Forgets an object."""
         match kind:
-            case Kind.POD:
+            case VertexType.POD:
                 node, named = self._pods.pop(key, ("", ()))
                 for each in named:
                     count = self._nodes[each]
@@ -121,7 +121,7 @@ class NodeGraph:
                         del count[node]
                     if not count:
                         del self._nodes[each]
-            case Kind.VOLUME:
+            case VertexType.VOLUME:
                 _, secrets = self._volumes.pop(key[1], ((), ()))
                 for secret in secrets:
                     self._users[secret].discard(key[1])

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 
 from gateway.access.authorization import NO_OPINION, Decision, Verdict
-from gateway.access.rbac.policy import Policy, aggregated
+from gateway.access.rbac.policy import RbacPolicy, aggregated
 from gateway.kinds.attributes import Attributes
 
 PATIENCE = 5.0  # seconds that a decision waits for the default roles, which a start makes
@@ -20,7 +20,7 @@ _Question = tuple[object, ...]
 class RBAC:
     """Allows what some rule of a role allows that the user is bound to; has no opinion on the rest."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: RbacPolicy) -> None:
         self._policy = policy
         self._decided: dict[_Question, Verdict] = {}
         policy.on_change(self._decided.clear)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gateway.access.authorization import Authorizer, asked_of_resource
-from gateway.access.rbac.policy import GROUP, Policy, aggregated, role_ref
+from gateway.access.rbac.policy import GROUP, RbacPolicy, aggregated, role_ref
 from gateway.access.rbac.rules import FULL_AUTHORITY, Rule, TooManyRights, compile_rules, described, quoted, uncovered
 from gateway.http import status
 from gateway.http.status import StatusError
@@ -26,7 +26,7 @@ _COLLECTORS = ("ownerReferences", "finalizers", "selfLink", "managedFields")
 class EscalationGuard:
     """Looks at one resource's writes."""
 
-    def __init__(self, policy: Policy, authorizer: Authorizer) -> None:
+    def __init__(self, policy: RbacPolicy, authorizer: Authorizer) -> None:
         self._policy, self._authorizer = policy, authorizer
 
     async def check(self, attributes: Attributes, obj: JsonObject, old: JsonObject | None) -> None:

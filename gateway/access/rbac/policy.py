@@ -28,7 +28,7 @@ _MOST_INDEXES = 64
 _MANY_GROUPS = 1000
 
 
-class Kind(Enum):
+class RbacResource(Enum):
     """The resources that the policy is made of, by their plurals."""
 
     ROLE = "roles"
@@ -69,7 +69,7 @@ class Binding:
         return ""
 
 
-class Policy:
+class RbacPolicy:
     """All roles and bindings. `changed` is called after each change: what was decided before is void then.
 
     Bindings are found by namespace and subject, so that a decision looks at nobody else's.
@@ -108,11 +108,11 @@ class Policy:
 
     # one role or binding
 
-    def put(self, kind: Kind, obj: JsonObject) -> None:
+    def put(self, kind: RbacResource, obj: JsonObject) -> None:
         """Takes a role or binding, in place of the one of its name."""
         meta = obj["metadata"]
         key = (meta.get("namespace", ""), meta["name"])
-        if kind in (Kind.ROLE, Kind.CLUSTER_ROLE):
+        if kind in (RbacResource.ROLE, RbacResource.CLUSTER_ROLE):
             self._roles[key] = compile_rules(obj.get("rules"))
             self._renew(kind, key)
             return
@@ -126,9 +126,9 @@ class Policy:
             if place in self._indexes:
                 self._indexes[place].put(binding.role, self.rules(binding.role))
 
-    def drop(self, kind: Kind, namespace: str, name: str) -> None:
+    def drop(self, kind: RbacResource, namespace: str, name: str) -> None:
         """Forgets a role or binding."""
-        if kind in (Kind.ROLE, Kind.CLUSTER_ROLE):
+        if kind in (RbacResource.ROLE, RbacResource.CLUSTER_ROLE):
             self._roles.pop((namespace, name), None)
             self._renew(kind, (namespace, name))
         else:
@@ -153,9 +153,9 @@ class Policy:
                 del self._granted[place]
                 self._indexes.pop(place, None)
 
-    def _renew(self, kind: Kind, key: _Key) -> None:
+    def _renew(self, kind: RbacResource, key: _Key) -> None:
         """Brings the indexes up to date that have a role."""
-        role = RoleRef("Role" if kind is Kind.ROLE else "ClusterRole", *key)
+        role = RoleRef("Role" if kind is RbacResource.ROLE else "ClusterRole", *key)
         for index in self._indexes.values():
             if role in index:
                 index.put(role, self.rules(role))
@@ -234,8 +234,8 @@ def aggregated(errors: list[str]) -> str:
     return errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
 
 
-def _kind_of(resource: ResourceCache) -> Kind:
-    return Kind(resource.spec.group_resource[1])
+def _kind_of(resource: ResourceCache) -> RbacResource:
+    return RbacResource(resource.spec.group_resource[1])
 
 
 def _binding(key: _Key, obj: JsonObject) -> Binding:

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-from gateway.admission.chain import Chain, Parts, Plugin, compile_chain
+from gateway.admission.chain import Chain, Plugin, PluginParts, compile_chain
 from gateway.admission.configuration import InvalidConfiguration, read_documents
 from gateway.kinds.resource import Resource
 
@@ -84,7 +84,7 @@ def active(enabled: Collection[str], disabled: Collection[str]) -> list[Plugin]:
     return [plugin_of(name) for name in on]
 
 
-def chain_for(resource: Resource, enabled: Collection[str], disabled: Collection[str], parts: Parts) -> Chain:
+def chain_for(resource: Resource, enabled: Collection[str], disabled: Collection[str], parts: PluginParts) -> Chain:
     """The chain of a resource or subresource from the plug-ins that are on."""
     return compile_chain(active(enabled, disabled), resource, parts)
 

@@ -4,13 +4,13 @@ as --default-not-ready-toleration-seconds and --default-unreachable-toleration-s
 
 from __future__ import annotations
 
-from gateway.admission.chain import Parts, Plugin, Reviews, on
+from gateway.admission.chain import Plugin, PluginParts, Reviews, on
 from gateway.admission.record import Admission, Operation
 
 _TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
-def _make(parts: Parts) -> Reviews:
+def _make(parts: PluginParts) -> Reviews:
     stay = tuple(zip(_TAINTS, parts.toleration_seconds, strict=True))
 
     def admit(admission: Admission) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.admission.chain import Parts, Plugin, Reviews, on
+from gateway.admission.chain import Plugin, PluginParts, Reviews, on
 from gateway.admission.configuration import Document, InvalidConfiguration, Leaf, of_kind
 from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import joined
@@ -117,7 +117,7 @@ def _problems(path: str, limit: dict[str, Any]) -> list[str]:
     return errors
 
 
-def _make(parts: Parts) -> Reviews:
+def _make(parts: PluginParts) -> Reviews:
     limits = parts.configured[NAME]
     assert isinstance(limits, EventLimits)
     return Reviews(validate=limits.validate)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gateway.admission.chain import Parts, Plugin, Reviews, on
+from gateway.admission.chain import Plugin, PluginParts, Reviews, on
 from gateway.admission.configuration import Document, InvalidConfiguration, Leaf, checked
 from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import refused
@@ -150,7 +150,7 @@ def configure(document: Document) -> ImagePolicy:
     return ImagePolicy(remote, allow, deny, given.get("defaultAllow", False))
 
 
-def _make(parts: Parts) -> Reviews:
+def _make(parts: PluginParts) -> Reviews:
     policy = parts.configured[NAME]
     assert isinstance(policy, ImagePolicy)
     return Reviews(validate=policy.validate)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from gateway.admission.chain import Parts, Plugin, Reviews
+from gateway.admission.chain import Plugin, PluginParts, Reviews
 from gateway.admission.kinds import NAMESPACES
 from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import refused
@@ -16,7 +16,7 @@ def _handles(resource: Resource, operation: Operation) -> bool:
     return resource.namespaced and operation is Operation.CREATE
 
 
-async def _admit(parts: Parts, admission: Admission) -> None:
+async def _admit(parts: PluginParts, admission: Admission) -> None:
     name = admission.namespace
     if admission.dry_run or not name or await parts.objects.get(NAMESPACES, "", name) is not None:
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.admission.chain import Parts, Plugin, Reviews
+from gateway.admission.chain import Plugin, PluginParts, Reviews
 from gateway.admission.record import Operation
 from gateway.kinds.resource import Resource
 
@@ -19,7 +19,7 @@ def _handles(resource: Resource, operation: Operation) -> bool:
     return operation is not Operation.CONNECT and f"{resource.group}/{resource.resource}" in _LOOKED_AT
 
 
-def _make(parts: Parts) -> Reviews:
+def _make(parts: PluginParts) -> Reviews:
     from gateway.admission.plugins.node_writes import Restriction
 
     return Reviews(admit=Restriction(parts).admit)

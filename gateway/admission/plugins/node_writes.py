@@ -9,7 +9,7 @@ from copy import deepcopy
 from gateway.access.nodes.authorizer import LEASES
 from gateway.access.nodes.identity import NODE_PREFIX, node_of
 from gateway.access.nodes.references import MIRROR, config_map_names, secret_names
-from gateway.admission.chain import Parts
+from gateway.admission.chain import PluginParts
 from gateway.admission.plugins import node_tokens
 from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import refused
@@ -66,7 +66,7 @@ _BOUND_SOURCES = {
 class Restriction:
     """Looks at the writes of nodes."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: PluginParts) -> None:
         self._objects: Objects = parts.objects
         self._tokens = node_tokens.Audiences(parts.objects, parts.authorizer)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from gateway.access.authorization import asked_of_resource
-from gateway.admission.chain import Parts, Plugin, Reviews
+from gateway.admission.chain import Plugin, PluginParts, Reviews
 from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
@@ -41,7 +41,7 @@ def _newly_blocking(admission: Admission) -> list[JsonObject]:
     ]
 
 
-async def _validate(parts: Parts, admission: Admission) -> None:
+async def _validate(parts: PluginParts, admission: Admission) -> None:
     if _owners(admission.obj) == _owners(admission.old):
         return
     if admission.operation is not Operation.CREATE:
@@ -56,7 +56,7 @@ async def _validate(parts: Parts, admission: Admission) -> None:
         await _require_finalizing(parts, admission, owner)
 
 
-async def _require_delete(parts: Parts, admission: Admission) -> None:
+async def _require_delete(parts: PluginParts, admission: Admission) -> None:
     gvr = admission.gvr
     asked = asked_of_resource(
         admission.user,
@@ -70,7 +70,7 @@ async def _require_delete(parts: Parts, admission: Admission) -> None:
     await _require(parts, admission, asked, _CANNOT_DELETE)
 
 
-async def _require_finalizing(parts: Parts, admission: Admission, owner: JsonObject) -> None:
+async def _require_finalizing(parts: PluginParts, admission: Admission, owner: JsonObject) -> None:
     api_version, kind = owner.get("apiVersion", ""), owner.get("kind", "")
     group, _, version = api_version.rpartition("/")
     served = parts.by_kind(group, version, kind)
@@ -90,7 +90,7 @@ async def _require_finalizing(parts: Parts, admission: Admission, owner: JsonObj
     await _require(parts, admission, asked, _CANNOT_FINALIZE)
 
 
-async def _require(parts: Parts, admission: Admission, asked: Attributes, problem: str) -> None:
+async def _require(parts: PluginParts, admission: Admission, asked: Attributes, problem: str) -> None:
     """Raises StatusError 403 with the problem, what the authorizer said and what went wrong with it."""
     verdict = await parts.authorizer.authorize(asked)
     if not verdict.allowed:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from gateway.admission.chain import Parts, Plugin, Reviews, on
+from gateway.admission.chain import Plugin, PluginParts, Reviews, on
 from gateway.admission.configuration import Document, InvalidConfiguration
 from gateway.admission.kinds import NAMESPACES
 from gateway.admission.record import Admission, Operation
@@ -110,7 +110,7 @@ def configure(document: Document) -> NodeSelectors:
     return NodeSelectors(found.get(_DEFAULT, {}), found)
 
 
-def _make(parts: Parts) -> Reviews:
+def _make(parts: PluginParts) -> Reviews:
     selectors = parts.configured[NAME]
     assert isinstance(selectors, NodeSelectors)
     return Reviews(partial(_admit, selectors, parts.objects), partial(_validate, selectors, parts.objects))

@@ -10,7 +10,7 @@ from collections.abc import Awaitable
 from functools import cache
 from typing import TYPE_CHECKING
 
-from gateway.admission.chain import Parts, Plugin, Reviews
+from gateway.admission.chain import Plugin, PluginParts, Reviews
 from gateway.admission.record import Admission, Operation
 from gateway.jsontypes import JsonObject
 from gateway.kinds.pod_templates import TEMPLATES
@@ -44,7 +44,7 @@ def _configure(document: JsonObject | None) -> object:
     return configuration_of(document)
 
 
-def _security(parts: Parts) -> PodSecurity:
+def _security(parts: PluginParts) -> PodSecurity:
     from gateway.admission.podsecurity.configuration import Configuration, configuration_of
     from gateway.admission.podsecurity.reviews import PodSecurity
 
@@ -58,7 +58,7 @@ def _is_labelled(obj: JsonObject | None) -> bool:
     return any(label.startswith(_LABELS) for label in labels)
 
 
-def _make(parts: Parts) -> Reviews:
+def _make(parts: PluginParts) -> Reviews:
     security = cache(lambda: _security(parts))
 
     def validate(admission: Admission) -> Awaitable[None] | None:

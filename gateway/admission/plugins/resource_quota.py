@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from gateway.admission.chain import Parts, Plugin, Reviews
+from gateway.admission.chain import Plugin, PluginParts, Reviews
 from gateway.admission.configuration import Document, InvalidConfiguration, Leaf, of_kind
 from gateway.admission.record import Admission, Operation
 from gateway.http.status import StatusError, forbidden
@@ -128,7 +128,7 @@ def _refusal(group: str, resource: str, name: str, reason: Exception) -> StatusE
     return forbidden(group, resource, name, str(reason))
 
 
-def _make(parts: Parts) -> Reviews:
+def _make(parts: PluginParts) -> Reviews:
     limited = parts.configured[NAME]
     assert isinstance(limited, tuple)
     return Reviews(validate=partial(_validate, parts.charges, limited))

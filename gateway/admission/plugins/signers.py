@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from gateway.access.authorization import Authorizer, asked_of_resource
-from gateway.admission.chain import Parts, Reviews
+from gateway.admission.chain import PluginParts, Reviews
 from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
@@ -15,7 +15,7 @@ from gateway.validation.field import go_quote
 GROUP = "certificates.k8s.io"
 
 
-def validating(validate: Callable[[Authorizer, Admission], Awaitable[None]]) -> Callable[[Parts], Reviews]:
+def validating(validate: Callable[[Authorizer, Admission], Awaitable[None]]) -> Callable[[PluginParts], Reviews]:
     """Makes a plug-in's validating half of a function that asks the authorizer."""
     return lambda parts: Reviews(validate=partial(validate, parts.authorizer))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from gateway.access.authorization import Authorizer
-from gateway.admission.chain import Parts, Plugin, Reviews, on
+from gateway.admission.chain import Plugin, PluginParts, Reviews, on
 from gateway.admission.plugins.signers import may_for_signer
 from gateway.admission.record import Admission, Operation
 from gateway.admission.refusal import refused
@@ -31,7 +31,7 @@ def _essence(bundle: JsonObject) -> JsonObject:
     return {**bundle, "metadata": meta}
 
 
-def _make(parts: Parts) -> Reviews:
+def _make(parts: PluginParts) -> Reviews:
     return Reviews(validate=partial(_validate, parts.authorizer))
 
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from gateway.admission.chain import Parts
+from gateway.admission.chain import PluginParts
 from gateway.admission.decisions import Decisions
 from gateway.admission.expressions import Activation, activation_of
 from gateway.admission.matching import Candidate, Constraints, Target, selects
@@ -61,7 +61,9 @@ class _Invocation:
         return self.policy.name, self.binding.name, meta.get("namespace", ""), meta.get("name", "")
 
 
-async def mutate(parts: Parts, admission: Admission, candidates: Sequence[Candidate[Bound[MutatingPolicy]]]) -> None:
+async def mutate(
+    parts: PluginParts, admission: Admission, candidates: Sequence[Candidate[Bound[MutatingPolicy]]]
+) -> None:
     """Lets the policies that match a write change its object. Raises StatusError when they fail."""
     mutating = _Mutating(parts, admission, Decisions(parts.authorizer))
     found = list[_Invocation]()
@@ -87,7 +89,7 @@ def _refusal(admission: Admission, failures: Sequence[tuple[str, str]]) -> Statu
 class _Mutating:
     """One run over one write; `failures` are messages and reasons."""
 
-    parts: Parts
+    parts: PluginParts
     admission: Admission
     decisions: Decisions
     failures: list[tuple[str, str]] = field(default_factory=list)

@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gateway.admission.chain import Parts
+from gateway.admission.chain import PluginParts
 from gateway.admission.decisions import Decisions
 from gateway.admission.expressions import activation_of
 from gateway.admission.matching import Candidate, Constraints, Target, selects
@@ -31,7 +31,9 @@ _FAILURE = "validation.policy.admission.k8s.io/validation_failure"
 _HTML = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 
-async def review(parts: Parts, admission: Admission, candidates: Sequence[Candidate[Bound[ValidatingPolicy]]]) -> None:
+async def review(
+    parts: PluginParts, admission: Admission, candidates: Sequence[Candidate[Bound[ValidatingPolicy]]]
+) -> None:
     """Asks the policies that may concern a write. Raises StatusError for the first that refuses it."""
     reviewed = _Review(parts, admission, Decisions(parts.authorizer))
     for candidate in candidates:
@@ -53,7 +55,7 @@ def _refusal(admission: Admission, message: str, reason: str) -> StatusError:
 class _Review:
     """One write, and what it was refused for so far: messages and reasons, of which the first is told."""
 
-    parts: Parts
+    parts: PluginParts
     admission: Admission
     decisions: Decisions
     denied: list[tuple[str, str]] = field(default_factory=list)

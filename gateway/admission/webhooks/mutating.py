@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.admission.chain import Parts
+from gateway.admission.chain import PluginParts
 from gateway.admission.matching import Candidate, Target
 from gateway.admission.record import Admission
 from gateway.admission.webhooks import review
@@ -46,7 +46,7 @@ class _Rounds:
         self.candidates.clear()
 
 
-async def mutate(parts: Parts, admission: Admission, candidates: Sequence[Candidate[Hook]]) -> None:
+async def mutate(parts: PluginParts, admission: Admission, candidates: Sequence[Candidate[Hook]]) -> None:
     """Lets the webhooks that match change the object. Raises StatusError."""
     rounds: _Rounds = admission.reinvocations.setdefault(NAME, _Rounds())
     if admission.reinvoked and rounds.left != _content(admission.obj):
@@ -71,7 +71,7 @@ def _content(obj: JsonObject | None) -> bytes:
     return b"" if obj is None else dumps(obj)
 
 
-async def _one(parts: Parts, admission: Admission, hook: Hook, target: Target, reviews: review.Reviews) -> bool:
+async def _one(parts: PluginParts, admission: Admission, hook: Hook, target: Target, reviews: review.Reviews) -> bool:
     """Asks one webhook; whether that has changed the object. Raises StatusError."""
     asking, place = Asking(hook, admission, Half.MUTATING), (int(admission.reinvoked), hook.index)
     changed = False

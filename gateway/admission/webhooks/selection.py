@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.admission.chain import Parts
+from gateway.admission.chain import PluginParts
 from gateway.admission.condition_metrics import Asker, exclude
 from gateway.admission.decisions import Decisions
 from gateway.admission.expressions import Activation, activation_of
@@ -16,7 +16,7 @@ from gateway.http.status import forbidden
 class Selection:
     """Selects for one half of one admission."""
 
-    def __init__(self, parts: Parts, admission: Admission, hooks: Hooks, half: str) -> None:
+    def __init__(self, parts: PluginParts, admission: Admission, hooks: Hooks, half: str) -> None:
         """`half` is how metrics of conditions name it: "admit", "validate".
 
         Raises StatusError 403 where it is not known yet which webhooks there are.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from gateway.admission.chain import Parts
+from gateway.admission.chain import PluginParts
 from gateway.admission.matching import Candidate, Target
 from gateway.admission.record import Admission
 from gateway.admission.webhooks import review
@@ -21,7 +21,7 @@ from gateway.http.status import StatusError
 _FAILED_OPEN = "failed-open.validating.webhook.admission.k8s.io/round_0_index_{}"
 
 
-async def validate(parts: Parts, admission: Admission, candidates: Sequence[Candidate[Hook]]) -> None:
+async def validate(parts: PluginParts, admission: Admission, candidates: Sequence[Candidate[Hook]]) -> None:
     """Asks the webhooks that may be concerned. Raises StatusError."""
     selection = Selection(parts, admission, parts.webhooks.validating, "validate")
     concerned = [(each.hook, target) for each in candidates if (target := await selection.target(each)) is not None]
@@ -39,7 +39,7 @@ async def validate(parts: Parts, admission: Admission, candidates: Sequence[Cand
 
 
 async def _one(
-    parts: Parts,
+    parts: PluginParts,
     admission: Admission,
     hook: Hook,
     target: Target,

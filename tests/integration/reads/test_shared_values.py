@@ -10,7 +10,7 @@ import pytest
 
 from storage.entry import MARK
 from storage.etcd import EtcdClient
-from storage.sharing.records import HEAD, PACKET, SEGMENT, Kind
+from storage.sharing.records import HEAD, PACKET, SEGMENT, PacketType
 from storage.sharing.shared_watch import FeederLost, SharedWatch
 from storage.watch_cache import WatchCache
 from tests.integration.reads.feeder import Feeder, shares
@@ -69,7 +69,9 @@ async def test_white_space_at_the_end_of_a_value_stays(
 
 
 @pytest.mark.parametrize(
-    "packet", [HEAD.pack(Kind.SEGMENT, 1) + SEGMENT.pack(1 << 20), b"\x01"], ids=["no descriptor", "no whole head"]
+    "packet",
+    [HEAD.pack(PacketType.SEGMENT, 1) + SEGMENT.pack(1 << 20), b"\x01"],
+    ids=["no descriptor", "no whole head"],
 )
 async def test_what_lacks_something_ends_the_connection(packet: bytes) -> None:
     """A segment without its descriptor: the worker may have as many as it is allowed."""

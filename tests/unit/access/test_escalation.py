@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from gateway.access.authorization import Masters
 from gateway.access.rbac.authorizer import RBAC
-from gateway.access.rbac.policy import Kind, Policy
+from gateway.access.rbac.policy import RbacPolicy, RbacResource
 from gateway.controllers.role_aggregation import outdated
 from gateway.http.request_info import RequestInfo
 from gateway.http.status import StatusError
@@ -76,7 +76,7 @@ class Escalation(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.api = Api()
-        self.policy = Policy()
+        self.policy = RbacPolicy()
         self.rbac = RBAC(self.policy)
         services = self.api.endpoints.services
         services.authorizer, services.policy = Masters([self.rbac]), self.policy
@@ -182,7 +182,7 @@ class Escalation(RuleBasedStateMachine):
         for key in list(self.policy._bindings):
             self.policy._unbind(key)
         self.policy._roles.clear()
-        for kind in Kind:
+        for kind in RbacResource:
             for key, stored in self.api.store.objects.items():
                 if key.startswith(f"/registry/{kind.value}/".encode()):
                     self.policy.put(kind, loads(stored.value))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gateway.access.authorization import Decision, Masters, Verdict
 from gateway.access.rbac.authorizer import RBAC
 from gateway.access.rbac.index import MANY
-from gateway.access.rbac.policy import Kind, Policy
+from gateway.access.rbac.policy import RbacPolicy, RbacResource
 from gateway.http.request_info import request_info
 from gateway.http.user import User
 from gateway.kinds.attributes import Attributes
@@ -42,24 +42,24 @@ def asked(who: User, path: str = "/api/v1/namespaces/x/pods/p", method: str = "G
 
 
 @pytest.fixture
-def policy() -> Policy:
-    return Policy()
+def policy() -> RbacPolicy:
+    return RbacPolicy()
 
 
 @pytest.fixture
-def rbac(policy: Policy) -> RBAC:
+def rbac(policy: RbacPolicy) -> RBAC:
     return RBAC(policy)
 
 
-def changed(policy: Policy) -> None:
+def changed(policy: RbacPolicy) -> None:
     """What following a cache does after each change."""
     for listener in policy._listeners:
         listener()
 
 
-def test_a_binding_grants_in_its_namespace_alone(policy: Policy, rbac: RBAC) -> None:
-    policy.put(Kind.ROLE, role("r", "x"))
-    policy.put(Kind.BINDING, binding("b", "Role", "r", user("ada"), namespace="x"))
+def test_a_binding_grants_in_its_namespace_alone(policy: RbacPolicy, rbac: RBAC) -> None:
+    policy.put(RbacResource.ROLE, role("r", "x"))
+    policy.put(RbacResource.BINDING, binding("b", "Role", "r", user("ada"), namespace="x"))
     reason = 'RBAC: allowed by RoleBinding "b/x" of Role "r" to User "ada"'
     assert rbac.decide(asked(ADA)) == Verdict(Decision.ALLOW, reason)
     assert not rbac.decide(asked(ADA, "/api/v1/namespaces/y/pods/p")).allowed
@@ -75,27 +75,27 @@ def test_a_binding_grants_in_its_namespace_alone(policy: Policy, rbac: RBAC) -> 
     ],
 )
 def test_groups_and_accounts_are_bound_cluster_wide(
-    policy: Policy, rbac: RBAC, who: User, subject: dict[str, str], text: str
+    policy: RbacPolicy, rbac: RBAC, who: User, subject: dict[str, str], text: str
 ) -> None:
-    policy.put(Kind.CLUSTER_ROLE, role("r"))
-    policy.put(Kind.CLUSTER_BINDING, binding("b", "ClusterRole", "r", user("nobody"), subject))
+    policy.put(RbacResource.CLUSTER_ROLE, role("r"))
+    policy.put(RbacResource.CLUSTER_BINDING, binding("b", "ClusterRole", "r", user("nobody"), subject))
     reason = f'RBAC: allowed by ClusterRoleBinding "b" of ClusterRole "r" to {text}'
     assert rbac.decide(asked(who)) == Verdict(Decision.ALLOW, reason)
 
 
-def test_every_change_is_in_force_at_once(policy: Policy, rbac: RBAC) -> None:
-    policy.put(Kind.CLUSTER_ROLE, role("r"))
+def test_every_change_is_in_force_at_once(policy: RbacPolicy, rbac: RBAC) -> None:
+    policy.put(RbacResource.CLUSTER_ROLE, role("r"))
     again = binding("c", "ClusterRole", "r", user("ada"), user("ada"), namespace="x")
     steps = [
-        (lambda: policy.put(Kind.BINDING, binding("b", "ClusterRole", "r", user("ada"), namespace="x")), True),
-        (lambda: policy.put(Kind.CLUSTER_ROLE, role("r", rules=[])), False),
-        (lambda: policy.put(Kind.CLUSTER_ROLE, role("r")), True),
-        (lambda: policy.put(Kind.BINDING, binding("b", "ClusterRole", "r", user("bob"), namespace="x")), False),
+        (lambda: policy.put(RbacResource.BINDING, binding("b", "ClusterRole", "r", user("ada"), namespace="x")), True),
+        (lambda: policy.put(RbacResource.CLUSTER_ROLE, role("r", rules=[])), False),
+        (lambda: policy.put(RbacResource.CLUSTER_ROLE, role("r")), True),
+        (lambda: policy.put(RbacResource.BINDING, binding("b", "ClusterRole", "r", user("bob"), namespace="x")), False),
         (
-            lambda: policy.put(Kind.BINDING, again),
+            lambda: policy.put(RbacResource.BINDING, again),
             True,
         ),
-        (lambda: policy.drop(Kind.BINDING, "x", "c"), False),
+        (lambda: policy.drop(RbacResource.BINDING, "x", "c"), False),
     ]
     for step, allowed in steps:
         step()
@@ -103,12 +103,12 @@ def test_every_change_is_in_force_at_once(policy: Policy, rbac: RBAC) -> None:
         assert rbac.decide(asked(ADA)).allowed is allowed
 
 
-def test_a_missing_role_is_told_and_harms_no_other(policy: Policy, rbac: RBAC) -> None:
-    policy.put(Kind.BINDING, binding("a", "Role", "absent", user("ada"), namespace="x"))
+def test_a_missing_role_is_told_and_harms_no_other(policy: RbacPolicy, rbac: RBAC) -> None:
+    policy.put(RbacResource.BINDING, binding("a", "Role", "absent", user("ada"), namespace="x"))
     reason = f'RBAC: role.{GROUP} "absent" not found'
     assert rbac.decide(asked(ADA)) == Verdict(Decision.NO_OPINION, reason)
-    policy.put(Kind.ROLE, role("r", "x"))
-    policy.put(Kind.BINDING, binding("b", "Role", "r", user("ada"), namespace="x"))
+    policy.put(RbacResource.ROLE, role("r", "x"))
+    policy.put(RbacResource.BINDING, binding("b", "Role", "r", user("ada"), namespace="x"))
     changed(policy)
     assert rbac.decide(asked(ADA)).allowed
 
@@ -119,12 +119,12 @@ async def test_masters_may_do_everything(rbac: RBAC) -> None:
     assert not (await masters.authorize(asked(ADA, "/anything", "POST"))).allowed
 
 
-def test_nothing_is_left_of_what_was_dropped(policy: Policy) -> None:
+def test_nothing_is_left_of_what_was_dropped(policy: RbacPolicy) -> None:
     policy.put(
-        Kind.CLUSTER_BINDING,
+        RbacResource.CLUSTER_BINDING,
         binding("b", "ClusterRole", "r", user("ada"), user("ada"), {"kind": "Group", "name": "team"}),
     )
-    policy.drop(Kind.CLUSTER_BINDING, "", "b")
+    policy.drop(RbacResource.CLUSTER_BINDING, "", "b")
     assert not policy._granted
     assert not policy._bindings
 
@@ -144,11 +144,13 @@ CHANGES = st.lists(
 
 @given(CHANGES)
 def test_who_has_many_roles_is_decided_about_as_with_few(changes: list[tuple[str, int, list[str], list[str]]]) -> None:
-    policy, alone = Policy(), Policy()
+    policy, alone = RbacPolicy(), RbacPolicy()
     rbac, plain = RBAC(policy), RBAC(alone)
     for number in range(MANY + 1):
-        policy.put(Kind.CLUSTER_ROLE, role(f"none-{number}", rules=[]))
-        policy.put(Kind.CLUSTER_BINDING, binding(f"none-{number}", "ClusterRole", f"none-{number}", user("ada")))
+        policy.put(RbacResource.CLUSTER_ROLE, role(f"none-{number}", rules=[]))
+        policy.put(
+            RbacResource.CLUSTER_BINDING, binding(f"none-{number}", "ClusterRole", f"none-{number}", user("ada"))
+        )
     asked_about = [asked(ADA, f"/api/v1/namespaces/x/{path}") for path in ("pods/p", "pods/p/log", "secrets")]
     asked_about.append(asked(ADA, method="DELETE"))
     for what, number, verbs, resources in changes:
@@ -157,13 +159,13 @@ def test_who_has_many_roles_is_decided_about_as_with_few(changes: list[tuple[str
         for each in (policy, alone):
             match what:
                 case "role":
-                    each.put(Kind.CLUSTER_ROLE, role(name, rules=rules))
+                    each.put(RbacResource.CLUSTER_ROLE, role(name, rules=rules))
                 case "no role":
-                    each.drop(Kind.CLUSTER_ROLE, "", name)
+                    each.drop(RbacResource.CLUSTER_ROLE, "", name)
                 case "bind":
-                    each.put(Kind.CLUSTER_BINDING, binding(f"b{number}", "ClusterRole", name, user("ada")))
+                    each.put(RbacResource.CLUSTER_BINDING, binding(f"b{number}", "ClusterRole", name, user("ada")))
                 case "unbind":
-                    each.drop(Kind.CLUSTER_BINDING, "", f"b{number}")
+                    each.drop(RbacResource.CLUSTER_BINDING, "", f"b{number}")
             changed(each)
         for question in asked_about:
             found, expected = rbac.decide(question), plain.decide(question)
@@ -172,16 +174,16 @@ def test_who_has_many_roles_is_decided_about_as_with_few(changes: list[tuple[str
 
 
 def test_a_decision_is_quick_however_many_roles_somebody_has() -> None:
-    policy = Policy()
+    policy = RbacPolicy()
     rbac = RBAC(policy)
     for number in range(5000):
-        policy.put(Kind.CLUSTER_ROLE, role(f"r{number}", rules=[{**PODS[0], "resources": [f"of-{number}"]}]))
-        policy.put(Kind.CLUSTER_BINDING, binding(f"b{number}", "ClusterRole", f"r{number}", user("ada")))
+        policy.put(RbacResource.CLUSTER_ROLE, role(f"r{number}", rules=[{**PODS[0], "resources": [f"of-{number}"]}]))
+        policy.put(RbacResource.CLUSTER_BINDING, binding(f"b{number}", "ClusterRole", f"r{number}", user("ada")))
     question = asked(ADA)
     rbac.decide(question)
 
     def after_a_change() -> float:
-        policy.put(Kind.CLUSTER_ROLE, role("r17"))
+        policy.put(RbacResource.CLUSTER_ROLE, role("r17"))
         changed(policy)
         began = time.thread_time()
         assert rbac.decide(question).allowed

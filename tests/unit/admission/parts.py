@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from gateway.access.authorization import AlwaysAllow
-from gateway.admission.chain import Parts
+from gateway.admission.chain import PluginParts
 from gateway.admission.plugins import configure
 from gateway.admission.policies.policies import Policies
 from gateway.admission.webhooks.configuration import Hooks
@@ -16,12 +16,14 @@ from gateway.kinds.registry import Registry
 from gateway.quotas.charging import Charges
 
 
-def parts_on(store: Any, registry: Registry, *, enabled: Collection[str] = (), disabled: Collection[str] = ()) -> Parts:
+def parts_on(
+    store: Any, registry: Registry, *, enabled: Collection[str] = (), disabled: Collection[str] = ()
+) -> PluginParts:
     """Those of a server whose objects are in a store."""
     nobody: Any = None
     hooks = Hooks(registry, nobody)
     hooks.informed = True
-    return Parts(
+    return PluginParts(
         Objects(registry, store, "/registry"),
         AlwaysAllow(),
         Charges(store),

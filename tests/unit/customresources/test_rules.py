@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.customresources.objects import Rules
+from gateway.customresources.objects import VersionRules
 from gateway.kinds.identity import GroupVersionKind
 from gateway.kinds.strategies.customresourcedefinitions import _rules_of
 from gateway.time_limits import TakesLong
@@ -27,19 +27,19 @@ class Attributes:
         self.metadata_errors: list[FieldError] = []
 
 
-def rules_of(spec: dict[str, Any]) -> Rules:
-    return Rules(GVK, {"type": "object", "properties": {"spec": spec}}, {}, terminating=False)
+def rules_of(spec: dict[str, Any]) -> VersionRules:
+    return VersionRules(GVK, {"type": "object", "properties": {"spec": spec}}, {}, terminating=False)
 
 
 def thing(spec: Any) -> dict[str, Any]:
     return {"apiVersion": "e.com/v1", "kind": "Thing", "metadata": {"name": "a"}, "spec": spec}
 
 
-def validate(rules: Rules, spec: Any) -> list[str]:
+def validate(rules: VersionRules, spec: Any) -> list[str]:
     return [str(error) for error in rules.strategy().validate(thing(spec), Attributes())]  # type: ignore[arg-type]
 
 
-async def on_loop(rules: Rules, spec: Any) -> list[str]:
+async def on_loop(rules: VersionRules, spec: Any) -> list[str]:
     return validate(rules, spec)
 
 
@@ -151,7 +151,7 @@ def test_rules_are_not_asked_of_an_object_whose_metadata_lacks_something() -> No
 
 def test_a_status_that_is_null_where_there_was_none_has_not_changed() -> None:
     schema = {"type": "object", "properties": {"status": {"type": "object"}}}
-    rules = Rules(GVK, schema, {"status": {}}, terminating=False).strategy("status")
+    rules = VersionRules(GVK, schema, {"status": {}}, terminating=False).strategy("status")
     one = {**thing({}), "metadata": {"name": "a", "resourceVersion": "1"}}
     other = {**one, "status": {}}
     assert rules.validate_update({**one, "status": None}, one, Attributes()) == []  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ import pytest
 from gateway.apply import server_side_apply, update_managed
 from gateway.apply.nonconformity import nonconformity
 from gateway.cel.rules import compile_schema
-from gateway.customresources.objects import Rules
+from gateway.customresources.objects import VersionRules
 from gateway.customresources.schema_type import object_type
 from gateway.defaults.structural import apply_structural_defaults, default_applied
 from gateway.http.status import StatusError
@@ -233,7 +233,7 @@ def test_an_item_of_a_set_or_map_that_is_a_whole_float_is_not_the_integer_that_i
 
 @pytest.mark.parametrize("spec", [INTEGER, {"type": "number"}])
 def test_a_whole_float_for_the_integer_that_is_stored_is_a_change(spec: dict[str, Any]) -> None:
-    strategy = Rules(GroupVersionKind("e.com", "v1", "Thing"), of(spec), {}, terminating=False).strategy()
+    strategy = VersionRules(GroupVersionKind("e.com", "v1", "Thing"), of(spec), {}, terminating=False).strategy()
     type_ = object_type(of(spec), "Thing")
 
     def generation(value: Any) -> int:

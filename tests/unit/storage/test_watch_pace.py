@@ -8,10 +8,10 @@ from typing import cast
 
 from grpc.aio import Metadata
 
-from storage.etcd.endpoints import Endpoint
+from storage.etcd.endpoints import EtcdEndpoint
 from storage.etcd.generated import kv_pb2, rpc_pb2
 from storage.etcd.watch import HELD_BATCHES, Watch, Watches
-from storage.etcd.watch_stream import WatchStream
+from storage.etcd.watch_stream import EtcdWatchStream
 
 EVENTS = 50
 
@@ -40,10 +40,10 @@ class Call:
 
 async def test_what_nobody_takes_is_not_read() -> None:
     call = Call()
-    endpoint = cast(Endpoint, SimpleNamespace(watch=SimpleNamespace(Watch=lambda _, metadata: call)))
+    endpoint = cast(EtcdEndpoint, SimpleNamespace(watch=SimpleNamespace(Watch=lambda _, metadata: call)))
 
-    async def stream(own: bool, timeout: float) -> WatchStream:
-        return WatchStream(endpoint, Metadata())
+    async def stream(own: bool, timeout: float) -> EtcdWatchStream:
+        return EtcdWatchStream(endpoint, Metadata())
 
     watches = SimpleNamespace(stream=stream, endpoints=SimpleNamespace(timeout=5, count=1))
     watch = Watch(cast(Watches, watches), rpc_pb2.WatchCreateRequest(), own_stream=True)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gateway.access.authorization import AlwaysAllow, require
-from gateway.access.rbac.policy import Policy
+from gateway.access.rbac.policy import RbacPolicy
 from gateway.endpoints.caches import Caches
 from gateway.endpoints.table import Endpoints
 from gateway.http.exchange import Request
@@ -53,7 +53,7 @@ class Api:
             database=SimpleNamespace(store=store),
             apart={},
             authorizer=AlwaysAllow(),
-            policy=Policy(),
+            policy=RbacPolicy(),
             admission=parts_on(
                 store,
                 registry,
