@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from gateway.time_limits import in_thread
 from storage.instruments import BETA, counter, gauge
 
 _LABELS = ("status", "apiserver_id_hash")
@@ -27,12 +28,13 @@ _Seen = tuple[tuple[int, int, int] | None, ...]
 @dataclass(frozen=True, slots=True)
 class Followed:
     """What is read of some files, or of all in a directory: `reload` reads them, and raises OSError or ValueError for
-    what cannot be used.
+    what cannot be used. What of it takes long is done by `prepare` before, in a thread; it raises nothing.
     """
 
     what: str
     paths: tuple[Path, ...]
     reload: Callable[[], None]
+    prepare: Callable[[], None] | None = None
 
     def seen(self) -> _Seen:
         """What tells one state of the files from another."""
@@ -58,15 +60,17 @@ class Following:
             try:
                 await asyncio.wait_for(stopping.wait(), self._interval)
             except TimeoutError:
-                self.look()
+                await self.look()
 
-    def look(self) -> None:
+    async def look(self) -> None:
         """Reads anew what has changed."""
-        for each, seen in self._followed:
+        for each, seen in tuple(self._followed):
             now = each.seen()
             if now == seen[0] or None in now:
                 continue  # a file that is being replaced is looked at again
             seen[0] = now
+            if each.prepare is not None:
+                await in_thread(each.prepare)
             try:
                 each.reload()
             except (OSError, ValueError) as error:

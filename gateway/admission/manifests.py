@@ -51,40 +51,38 @@ _IN_FORCE = gauge(
 Check = Callable[[Sequence[JsonObject]], None]
 """Looks at all objects, each of which is valid. Raises InvalidConfiguration for what files may not have."""
 
+Read = tuple[list[JsonObject], str]
+"""All objects of a directory, and its files' digest, "" where there are none."""
+
 
 class Manifests:
-    """The objects of some kinds in the files of a directory, as they would be stored."""
+    """The objects of some kinds in the files of a directory, as they would be stored, and the files' digest."""
 
     def __init__(self, plugin: str, directory: str, kinds: Sequence[str], check: Check) -> None:
         """Reads them. Raises OSError, InvalidConfiguration."""
         self.plugin, self.directory, self._kinds, self._check = plugin, Path(directory), kinds, check
-        self.digest = ""
         if not self.directory.is_absolute():
             raise InvalidConfiguration(f"staticManifestsDir: {directory}: must be an absolute path")
-        self._found = self._read()
+        with ThreadPoolExecutor(1) as pool:  # nothing is served yet; compiling may take as long as it does in threads
+            self.use(pool.submit(self.read).result())
 
     def of(self, kind: str) -> list[JsonObject]:
         """The objects of a kind, by their names."""
         return sorted((obj for obj in self._found if obj["kind"] == kind), key=lambda obj: str(obj["metadata"]["name"]))
 
-    def read_anew(self) -> None:
-        """Takes what the files are now. Raises OSError, InvalidConfiguration, and then nothing has changed."""
-        before = self.digest
-        try:
-            self._found = self._read()
-        except (OSError, ValueError):
-            self.digest = before
-            raise
-
-    def _read(self) -> list[JsonObject]:
-        """The objects of all files. Compiling expressions may take long, for which threads have leave."""
-        with ThreadPoolExecutor(1) as pool:
-            found = pool.submit(lambda: list(self._objects())).result()
+    def read(self) -> Read:
+        """What is in the files now; changes nothing. For a thread. Raises OSError, InvalidConfiguration."""
+        digest = hashlib.sha256()
+        found = list(self._objects(digest))
         self._check(found)
-        return found
+        return found, "" if digest.digest() == hashlib.sha256().digest() else f"sha256:{digest.hexdigest()}"
 
-    def _objects(self) -> Iterator[JsonObject]:
-        names, digest, size = dict[tuple[str, str], Path](), hashlib.sha256(), 0
+    def use(self, read: Read) -> None:
+        """Takes what was read in the place of what there was."""
+        self._found, self.digest = read
+
+    def _objects(self, digest: hashlib._Hash) -> Iterator[JsonObject]:
+        names, size = dict[tuple[str, str], Path](), 0
         for file in sorted(each for each in self.directory.iterdir() if each.suffix.lower() in _ENDINGS):
             if file.is_dir() or not (data := file.read_bytes()):
                 continue
@@ -99,7 +97,6 @@ class Manifests:
                     raise InvalidConfiguration(f"{again} (previously seen in {go_quote(str(names[key]))})")
                 names[key] = file
                 yield obj
-        self.digest = f"sha256:{digest.hexdigest()}" if size else ""
 
     def _checked(self, document: Any, file: Path) -> JsonObject:
         try:
@@ -119,11 +116,13 @@ class InForce:
         """`server` is the server's name, which metrics hash."""
         self._manifests, self._use = manifests, use
         self._labels = manifests.plugin, _hashed(server.encode()) if server else ""
+        self._prepared: Read | OSError | ValueError | None = None
         self._put_in_force()
 
     def followed(self) -> Followed:
         """The directory, for whoever reads it anew when it changes."""
-        return Followed(f"{self._manifests.plugin}: staticManifestsDir", (self._manifests.directory,), self._reload)
+        what = f"{self._manifests.plugin}: staticManifestsDir"
+        return Followed(what, (self._manifests.directory,), self._reload, self._prepare)
 
     def _put_in_force(self) -> None:
         self._use(self._manifests)
@@ -131,16 +130,22 @@ class InForce:
         if self._manifests.digest:
             _IN_FORCE.labels(*self._labels, self._manifests.digest).set(1)
 
-    def _reload(self) -> None:
-        """Reads the files anew. Raises OSError, InvalidConfiguration."""
-        before = self._manifests.digest
+    def _prepare(self) -> None:
+        """Reads the files anew: compiling their expressions may take seconds."""
         try:
-            self._manifests.read_anew()
-        except (OSError, ValueError):
+            self._prepared = self._manifests.read()
+        except (OSError, ValueError) as error:
+            self._prepared = error
+
+    def _reload(self) -> None:
+        """Puts in force what was read. Raises OSError, InvalidConfiguration: then nothing has changed."""
+        before, read, self._prepared = self._manifests.digest, self._prepared, None
+        if isinstance(read, Exception):
             self._count("failure")
-            raise
-        if self._manifests.digest == before:
+            raise read
+        if read is None or read[1] == before:
             return
+        self._manifests.use(read)
         if before:
             _IN_FORCE.labels(*self._labels, before).set(0)
         self._put_in_force()

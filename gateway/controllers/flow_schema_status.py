@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterator
 
@@ -17,6 +18,7 @@ from gateway.validation.field import go_quote
 from storage.errors import StorageError
 from storage.tap import tap
 
+AGAIN = 5.0  # seconds after which what could not be written is looked at again
 MANAGER = "api-priority-and-fairness-config-consumer-v1"
 DANGLING = "Dangling"
 
@@ -35,14 +37,21 @@ class FlowSchemaStatus:
     async def run(self) -> None:
         """Goes on until cancelled."""
         async for _ in tap(self._cache, [self._schemas, self._levels]):
-            schemas, levels = self._objects()
-            for name, condition in outdated(schemas, {each["metadata"]["name"] for each in levels}):
-                try:
-                    await self._tell(name, condition)
-                except (StatusError, StorageError) as error:
-                    self._outage.failed(error)
-                else:
-                    self._outage.succeeded()
+            while not await self._write_outdated():
+                await asyncio.sleep(AGAIN)
+
+    async def _write_outdated(self) -> bool:
+        """Writes what does not hold any more; False where that failed."""
+        (schemas, levels), all_written = self._objects(), True
+        for name, condition in outdated(schemas, {each["metadata"]["name"] for each in levels}):
+            try:
+                await self._tell(name, condition)
+            except (StatusError, StorageError) as error:
+                self._outage.failed(error)
+                all_written = False
+            else:
+                self._outage.succeeded()
+        return all_written
 
     def _objects(self) -> tuple[list[JsonObject], list[JsonObject]]:
         both = (cache.slice(0, len(cache)) for cache in (self._schemas, self._levels))

@@ -15,6 +15,7 @@ from gateway.allocation.addresses import Addresses, Parent
 from gateway.allocation.ports import NodePorts
 from gateway.allocation.repair import repair_until
 from gateway.allocation.services import Holding
+from gateway.controllers import flow_schema_status
 from gateway.controllers.bootstrap import BootstrapObjects, keep_bootstrapped
 from gateway.controllers.bootstrap_objects import namespaces
 from gateway.controllers.certificate_requests import _parsed
@@ -25,6 +26,7 @@ from gateway.controllers.legacy_tokens import label_used_tokens
 from gateway.controllers.replicas import Replica
 from gateway.customresources import cleanup
 from gateway.http.status import StatusError
+from gateway.jsontypes import JsonObject
 from gateway.launch import app
 from gateway.writing.hooks import OwnObjects, service_allocation
 from storage.errors import PermissionDenied
@@ -90,6 +92,30 @@ async def test_a_flow_schema_whose_level_is_missing(api: Api) -> None:
     flows._schemas.put(key, api.store.objects[key].value, 5)
     api.store.cache.reached = 5
     await until_said("the status of a flow schema could not be written", flows.run())
+
+
+async def test_the_status_of_a_flow_schema_is_written_when_that_is_taken_again(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flow_schema_status, "AGAIN", 0.01)
+    made = {"metadata": {"name": "a"}, "spec": {"priorityLevelConfiguration": {"name": "none"}}}
+    await api.send("POST", "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas", made)
+    flows, told, again = FlowSchemaStatus(api.endpoints), list[str](), asyncio.Event()
+    key = flows._schemas.spec.prefix + b"a"
+    flows._schemas.put(key, api.store.objects[key].value, 5)
+    api.store.cache.reached = 5
+
+    async def refused_at_first(name: str, condition: JsonObject) -> None:
+        told.append(name)
+        if len(told) == 1:
+            raise PermissionDenied("etcdserver: permission denied")
+        again.set()
+
+    monkeypatch.setattr(flows, "_tell", refused_at_first)
+    running = asyncio.create_task(flows.run())
+    await asyncio.wait_for(again.wait(), 5)
+    running.cancel()
+    assert told == ["a", "a"]
 
 
 async def test_what_every_cluster_has_is_refused_once_in_the_log(api: Api, caplog: pytest.LogCaptureFixture) -> None:
