@@ -13,8 +13,10 @@ from typing import Any
 
 from apiserver_gateway.testing.requests import Refused, ask
 from apiserver_gateway.testing.server import ApiServer
+from apiserver_gateway.testing.waiting import wait_for
 
 RBAC = "rbac.authorization.k8s.io"
+GATHERED = 5.0  # seconds that a role waits for its rules
 
 
 @dataclass(frozen=True)
@@ -121,13 +123,19 @@ def user(
 
 
 def _check_roles(server: ApiServer, roles: Sequence[str], token: str) -> None:
-    """Raises Refused where there is no such role: a binding would be taken, and give nothing."""
+    """Raises Refused where there is no such role: a binding would be taken, and give nothing.
+
+    Roles such as `view` gather their rules from others; on a server that has just started a controller is about to.
+    """
     __tracebackhide__ = True
     if roles:
         with contextlib.suppress(Refused):
             ask(server, "GET", "/api", token=token)  # whoever is no administrator waits for the default roles
-    for role in roles:
-        ask(server, "GET", f"/apis/{RBAC}/v1/clusterroles/{role}")
+    for path in (f"/apis/{RBAC}/v1/clusterroles/{role}" for role in roles):
+        found = ask(server, "GET", path)
+        if found.get("aggregationRule") and not found.get("rules"):
+            with contextlib.suppress(TimeoutError):  # it stays so without the controller
+                wait_for(server, path, lambda each: bool(each.get("rules")), GATHERED)
 
 
 def _bind(server: ApiServer, name: str, role: str, namespace: str) -> None:

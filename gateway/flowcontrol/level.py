@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -61,7 +61,7 @@ class Queue:
     """Requests of some flows, those that wait and those that have their seats."""
 
     index: int
-    waiting: deque[Waiting] = field(default_factory=deque)
+    waiting: list[Waiting] = field(default_factory=list)  # few at most, mostly none: an empty deque takes 600 bytes
     executing: int = 0
     seats: int = 0  # of both
     in_use: int = 0
@@ -282,7 +282,7 @@ class Level:
             queue = min((each for each in self._busy if each.waiting), key=lambda each: each.start)
             if not self._fits(queue.waiting[0].seats):
                 return
-            waiting = queue.waiting.popleft()
+            waiting = queue.waiting.pop(0)
             self.waiting -= 1
             self._occupy(queue, waiting.seats)
             if not waiting.turn.done():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from gateway.defaults import apply_defaults
@@ -44,10 +44,16 @@ Entry = dict[str, Any]  # a resource as the catalog describes it
 
 
 def builtin_registry() -> Registry:
-    """A registry of the catalog's resources."""
+    """A registry of the catalog's resources, which are made once a process."""
+    return _registry().copy()
+
+
+@cache
+def _registry() -> Registry:
     registry, models = Registry(), _models()
+    verbs: dict[frozenset[str], frozenset[str]] = {}  # a few, which all share
     for group, version, entries in _versions():
-        served = (each for entry in entries for each in _resources(models, GroupVersion(group, version), entry))
+        served = (each for entry in entries for each in _resources(models, GroupVersion(group, version), entry, verbs))
         registry.add_version(group, version, served)
     return registry
 
@@ -121,10 +127,12 @@ def _convert(kind: str, obj: JsonObject, source: GroupVersion, target: GroupVers
     return convert(obj, kind, source, target)
 
 
-def _resources(models: dict[str, Model], version: GroupVersion, entry: Entry) -> Iterator[Resource]:
+def _resources(
+    models: dict[str, Model], version: GroupVersion, entry: Entry, verbs: dict[frozenset[str], frozenset[str]]
+) -> Iterator[Resource]:
     model = models[_place(version.group, entry)]
     for each in ({**entry, "name": ""}, *entry.get("subresources", ())):
-        kind = _kind(each["kind"], version)
+        kind, own = _kind(each["kind"], version), frozenset(each["verbs"])
         yield Resource(
             model=model,
             group=version.group,
@@ -134,7 +142,7 @@ def _resources(models: dict[str, Model], version: GroupVersion, entry: Entry) ->
             kind=kind.kind,
             kind_group=kind.group,
             kind_version=kind.version,
-            verbs=frozenset(each["verbs"]),
+            verbs=verbs.setdefault(own, own),
         )
 
 

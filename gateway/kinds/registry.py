@@ -26,6 +26,11 @@ class Registry:
     _of_version: dict[tuple[str, str], tuple[Resource, ...]] = field(default_factory=dict)
     _of_kind: dict[tuple[str, str, str], Resource] = field(default_factory=dict)
 
+    def copy(self) -> Registry:
+        """Another registry of the same resources, which changes by itself."""
+        groups = {group: list(versions) for group, versions in self.groups.items()}
+        return Registry(self.resources.copy(), groups, self.unserved, self._of_version.copy(), self._of_kind.copy())
+
     def get(self, group: str, version: str, resource: str, subresource: str = "") -> Resource | None:
         return self.resources.get((group, version, resource, subresource))
 

@@ -32,6 +32,7 @@ from importlib import import_module
 from pathlib import Path
 
 from apiserver_gateway.throwaway import move_in
+from gateway.credentials.certificates import context_of
 from gateway.launch.descriptors import raise_descriptor_limit, write_no_core_files
 from gateway.launch.errors import LaunchError
 from gateway.launch.identity import identity_of
@@ -236,7 +237,8 @@ def _prepare(settings: Settings, stack: ExitStack) -> str:
         started = beside.submit(etcd.start)
         for name in MODULES:
             import_module(name)
-        identity_of(settings, settings.advertise_address)
+        made, _ = identity_of(settings, settings.advertise_address)
+        context_of(settings, made.certificate, made.key)  # what OpenSSL looks up for its first one is kept
         started.result()
     settle()
     return etcd.endpoint
@@ -249,10 +251,14 @@ def _rest() -> Iterator[Callable[[], object]]:
             yield partial(import_module, found.name)
     from gateway.kinds.builtin import builtin_registry
 
-    yield builtin_registry  # what it reads is kept
+    yield builtin_registry  # what it makes is kept
 
 
 def settle() -> None:
-    """Keeps the garbage collector from writing to what is shared."""
+    """Keeps the garbage collector from writing to what is shared, and so the interpreter's memory of attributes: each
+    name that it forgets would be written to.
+    """
     gc.collect()
     gc.freeze()
+    if forget := getattr(sys, "_clear_internal_caches", None) or getattr(sys, "_clear_type_cache", None):
+        forget()
