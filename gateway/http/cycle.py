@@ -11,13 +11,15 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gateway.http.engine import STATUS_LINE, RequestResponseCycle
+from gateway.http.engine import RequestResponseCycle
 from gateway.http.exchange import Header
-from gateway.http.framing import LAST, Chunking
+from gateway.http.framing import LAST, Framing, lines_of, status_line
 from gateway.http.tunnel import ClientEnd
 
 WHOLE = "http.response.whole"
-"""An ASGI extension: a message of this type is an answer's status, headers (with the length) and all of its body."""
+"""An ASGI extension: a message of this type is an answer's status, headers (with the length) and all of its body.
+Headers that come again in other answers may be in `recurring`, a tuple, instead; `own`: the others are two that nobody
+else has a part in."""
 POUR = "http.response.pour"
 """Another: in a message of this type, `take` is a function that is called with a sink for the body's chunks."""
 TUNNEL = "http.response.tunnel"
@@ -33,10 +35,8 @@ UPGRADABLE: dict[str, dict[str, object]] = {**EXTENSIONS, TUNNEL: {}}
 SWITCHING = 101
 _BODILESS = frozenset({204, 304, SWITCHING})
 _WORTH_JOINING = 1 << 16  # bytes of a body: larger ones are not copied behind their head
-_CONTROLS = bytes(code for code in (*range(32), 127) if code != 9)  # none of them may be in a header's value
 _AT_ONCE = struct.pack("ii", 1, 0)  # a linger of no time: what closes such a socket resets the connection
-_COLON, _END = b": ", b"\r\n"
-_CLOSE: Header = (b"connection", b"close")
+_END = b"\r\n"
 
 
 class Cycle(RequestResponseCycle):
@@ -46,7 +46,9 @@ class Cycle(RequestResponseCycle):
     one TLS record.
     """
 
-    chunking: Chunking
+    framing: Framing
+    task: asyncio.Task[None]  # in which the application answers
+    tasks: set[asyncio.Task[None]]  # those of all requests, for which the server's stop waits
     switch: Callable[[], ClientEnd] | None = None  # has the connection be a tunnel
     _head = b""
     _bodiless = False
@@ -54,7 +56,7 @@ class Cycle(RequestResponseCycle):
     async def send(self, message: Any) -> None:
         """ASGI's send; raises RuntimeError for messages out of turn and for headers that HTTP forbids."""
         kind = message["type"]
-        if kind == WHOLE and self._answered(message["status"], message["headers"], message["body"]):
+        if kind == WHOLE and self._answered(message):
             return
         if kind == RESET:
             self._reset()
@@ -79,14 +81,14 @@ class Cycle(RequestResponseCycle):
             assert self.switch is not None
             message["client"] = self.switch()
         else:
-            self._start(message["status"], message["headers"])
+            self._start(message["status"], (*message.get("recurring", ()), *message["headers"]))
             self._say(message["body"], more=False)
 
     def pour(self, chunk: bytes) -> bool:
         """Writes a part of the body that is not empty; False when it has to wait, or is of no use any more."""
         if self.flow.write_paused or self.disconnected or self.response_complete or not self.chunked_encoding:
             return False
-        self._write(self.chunking.frame(chunk))
+        self._write(self.framing.frame(chunk))
         return True
 
     def _start(self, status: int, headers: Sequence[Header]) -> None:
@@ -95,28 +97,25 @@ class Cycle(RequestResponseCycle):
         self.waiting_for_100_continue = False
         switching = status == SWITCHING
         self._bodiless = status in _BODILESS or self.scope["method"] == "HEAD"
-        head, said_close = [STATUS_LINE.get(status) or _line(status)], False
-        for name, value in (*self.default_headers, *headers):
+        try:
+            head, said_close = [status_line(status), lines_of((*self.default_headers, *headers))], False
+        except ValueError as error:
+            self.response_started = False
+            raise RuntimeError(str(error)) from None
+        for name, value in headers:
             if name == b"content-length" and self.chunked_encoding is None:
                 self.expected_content_length, self.chunked_encoding = int(value), False
             elif name == b"connection" and not switching:
                 said_close = said_close or b"close" in value.lower()
-            head += (name, _COLON, value, _END)
         self.keep_alive = self.keep_alive and not said_close and not switching
         if not self.keep_alive and not said_close and not switching:
-            head += (b"connection", _COLON, b"close", _END)
-        lines = len(head) // 4
+            head.append(b"connection: close\r\n")
         if self.chunked_encoding is None:
             self.chunked_encoding = not self._bodiless
             if self.chunked_encoding:
                 head.append(b"transfer-encoding: chunked\r\n")
-                lines += 1
         head.append(_END)
-        said = b"".join(head)
-        if len(said) - len(said.translate(None, _CONTROLS)) != 2 * (lines + 2):
-            self.response_started = False
-            raise RuntimeError("Invalid HTTP header value.")
-        self._head = said
+        self._head = b"".join(head)
         asyncio.get_running_loop().call_soon(self._flush)
 
     def _say(self, body: bytes, more: bool) -> None:
@@ -124,7 +123,7 @@ class Cycle(RequestResponseCycle):
         if self._bodiless:
             self.expected_content_length = 0
         elif self.chunked_encoding:
-            framed = self.chunking.frame(body) if body else b""
+            framed = self.framing.frame(body) if body else b""
             self._write(framed if more else framed + LAST)
         else:
             self.expected_content_length -= len(body)
@@ -167,22 +166,23 @@ class Cycle(RequestResponseCycle):
         if self._head:
             self._write(b"")
 
-    def _answered(self, status: int, headers: Sequence[Header], body: bytes) -> bool:
+    def _answered(self, message: Any) -> bool:
         """Says all at once; False for what has to be looked at more closely."""
-        if self.response_started or self.flow.write_paused or self.disconnected:
+        if self.response_started or self.flow.write_paused or self.disconnected or self.scope["method"] == "HEAD":
             return False
-        head = [STATUS_LINE.get(status) or _line(status)]
-        for name, value in self.default_headers:
-            head += (name, _COLON, value, _END)
-        for name, value in headers:
-            if name == b"connection":
+        headers, body = message["headers"], message["body"]
+        try:
+            said = self.framing.first_lines(message["status"], self.default_headers, message.get("recurring", ()))
+            if message.get("own"):
+                (one, text), (other, more) = headers
+                said += b"%b: %b\r\n%b: %b\r\n" % (one, text, other, more)
+            elif any(name == b"connection" for name, _ in headers):
                 return False
-            head += (name, _COLON, value, _END)
-        head.append(_END if self.keep_alive else b"connection: close\r\n\r\n")
-        said = b"".join(head)
-        ends = len(self.default_headers) + len(headers) + (2 if self.keep_alive else 3)
-        if len(said) - len(said.translate(None, _CONTROLS)) != 2 * ends or self.scope["method"] == "HEAD":
+            else:
+                said += lines_of(headers)
+        except ValueError:
             return False
+        said += _END if self.keep_alive else b"connection: close\r\n\r\n"
         self.response_started = self.response_complete = True
         self.waiting_for_100_continue = False
         if len(body) > _WORTH_JOINING:
@@ -196,7 +196,25 @@ class Cycle(RequestResponseCycle):
         self.on_response()
         return True
 
+    async def run_asgi(self, app: Any) -> None:
+        """Has the application answer. What it raises is logged, and answered where that is possible."""
+        try:
+            await app(self.scope, self.receive, self.send)
+        except BaseException as error:
+            self.logger.error("Exception in ASGI application", exc_info=error)
+            if self.response_started:
+                self.transport.close()
+            else:
+                await self.send_500_response()
+        else:
+            if not (self.response_complete or self.disconnected):
+                self.logger.error("ASGI callable returned without completing response.")
+                self.transport.close()
+        finally:
+            self.on_response = _nothing  # it leads back here, as the task does
+            self.tasks.discard(self.task)
+            del self.task
 
-def _line(status: int) -> bytes:
-    """The first line of an answer whose code has no name. Webhooks refuse with whatever code they like."""
-    return b"HTTP/1.1 %d status code %d\r\n" % (status, status)
+
+def _nothing() -> None:
+    """What is called where a connection has nothing more to do for a request."""

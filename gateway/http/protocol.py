@@ -15,18 +15,18 @@ from typing import Any, cast
 
 import httptools
 
-from gateway.http.cycle import EXTENSIONS, UPGRADABLE, Cycle
+from gateway.http.cycle import UPGRADABLE, Cycle
 from gateway.http.engine import Config, HttpToolsProtocol, ServerState
-from gateway.http.escapes import unescaped, valid_escapes
-from gateway.http.framing import Chunking
+from gateway.http.framing import Framing
 from gateway.http.idling import Idling
 from gateway.http.limits import Farewell, Heads, Limits
 from gateway.http.parting import AT_STOP, FAREWELL, end_soon
 from gateway.http.pipelining import end_of_messages
+from gateway.http.scope import scope_of
 from gateway.http.stage import Stage
 from gateway.http.stalling import Stall
 from gateway.http.upgrading import Upgrading
-from gateway.http.wire import path_of, refusal_of, size_of_head, words_of
+from gateway.http.wire import refusal_of, size_of_head, words_of
 
 _STAND_IN = b"TRACE"  # a method that the parser takes and nothing serves
 _FRAMING = (b"content-length", b"transfer-encoding")
@@ -52,12 +52,12 @@ class Protocol(HttpToolsProtocol):
         limits: Limits | None = None,
         lost: Callable[[], None] | None = None,
         heads: Heads | None = None,
-        chunking: Chunking | None = None,
+        framing: Framing | None = None,
         farewell: Farewell | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._limits, self._lost, self._heads = limits or Limits(), lost, heads or Heads()
-        self._chunking, self._ending = chunking or Chunking(), farewell or Farewell()
+        self._framing, self._ending = framing or Framing(), farewell or Farewell()
         self._upgrading: Upgrading | None = None  # from a request that asks for it until that is answered
         self._vetted: list[tuple[bytes, bytes]] = []  # those headers that a request may be refused for
         self._held = 0  # bytes of a large head
@@ -78,6 +78,7 @@ class Protocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
         tls = transport.get_extra_info("ssl_object")
+        self._ends = self.server, self.client
         self._certificate: bytes = (tls.getpeercert(binary_form=True) or b"") if tls is not None else b""
         self._timer = self.loop.call_later(self._limits.head_seconds, self._head_is_late)
 
@@ -201,8 +202,7 @@ class Protocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         if not self._replaying:
             self._stage = _HEAD
-            self._vetted = []
-            super().on_message_begin()
+            self._vetted, self.url, self.headers, self.expect_100_continue = [], b"", [], False
 
     def on_url(self, url: bytes) -> None:
         if self._stage is _HEAD:
@@ -227,31 +227,24 @@ class Protocol(HttpToolsProtocol):
         if self._fed and size_of_head(self.url, self.headers) > self._limits.head_bytes:
             self._last_words = words_of(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
             raise _Refused
-        if refused := refusal_of(self.parser.get_http_version(), self._vetted):
+        version = self.parser.get_http_version()
+        if refused := refusal_of(version, self._vetted):
             self._last_words = refused
             raise _Refused
         if self._held:
             self._release_head()
         self._stage = _BODY
         self._fed = self._body = 0
-        self._describe()
-        self._begin_cycle()
-
-    def _describe(self) -> None:
-        """Completes the scope of the request whose head has been read."""
-        scope: dict[str, Any] = cast(dict[str, Any], self.scope)
-        scope["method"] = self._unknown_method or self.parser.get_method().decode("ascii")
+        self.scope = scope_of(  # type: ignore[assignment]  # uvicorn has all of its members, which nobody asks for
+            self._unknown_method or self.parser.get_method().decode("ascii"),
+            self.url,
+            version,
+            self.headers,
+            ends=self._ends,
+            certificate=self._certificate,
+        )
         self._unknown_method = ""
-        if self._certificate:
-            scope["client_certificate"] = self._certificate  # DER, verified by TLS
-        version = self.parser.get_http_version()
-        if version != "1.1":
-            scope["http_version"] = version
-        path, _, scope["query_string"] = self.url.partition(b"?")
-        scope["raw_path"] = path = path if path.startswith(b"/") else path_of(path)
-        escaped = b"%" in path and valid_escapes(path)
-        scope["path"] = unescaped(path) if escaped else path.decode("utf-8", "replace")
-        scope["extensions"] = EXTENSIONS
+        self._begin_cycle()
 
     def _begin_cycle(self) -> None:
         idle = not self._unanswered
@@ -269,12 +262,17 @@ class Protocol(HttpToolsProtocol):
             keep_alive=self._may_go_on(),
             on_response=self.on_response_complete,
         )
-        self.cycle.chunking = self._chunking
+        self.cycle.framing = self._framing
         if idle:
-            self._start_asgi_task(self.cycle, self.app)
+            self._answer(self.cycle)
         else:
             self.flow.pause_reading()
             self.pipeline.appendleft((self.cycle, self.app))
+
+    def _answer(self, cycle: Cycle) -> None:
+        """Has the application answer, in a task that leaves the server's by itself: a callback takes longer."""
+        cycle.tasks, cycle.task = self.tasks, self.loop.create_task(cycle.run_asgi(self.app))
+        self.tasks.add(cycle.task)
 
     def _may_go_on(self) -> bool:
         """Whether the connection stays open after the answer."""
@@ -335,7 +333,7 @@ class Protocol(HttpToolsProtocol):
             end_soon(self.loop, self.transport, self._patience)
             return
         if self.pipeline:
-            self._start_asgi_task(*self.pipeline.pop())
+            self._answer(cast(Cycle, self.pipeline.pop()[0]))
         else:
             self._idling.begin(self._close)
         if self.flow.read_paused and not self.pipeline:  # each answer would let more requests in

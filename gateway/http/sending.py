@@ -35,38 +35,42 @@ async def send_response(request: Request, response: Response, send: Send, whole:
     one message, and gives sinks for streams.
     """
     body = response.body
-    headers: list[Header] = [
+    recurring: tuple[Header, ...] = (
         (b"content-type", response.content_type),
         (b"cache-control", response.cache_control),
-        (b"audit-id", request.audit_id or audit_id(request.headers)),
-    ]
+        *request.flow_headers,
+    )
+    headers: list[Header] = [(b"audit-id", request.audit_id or audit_id(request.headers))]
     if not response.content_type:
-        del headers[0]
-    headers += request.flow_headers
+        recurring = recurring[1:]
     if response.bare or response.tunnel is not None:  # it is no answer of this server's any more
-        headers = [(b"content-type", response.content_type)] if response.content_type else []
+        recurring, headers = (), [(b"content-type", response.content_type)] if response.content_type else []
     if response.headers:
         headers += response.headers
     if request.warnings:
         headers += warning_headers(request.warnings)
+    status = response.status
     if response.tunnel is not None:
         await _tunnel(response.tunnel, headers, send)
     elif isinstance(body, bytes):
-        if response.status not in _BODILESS:
+        if status not in _BODILESS:
             headers.append((b"content-length", b"%d" % len(body)))
         if whole:
-            await send({"type": WHOLE, "status": response.status, "headers": headers, "body": body})
+            own = len(headers) == 2 and not response.bare and b"audit-id" not in request.headers
+            await send(
+                {"type": WHOLE, "status": status, "recurring": recurring, "headers": headers, "own": own, "body": body}
+            )
             return
-        await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        await send({"type": "http.response.start", "status": status, "headers": [*recurring, *headers]})
         await send({"type": "http.response.body", "body": body})
     elif isinstance(body, AsyncIterator):
-        await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        await send({"type": "http.response.start", "status": status, "headers": [*recurring, *headers]})
         if whole and isinstance(body, Pourable) and request.method == "GET":
             await send({"type": POUR, "take": body.pour_into})
         await _stream(_cut(body) if response.finite else body, request, send)
     else:
         headers.append((b"content-length", b"%d" % sum(map(len, body))))
-        await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        await send({"type": "http.response.start", "status": status, "headers": [*recurring, *headers]})
         for piece in pieces(body):
             await next_turn()
             await send({"type": "http.response.body", "body": piece, "more_body": True})

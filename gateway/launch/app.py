@@ -44,14 +44,15 @@ class App:
 
     def __init__(self, gateway: Gateway, handler: Answering, operational: Operational, siblings: Siblings) -> None:
         """`handler` answers HTTP requests; `siblings` are the processes that serve together with this one."""
+        self.answer = handler
         self.gateway, self.settings = gateway, gateway.settings
-        self._handler, self._operational, self._siblings = handler, operational, siblings
+        self._operational, self._siblings = operational, siblings
         self.failure: CannotServe | None = None  # why it never served, or ended by itself
         self._started = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            await self._handler(scope, receive, send)
+            await self.answer(scope, receive, send)
             return
         await receive()  # lifespan.startup
         phase = "startup"

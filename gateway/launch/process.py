@@ -20,7 +20,7 @@ from types import FrameType
 import uvloop
 
 from gateway.http import engine
-from gateway.http.framing import Chunking
+from gateway.http.framing import Framing
 from gateway.http.limits import Farewell, Heads, Limits
 from gateway.http.protocol import Protocol
 from gateway.launch.accepting import accept
@@ -62,7 +62,7 @@ class Server(engine.Server):
     ) -> None:
         super().__init__(config)
         self._app, self._ready, self._guard, self._beat = app, ready, guard, beat
-        self._heads, self._chunking = Heads(), Chunking()
+        self._heads, self._framing = Heads(), Framing()
         self._farewell = Farewell(chance=app.settings.goaway_chance)
         self._delay = app.settings.shutdown_delay_duration
         self._loop = asyncio.get_running_loop()
@@ -86,15 +86,17 @@ class Server(engine.Server):
 
     def _protocol(self, limits: Limits, lost: Callable[[], None]) -> Protocol:
         state = self.server_state, self.lifespan.state
-        return Protocol(
+        made = Protocol(
             self.config,
             *state,
             limits=limits,
             lost=lost,
             heads=self._heads,
-            chunking=self._chunking,
+            framing=self._framing,
             farewell=self._farewell,
         )
+        made.app = self._app.answer  # which has no lifespan to look for
+        return made
 
     async def main_loop(self) -> None:
         """As uvicorn's, which looks each tenth of a second whether it is to end; this one is told."""

@@ -34,7 +34,7 @@ async def read_entry(endpoint: Endpoint, request: Request) -> Entry:
         entry = endpoint.cache.get(key) if cached else await reads.get_direct(endpoint.cache, key)
     if entry is None:
         raise not_found(endpoint.resource.group, endpoint.resource.resource, info.name)
-    return await endpoint.versions.one(entry)
+    return await endpoint.versions.one(entry) if endpoint.versions.converts else entry
 
 
 def version_asked(request: Request) -> str:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from uvicorn.protocols.http.flow_control import FlowControl
 
 from gateway.http.cycle import POUR, TUNNEL, WHOLE, Cycle
-from gateway.http.framing import Chunking
+from gateway.http.framing import Framing
 from gateway.http.upgrading import Upgrading
 
 _LOG = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ class Said:
             keep_alive=keep_alive,
             on_response=self._complete,
         )
-        self.cycle.chunking = Chunking()
+        self.cycle.framing = Framing()
 
     def _complete(self) -> None:
         self.completed += 1
@@ -210,3 +210,38 @@ async def test_a_tunnel_carries_what_came_before_and_after_the_switch() -> None:
     await said.cycle.send(part(b"", more=False))
     assert said.wire.written.endswith(b"\r\nconnection: Upgrade\r\n\r\nHTTP/1.1 nothing") and said.wire.closed
     assert b"chunked" not in said.wire.written and b"close" not in said.wire.written
+
+
+def test_an_application_that_fails_is_answered_for(caplog: pytest.LogCaptureFixture) -> None:
+    async def answer(app: Any) -> Said:
+        said = Said("GET", keep_alive=True)
+        said.cycle.tasks = set()
+        said.cycle.task = asyncio.get_running_loop().create_task(said.cycle.run_asgi(app))
+        said.cycle.tasks.add(said.cycle.task)
+        tasks, task = said.cycle.tasks, said.cycle.task
+        await task
+        assert not tasks and not hasattr(said.cycle, "task")
+        return said
+
+    async def failing(*_: object) -> None:
+        raise ValueError("a fault")
+
+    async def silent(*_: object) -> None:
+        return None
+
+    failed = asyncio.run(answer(failing))
+    assert failed.wire.written.startswith(b"HTTP/1.1 500 Internal Server Error\r\n") and failed.wire.closed
+    assert "Exception in ASGI application" in caplog.text and "a fault" in caplog.text
+    assert asyncio.run(answer(silent)).wire.closed
+    assert "ASGI callable returned without completing response." in caplog.text
+
+
+def test_first_lines_are_those_of_the_second_and_of_the_answer() -> None:
+    framing, more = Framing(), ((b"content-type", b"a/b"),)
+    one, two = [(b"date", b"1")], [(b"date", b"2")]
+    assert framing.first_lines(200, one, more) == b"HTTP/1.1 200 OK\r\ndate: 1\r\ncontent-type: a/b\r\n"
+    assert framing.first_lines(200, one, more) is framing.first_lines(200, one, more)
+    assert framing.first_lines(404, one, more) == b"HTTP/1.1 404 Not Found\r\ndate: 1\r\ncontent-type: a/b\r\n"
+    assert framing.first_lines(200, two, more) == b"HTTP/1.1 200 OK\r\ndate: 2\r\ncontent-type: a/b\r\n"
+    with pytest.raises(ValueError, match="Invalid HTTP header value"):
+        framing.first_lines(200, one, ((b"content-type", b"a\r\nb: c"),))

@@ -11,15 +11,17 @@ from gateway.http import cycle, protocol
 from gateway.http.engine import HttpToolsProtocol, RequestResponseCycle
 
 CYCLE = """
-    chunked_encoding default_headers disconnected expected_content_length flow keep_alive message_event on_response
-    response_complete response_started scope send transport waiting_for_100_continue
+    chunked_encoding default_headers disconnected expected_content_length flow keep_alive logger message_event
+    on_response
+    receive response_complete response_started run_asgi scope send send_500_response transport waiting_for_100_continue
 """
 PROTOCOL = """
-    __init__ _start_asgi_task access_log access_logger app connection_lost connection_made
+    __init__ access_log access_logger app client connection_lost connection_made
     cycle
     data_received expect_100_continue flow headers logger loop on_body on_header on_headers_complete on_message_begin
-    on_message_complete on_response_complete on_url parser pause_writing pipeline resume_writing scope server_state
-    shutdown timeout_keep_alive transport url
+    on_message_complete on_response_complete on_url parser pause_writing pipeline resume_writing scope server
+    server_state
+    shutdown tasks timeout_keep_alive transport url
 """
 
 

@@ -1,0 +1,48 @@
+"""ASGI's scope of a request: what its head says, and its connection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gateway.http.cycle import EXTENSIONS
+from gateway.http.escapes import unescaped, valid_escapes
+from gateway.http.wire import path_of
+
+_ASGI = {"version": "3.0", "spec_version": "2.3"}
+
+Header = tuple[bytes, bytes]
+
+
+def scope_of(
+    method: str,
+    url: bytes,
+    version: str,
+    headers: list[Header],
+    *,
+    ends: tuple[tuple[str, int | None] | None, tuple[str, int] | None],
+    certificate: bytes,
+) -> dict[str, Any]:
+    """The scope of a request. `ends` are the server's and the client's address; `certificate` is the client's, in DER,
+    once TLS has verified it, or empty. It is made as one literal, since there is one a request.
+    """
+    path, _, query = url.partition(b"?")
+    if not path.startswith(b"/"):
+        path = path_of(path)
+    scope = {
+        "type": "http",
+        "asgi": _ASGI,
+        "http_version": version,
+        "method": method,
+        "scheme": "https",
+        "path": unescaped(path) if b"%" in path and valid_escapes(path) else path.decode("utf-8", "replace"),
+        "raw_path": path,
+        "query_string": query,
+        "root_path": "",
+        "headers": headers,
+        "server": ends[0],
+        "client": ends[1],
+        "extensions": EXTENSIONS,
+    }
+    if certificate:
+        scope["client_certificate"] = certificate
+    return scope
