@@ -16,6 +16,7 @@ from storage.etcd.auth import Login
 from storage.etcd.errors import is_certainly_not_executed, is_token_stale, is_transient, translate
 from storage.etcd.generated import stubs
 from storage.etcd.settings import EtcdSettings
+from storage.etcd.unary import UnaryCalls, unary
 from storage.instruments.timing import trace_headers
 
 Request = TypeVar("Request")
@@ -50,10 +51,18 @@ class EtcdEndpoint:
     def __init__(self, address: str, channel: grpc.aio.Channel) -> None:
         self.address, self.channel = address, channel
         self.kv = stubs.KVStub(channel)
+        self.kv.Range, self.kv.Txn = unary(self.kv.Range), unary(self.kv.Txn)  # what requests wait for
         self.watch = stubs.WatchStub(channel)
         self.lease = stubs.LeaseStub(channel)
         self.maintenance = stubs.MaintenanceStub(channel)
         self.auth = stubs.AuthStub(channel)
+
+    async def close(self) -> None:
+        """Breaks off all calls, whose waiters are cancelled, and disconnects."""
+        for each in (self.kv.Range, self.kv.Txn):
+            if isinstance(each, UnaryCalls):
+                each.cancel()
+        await self.channel.close(None)
 
 
 Method = Callable[[EtcdEndpoint], UnaryUnaryMultiCallable[Request, Response]]
@@ -152,7 +161,7 @@ class Endpoints:
         if self._ready is not None:
             self._ready.cancel()
         await self.login.close()
-        await asyncio.gather(*(endpoint.channel.close(None) for endpoint in self._all))
+        await asyncio.gather(*(endpoint.close() for endpoint in self._all))
 
     async def _recover(
         self,

@@ -1,0 +1,75 @@
+"""Calls that go past grpc.aio's objects come to what those come to."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
+import grpc
+import pytest
+from grpc.aio import AioRpcError
+
+from storage.etcd import EtcdSettings
+from storage.etcd.endpoints import open_channel
+from storage.etcd.generated import rpc_pb2, stubs
+from storage.etcd.unary import UnaryCalls, unary
+
+
+def test_the_installed_grpcio_has_what_it_takes() -> None:
+    async def look() -> bool:
+        channel = grpc.aio.insecure_channel("127.0.0.1:1")
+        try:
+            return isinstance(unary(stubs.KVStub(channel).Range), UnaryCalls)
+        finally:
+            await channel.close()
+
+    assert asyncio.run(look())
+
+
+def test_with_another_grpcio_calls_go_the_usual_way() -> None:
+    method = cast(Any, SimpleNamespace(_channel=None))
+    assert unary(method) is method
+
+
+async def test_answers_and_errors_are_the_same(etcd_endpoint: str) -> None:
+    channel = open_channel(etcd_endpoint, EtcdSettings((etcd_endpoint,)))
+    usual = stubs.KVStub(channel).Range
+    direct = unary(usual)
+    present = rpc_pb2.RangeRequest(key=b"\0", range_end=b"\0", limit=1)
+    future = rpc_pb2.RangeRequest(key=b"k", revision=1 << 40)
+    try:
+        assert (await direct(present, timeout=10)).kvs == (await usual(present, timeout=10)).kvs
+        said = []
+        for each in (usual, direct):
+            with pytest.raises(AioRpcError) as caught:
+                await each(future, timeout=10)
+            said.append((caught.value.code(), caught.value.details()))
+        assert said[0] == said[1]
+        with pytest.raises(AioRpcError) as late:
+            await direct(present, timeout=-1)
+        assert late.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    finally:
+        await channel.close()
+
+
+async def test_nothing_is_left_of_a_call_that_is_cancelled_or_broken_off() -> None:
+    """Nobody answers at this port, and the calls would wait: they do not fail while the channel connects."""
+    listener = await asyncio.start_server(lambda _reader, _writer: asyncio.sleep(60), "127.0.0.1", 0)
+    port = listener.sockets[0].getsockname()[1]
+    channel = grpc.aio.insecure_channel(f"127.0.0.1:{port}")
+    calls = cast(Any, unary(stubs.KVStub(channel).Range))
+
+    async def ask() -> None:
+        await calls(rpc_pb2.RangeRequest(key=b"k"), timeout=30)
+
+    first, second = asyncio.create_task(ask()), asyncio.create_task(ask())
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.wait((first,), timeout=5)
+    assert first.cancelled() and not second.done()
+    calls.cancel()
+    await asyncio.wait((second,), timeout=5)
+    assert second.cancelled()
+    listener.close()
+    await channel.close()
