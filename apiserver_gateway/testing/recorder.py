@@ -73,6 +73,8 @@ class Recorder:
         words = set(re.findall(r"[a-z0-9][-a-z0-9.]*[a-z0-9]|[a-z0-9]", text))
         keys = {each["key"]: None for each in told["events"] if each["what"] == "change"}
         named = [key for key in keys if key.rpartition("/")[2] in words and not _is_usual(key)]
+        asked = {each["key"] for each in told["events"] if each["what"] == "change" and "by" in each}
+        named = [key for key in named if key in asked] or named  # words like "view" are roles, which nobody has touched
         if not named:  # those that a client changed last
             changed = [each for each in told["events"] if each["what"] == "change" and "by" in each]
             named = list(dict.fromkeys(each["key"] for each in changed))[-MOST_UNNAMED:]
@@ -133,11 +135,22 @@ def _difference(before: Any, after: Any) -> Sequence[str]:
 
 
 def _lines(obj: Mapping[str, Any]) -> list[str]:
+    metadata = {key: value for key, value in obj.get("metadata", {}).items() if key not in _UNTOLD}
+    return _yaml(json.loads(json.dumps({**obj, "metadata": metadata}))).splitlines()
+
+
+def _yaml(value: object) -> str:
+    """YAML in which a text of several lines is one of several lines, so that its difference is that of these."""
     import yaml
 
-    metadata = {key: value for key, value in obj.get("metadata", {}).items() if key not in _UNTOLD}
-    text: str = yaml.safe_dump(json.loads(json.dumps({**obj, "metadata": metadata})), sort_keys=False)
-    return text.splitlines()
+    class Dumper(yaml.SafeDumper):
+        pass
+
+    def text(dumper: yaml.SafeDumper, given: str) -> yaml.ScalarNode:
+        return dumper.represent_scalar("tag:yaml.org,2002:str", given, style="|" if "\n" in given else None)
+
+    Dumper.add_representer(str, text)
+    return str(yaml.dump(value, Dumper=Dumper, sort_keys=False, width=1000))
 
 
 _UNTOLD = ("managedFields", "resourceVersion")

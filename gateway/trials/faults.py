@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import inf, isfinite
 from random import Random
@@ -20,7 +20,7 @@ from gateway.requests.context import Outcome, RequestContext, Stage
 from gateway.requests.interposed import Interposed, agent_of
 from gateway.trials.answers import ANSWERS, LONGEST, Answer, made
 from gateway.trials.chaos import chaos
-from gateway.trials.matching import FIELDS, Concern, Patterns, concern_of
+from gateway.trials.matching import FIELDS, Concern, Patterns, check_words, concern_of
 from gateway.trials.watch_faults import Steering
 
 MOST_FAULTS = 1000
@@ -76,8 +76,9 @@ class Fault:
 class Faults:
     """The faults of a server. Its stages are inserted while there is a fault."""
 
-    def __init__(self, interposed: Interposed) -> None:
-        self._interposed = interposed
+    def __init__(self, interposed: Interposed, plurals: Callable[[], Mapping[str, str]]) -> None:
+        """`plurals` has the names of the resources that are served by their singulars."""
+        self._interposed, self._plurals = interposed, plurals
         self._faults: dict[str, Fault] = {}
         interposed.listen(self._opened)
         self._stages = (
@@ -93,6 +94,7 @@ class Faults:
         if len(self._faults) >= MOST_FAULTS:
             raise bad_request(f"there are {MOST_FAULTS} faults already; remove some")
         fault = fault_of(asked)
+        check_words(asked, self._plurals())
         self._faults[fault.id] = fault
         if len(self._faults) == 1:
             self._interposed.put("faults", self._stages)

@@ -12,6 +12,7 @@ from gateway.http.status import bad_request
 from gateway.http.user import User
 
 FIELDS = ("verb", "group", "resource", "subresource", "namespace", "name", "user", "user_agent")
+VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 MOST_PATTERNS, LONGEST_PATTERN = 100, 1000
 
 
@@ -59,6 +60,19 @@ def concern_of(asked: Mapping[str, Any]) -> Concern:
         if any(each[0] != "*" or each[1] for each in parted):
             fields["subresource"] = Patterns(tuple(each[2] for each in parted), ())
     return Concern(fields)
+
+
+def check_words(asked: Mapping[str, Any], plurals: Mapping[str, str]) -> None:
+    """Raises StatusError 400 for a verb that no request has, and for a resource that is named by its singular: a fault
+    of such a word would wait for ever. `plurals` are the names of resources by their singulars.
+    """
+    for name in ("verb", "resource"):
+        patterns = _patterns(name, asked.get(name) or ())
+        for text in (*patterns.wanted, *patterns.unwanted):
+            if name == "verb" and not any(fnmatchcase(verb, text) for verb in VERBS):
+                raise bad_request(f"no request has the verb {text!r:.100}; there are {', '.join(VERBS)}")
+            if name == "resource" and (plural := plurals.get(text.partition("/")[0].lower())):
+                raise bad_request(f"resource of a fault: {text!r:.100} is a kind, say {plural!r}")
 
 
 def _patterns(name: str, given: Any) -> Patterns:

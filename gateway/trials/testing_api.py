@@ -18,6 +18,7 @@ from gateway.http.exchange import JSON_TYPE, Request
 from gateway.http.sending import Send
 from gateway.http.status import StatusError, bad_request, service_unavailable
 from gateway.http.user import User
+from gateway.kinds.registry import Registry
 from gateway.requests.parts import Gateway
 from gateway.trials.faults import Fault, Faults, UnknownFault
 from gateway.trials.playing import Playing
@@ -60,7 +61,7 @@ class TestingApi:
         settings = gateway.settings
         self._snapshots = Snapshots(gateway.store, settings.etcd_prefix, lambda: at_rest(gateway))
         self._playing = Playing(gateway.endpoints, gateway.store)
-        self._faults = Faults(gateway.interposed)
+        self._faults = Faults(gateway.interposed, lambda: plurals(gateway.registry))
         self._users = Users()
         authenticator = gateway.services.authenticator
         authenticator.add(AudienceAgnostic(self._users, authenticator.audiences))
@@ -165,6 +166,13 @@ class TestingApi:
     async def _clear(self, _request: Request) -> object:
         self._faults.clear()
         return {}
+
+
+def plurals(registry: Registry) -> dict[str, str]:
+    """The names of the resources that are served, by their singulars, where these name no resource themselves."""
+    served = [each for each in registry.resources.values() if each.singular]
+    names = {each.resource for each in served}
+    return {each.singular: each.resource for each in served if each.singular not in names}
 
 
 def _told(fault: Fault) -> object:

@@ -91,6 +91,7 @@ def test_too_many_requests_are_answered_as_by_priority_and_fairness(api: ApiServ
         ({"namespace": "test-*"}, True),
         ({"namespace": "kube-system"}, False),
         ({"user": "kubernetes-admin"}, True),
+        ({"verb": "upd*", "resource": "config*"}, True),
         ({"user": "system:serviceaccount:*"}, False),
         ({"user_agent": AGENT}, True),
         ({"user_agent": f"!{AGENT}"}, False),
@@ -147,6 +148,10 @@ def test_a_draw_depends_on_the_seed_alone(api: ApiServer, maps: str) -> None:
         {"answer": "conflict", "verb": {"a": 1}},
         {"answer": "conflict", "verbs": "get"},
         {"answer": "conflict", "name": "\ud800"},
+        {"answer": "conflict", "verb": "updat"},
+        {"answer": "conflict", "verb": ["get", "!lists"]},
+        {"answer": "conflict", "resource": "configmap"},
+        {"answer": "conflict", "resource": ["pods", "Deployment/scale"]},
         ["answer"],
     ],
 )

@@ -43,6 +43,23 @@ def of(api: ApiServer, key: str, what: str = "change") -> list[Any]:
     return [each for each in api.recorder.events() if each["key"] == key and each["what"] == what]
 
 
+def test_a_text_names_objects_that_somebody_has_touched(api: ApiServer, space: str) -> None:
+    """A failing test's text has words such as "view" in it, which are names of roles that controllers change."""
+    path = f"/api/v1/namespaces/{space}/configmaps"
+    since = api.recorder.start()
+    gathered = {"rbac.authorization.k8s.io/aggregate-to-view": "true"}
+    rule = {"apiGroups": ["example.org"], "resources": ["seen"], "verbs": ["get"]}
+    role = {"metadata": {"name": "seen", "labels": gathered}, "rules": [rule]}
+    ask(api, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", role)
+    until(lambda: [each for each in of(api, "clusterroles.rbac.authorization.k8s.io/view") if each["n"] > since])
+    ask(api, "POST", path, content("painting", data={"lines": "one\ntwo\nthree\n"}))
+    ask(api, "PUT", f"{path}/painting", content("painting", data={"lines": "one\n2\nthree\n"}))
+    told = api.recorder.story_of('user(api, "ada", roles=["view"]); ask(api, "GET", ".../painting")', since)
+    assert "/painting: " in told and "clusterroles" not in told
+    assert "-    two\n" in told and "+    2" in told and "three" not in told
+    assert "clusterroles.rbac.authorization.k8s.io/view" in api.recorder.story_of("view", since)
+
+
 def test_each_version_has_its_writer_and_each_request_its_answer(api: ApiServer, space: str) -> None:
     path, key = f"/api/v1/namespaces/{space}/configmaps", f"configmaps/{space}/a"
     alice = user(api, "alice", rules=[{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["update"]}])

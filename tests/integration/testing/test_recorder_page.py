@@ -39,7 +39,8 @@ addEventListener("load", () => setTimeout(() => {
   document.title = JSON.stringify({
     step: steps.sort((a, b) => a - b)[steps.length >> 1], most,
     height: box.scrollHeight, count: document.getElementById("count").textContent,
-    detail: all, added: lines("a"), cut: lines("d"), network: performance.getEntriesByType("resource").length,
+    detail: all, added: lines("a"), cut: lines("d"), same: lines("s"), folded: lines("fold"),
+    network: performance.getEntriesByType("resource").length,
     shown: document.querySelector("#time .row").textContent,
     side: [...document.querySelectorAll("#side .row")].map(each => each.textContent),
   });
@@ -48,7 +49,10 @@ addEventListener("load", () => setTimeout(() => {
 
 
 def config_map(colour: str) -> dict[str, Any]:
-    return {"kind": "ConfigMap", "metadata": {"name": "<b>a</b>"}, "data": {"colour": colour, "same": "yes"}}
+    same = {f"same-{number}": "yes" for number in range(9)}
+    data = {"colour": colour, **same, "text": f"one\n{colour} two\nthree\n"}
+    owner = {"kind": "Website", "name": "home"}
+    return {"kind": "ConfigMap", "metadata": {"name": "<b>a</b>", "ownerReferences": [owner]}, "data": data}
 
 
 def told() -> bytes:
@@ -57,7 +61,7 @@ def told() -> bytes:
     path = "/api/v1/namespaces/default/configmaps"
     events: list[dict[str, Any]] = [
         {"n": n, "at": 1.8e9 + n, "what": "request", "user": f"user-{n % 7}", "agent": "</script>", "verb": "get",
-         "path": f"{path}/m{n}", "key": f"configmaps/default/m{n}", "status": 200, "ms": 1}
+         "path": f"{path}/m{n}", "key": f"configmaps/default/m{n}", "status": 404 if n % 1000 == 500 else 200, "ms": 1}
         for n in range(1, EVENTS - 2)
     ]  # fmt: skip
     change = {"at": 1.9e9, "what": "change", "key": key, "writer": "ada (kubectl)"}
@@ -89,8 +93,17 @@ def test_ten_thousand_events_scroll(tmp_path: Path) -> None:
     assert looked["most"] < 200
     at_most(looked["step"], FRAME, "a step took {found:.0f} ms, {limit} ms are allowed")
     assert looked["network"] == 0
-    assert looked["cut"] == ["- colour: blue"] and looked["added"] == ["+ colour: red"]
+    assert looked["cut"] == ["- colour: blue", "- blue two"] and looked["added"] == ["+ colour: red", "+ red two"]
+    assert looked["folded"] == ["… 4 lines that are the same", "… 5 lines that are the same"]
+    assert {"- kind: Website", "text: |", "one"} <= set(looked["same"])
     assert ["written by", "ada (kubectl)"] in looked["detail"]
+
+
+def test_failures_alone(tmp_path: Path) -> None:
+    looked = seen(tmp_path, "failed=1")
+    assert looked["count"] == f"{EVENTS // 1000} of {EVENTS}"
+    assert "404" in looked["shown"] and "m500" in looked["shown"]
+    assert len(looked["side"]) == 7, "clients that have failed"
 
 
 def test_a_search_and_why_an_object_is_gone(tmp_path: Path) -> None:
