@@ -12,12 +12,11 @@ from storage.entry import Entry
 from storage.errors import Compacted, Unavailable
 from storage.etcd import EtcdClient
 from storage.history import Overrun
-from storage.keys import prefix_end
+from storage.paging import pages
 from storage.time_slice import TimeSlice
-from storage.unowned import Taking, Value, Values
+from storage.unowned import Taking, Values, raw_of
 from storage.watch_cache import WatchCache
 
-PAGE = 500  # keys asked of etcd at once
 ATTEMPTS = 20
 RETRY = 0.1  # seconds
 
@@ -95,7 +94,7 @@ async def _reread(
         return entries
     piece = TimeSlice()
     for key, (value, revision) in (await _loaded(client, resource.spec.prefix, cache.reached)).items():
-        entries[key] = resource.entry(key, _raw(value), revision)
+        entries[key] = resource.entry(key, raw_of(value), revision)
         if piece.over():
             await piece.next()
     return entries
@@ -114,13 +113,9 @@ async def _read_again(
 
 async def _loaded(client: EtcdClient, prefix: bytes, revision: int) -> Values:
     values: Values = {}
-    key, end = prefix, prefix_end(prefix)
-    while True:
-        answer = await client.range(key, end, limit=PAGE, revision=revision)
-        values.update((kv.key, (kv.value, kv.mod_revision)) for kv in answer.kvs)
-        if not answer.more:
-            return values
-        key = answer.kvs[-1].key + b"\0"
+    async for _, kvs in pages(client, prefix, revision):
+        values.update((kv.key, (kv.value, kv.mod_revision)) for kv in kvs)
+    return values
 
 
 async def _adopt(cache: WatchCache, spec: ResourceSpec, taking: Taking, values: Values) -> ResourceCache | None:
@@ -129,7 +124,7 @@ async def _adopt(cache: WatchCache, spec: ResourceSpec, taking: Taking, values: 
     entries: dict[bytes, Entry] = {}
     piece = TimeSlice()
     for key, (value, revision) in values.items():
-        entries[key] = resource.entry(key, _raw(value), revision)
+        entries[key] = resource.entry(key, raw_of(value), revision)
         if piece.over():
             await piece.next()
     if taking.void:
@@ -138,12 +133,8 @@ async def _adopt(cache: WatchCache, spec: ResourceSpec, taking: Taking, values: 
         if change is None:
             entries.pop(key, None)
         else:
-            entries[key] = resource.entry(key, _raw(change[0]), change[1])
+            entries[key] = resource.entry(key, raw_of(change[0]), change[1])
     cache.unowned.finish(taking)
     resource.take(entries)
     cache.add(resource)
     return resource
-
-
-def _raw(value: Value) -> bytes:
-    return value if isinstance(value, bytes) else value.stored().raw

@@ -245,9 +245,17 @@ class ResourceCache:
         self._indexes.clear()
         self._forget()
 
-    def load(self, items: Iterable[tuple[bytes, bytes, int]]) -> None:
-        """Replaces all objects by values as etcd holds them. Nobody is told of changes: a cache starts so."""
-        self.take({key: self.entry(key, value, revision) for key, value, revision in items})
+    def load(self, items: Iterable[tuple[bytes, bytes | Entry, int]]) -> None:
+        """Replaces all objects by values as etcd holds them, or by what `entry` has made of them before.
+
+        Nobody is told of changes: a cache starts so.
+        """
+        self.take(
+            {
+                key: value if isinstance(value, Entry) else self.entry(key, value, revision)
+                for key, value, revision in items
+            }
+        )
 
     def take(self, entries: dict[bytes, Entry]) -> None:
         """Replaces all objects. Nobody is told of changes."""

@@ -1,4 +1,6 @@
-"""Compares the cache with etcd: a digest of each resource's keys and revisions, of both at one revision.
+"""Compares the cache with etcd: keys and revisions of each resource, and digests of them.
+
+Some thousands are compared at once, as of one revision, so that a resource with very many holds up nobody.
 
 kube-apiserver compares its watch caches with etcd in the same way (its consistency checker).
 """
@@ -13,7 +15,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from storage.cache import ResourceCache
-from storage.entry import is_untransformed
+from storage.entry import Entry, is_untransformed
 from storage.errors import Compacted, StorageError
 from storage.etcd import EtcdClient
 from storage.keys import prefix_end
@@ -22,7 +24,7 @@ from storage.watch_cache import WatchCache
 
 log = logging.getLogger(__name__)
 
-PAGE = 2000  # keys asked of etcd at once
+PAGE = 5000  # objects that are compared at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,31 +72,40 @@ class Checker:
             self._load_anew()
 
     async def _checked(self, resource: ResourceCache) -> Finding:
-        generation, revision = resource.generation, self._cache.reached
-        prefix = resource.spec.prefix.decode()
-        entries = resource.slice(0, len(resource))
-        cached = await _digest(_Digest(), ((entry.key, entry.revision) for entry in entries))
-        try:
-            stored = await self._stored(resource.spec.prefix, revision)
-        except (Compacted, StorageError) as error:
-            log.warning("consistency could not be checked: %s", error, extra={"prefix": prefix})
-            return Finding(prefix, "error", revision, cached.text, "")
-        if cached.text == stored.text or resource.closed or resource.generation != generation:
-            return Finding(prefix, "success", revision, cached.text, stored.text)
+        """Compares a resource piece by piece, each as of the revision that is reached then."""
+        generation, prefix = resource.generation, resource.spec.prefix
+        cached, stored, differs = _Digest(), _Digest(), False
+        first: bytes | None = prefix
+        while first is not None:
+            revision, entries, following = self._cache.reached, *_piece(resource, first)
+            end = following or prefix_end(prefix)
+            try:
+                found = await self._client.range(first, end, limit=2 * PAGE, revision=revision, keys_only=True)
+            except (Compacted, StorageError) as error:
+                log.warning("consistency could not be checked: %s", error, extra={"prefix": prefix.decode()})
+                return Finding(prefix.decode(), "error", revision, cached.text, "")
+            if resource.closed or resource.generation != generation:
+                return Finding(prefix.decode(), "success", revision, cached.text, cached.text)
+            kept = [(entry.key, entry.revision) for entry in entries]
+            there = [(kv.key, kv.mod_revision) for kv in found.kvs]
+            differs = differs or kept != there
+            await _digest(cached, kept)
+            await _digest(stored, there)
+            first = following
+        if not differs:
+            return Finding(prefix.decode(), "success", revision, cached.text, stored.text)
         log.error(
             "the watch cache differs from etcd, loading anew",
-            extra={"prefix": prefix, "revision": revision, "cached": cached.count, "stored": stored.count},
+            extra={"prefix": prefix.decode(), "revision": revision, "cached": cached.count, "stored": stored.count},
         )
-        return Finding(prefix, "failure", revision, cached.text, stored.text)
+        return Finding(prefix.decode(), "failure", revision, cached.text, stored.text)
 
-    async def _stored(self, prefix: bytes, revision: int) -> _Digest:
-        digest, key, end = _Digest(), prefix, prefix_end(prefix)
-        while True:
-            answer = await self._client.range(key, end, limit=PAGE, revision=revision, keys_only=True)
-            await _digest(digest, ((kv.key, kv.mod_revision) for kv in answer.kvs))
-            if not answer.more:
-                return digest
-            key = answer.kvs[-1].key + b"\0"
+
+def _piece(resource: ResourceCache, first: bytes) -> tuple[list[Entry], bytes | None]:
+    """The next entries from a key on, and the key of the one after them, None where there is none."""
+    start = resource.index_of(first)
+    entries = resource.slice(start, start + PAGE + 1)
+    return (entries[:PAGE], entries[PAGE].key) if len(entries) > PAGE else (entries, None)
 
 
 class _Digest:

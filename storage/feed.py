@@ -23,7 +23,7 @@ from storage.errors import Compacted, StorageError, Unavailable
 from storage.etcd import DELETE, EtcdClient, Event, Watch, WatchBatch
 from storage.keys import prefix_end
 from storage.lineage import Lineage, Rewound, check_resumed
-from storage.loading import apply_difference, load, newest, take_over
+from storage.loading import Loaded, apply_difference, load, take_over
 from storage.own_writes import OwnWrites
 from storage.seeding import seed
 from storage.sharing.shared_watch import FeederLost, SharedWatch
@@ -64,6 +64,7 @@ class Feed:
         self._restarted = 0.0
         self.ready = asyncio.Event()  # set by the first load
         self.connected = False
+        self.loaded = 0  # how many objects there are of the load that is under way
         self.error: StorageError | None = None  # what keeps it from following, since that was interrupted
         self.progress_trusted = False  # whether the progress that the member of the stream tells keeps the order
         if shared is not None:
@@ -161,18 +162,19 @@ class Feed:
 
     async def _load(self) -> None:
         head = await self._client.head(self._cache.root)
-        self._cache.begin_load()
-        shared = None if self.shared is None else await self.shared.load(head)
-        loaded, revision = shared or await load(self._client, self._cache.root, self._cache.kept)
         anew = not self.ready.is_set()
+        loaded = None if self.shared is None else await self.shared.load(head)
+        if loaded is None:
+            loaded = await self._load_from_etcd(anew)
+        revision = loaded.revision
         self._cache.unowned.start_over()
         if anew:
             self.lineage.cluster, self.lineage.term = head.cluster, head.term
             self._cache.start_over()
-            take_over(self._cache, loaded)
+            take_over(self._cache, loaded.values)
         else:
-            apply_difference(self._cache, loaded, revision)
-        self._last = newest(loaded)
+            apply_difference(self._cache, loaded)
+        self._last = loaded.last
         self._reload = self._resuming = False
         for resource in self._cache:
             resource.history.start = max(resource.history.start, revision)
@@ -185,6 +187,17 @@ class Feed:
                 resource.tell(None)
             resource.wake_all()
         self.ready.set()
+
+    async def _load_from_etcd(self, anew: bool) -> Loaded:
+        def told(objects: int) -> None:
+            self.loaded = objects
+
+        self._cache.begin_load(anew)
+        loaded = await load(self._client, self._cache.root, self._cache.kept, told)
+        if not self._cache.load_fits:  # a resource is read in another way since
+            self._cache.begin_load(anew=False)
+            loaded = await load(self._client, self._cache.root, self._cache.kept, told)
+        return loaded
 
     async def _follow(self) -> None:
         self._own.clear()

@@ -2,47 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
+from dataclasses import dataclass
 from operator import itemgetter
 
 from storage.cache import ResourceCache
 from storage.etcd import PUT, EtcdClient, Event, KeyValue
-from storage.keys import prefix_end
 from storage.lineage import Rewound
-from storage.unowned import Values
+from storage.paging import pages
+from storage.time_slice import TimeSlice
+from storage.unowned import Value, Values, raw_of
 from storage.watch_cache import WatchCache
 
-LOAD_PAGE = 500
-
-Loaded = dict[bytes, tuple[bytes, int]]  # key -> value, mod revision
+Keep = Callable[[bytes, bytes, int], Value]  # key, value, mod revision -> what is kept of the value
 
 
-Keep = Callable[[bytes, bytes, int], bytes]  # key, value, mod revision -> what is kept of the value
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """All that is under the root as of a revision, and the last of the writes that led to it."""
+
+    values: Values
+    revision: int
+    last: Event | None
 
 
 async def load(
-    client: EtcdClient, root: bytes, kept: Keep = lambda _key, value, _revision: value
-) -> tuple[Loaded, int]:
-    """All that is under the root, and the revision as of which. Raises StorageError."""
-    loaded: Loaded = {}
-    revision = 0
-    async for at, kvs in _pages(client, root):
+    client: EtcdClient,
+    root: bytes,
+    kept: Keep = lambda _key, value, _revision: value,
+    told: Callable[[int], object] = lambda _: None,
+) -> Loaded:
+    """All that is under the root; `told` gets the number of objects with each page. Raises StorageError."""
+    values: Values = {}
+    revision, last, piece = 0, None, TimeSlice()
+    async for at, kvs in pages(client, root):
         revision = at
         for kv in kvs:
-            loaded[kv.key] = (kept(kv.key, kv.value, kv.mod_revision), kv.mod_revision)
-    return loaded, revision
-
-
-async def _pages(client: EtcdClient, root: bytes) -> AsyncIterator[tuple[int, list[KeyValue]]]:
-    key, revision = root, 0
-    end = prefix_end(key)
-    while True:
-        answer = await client.range(key, end, limit=LOAD_PAGE, revision=revision)
-        revision = revision or answer.revision
-        yield revision, answer.kvs
-        if not answer.more:
-            return
-        key = answer.kvs[-1].key + b"\0"
+            values[kv.key] = kept(kv.key, kv.value, kv.mod_revision), kv.mod_revision
+            if last is None or kv.mod_revision > last.mod_revision:
+                last = kv
+            if piece.over():
+                await piece.next()
+        told(len(values))
+    return Loaded(values, revision, last and Event(PUT, last, None))
 
 
 def values_of(cache: WatchCache) -> Values | None:
@@ -55,10 +57,11 @@ def values_of(cache: WatchCache) -> Values | None:
     return values
 
 
-def take_over(cache: WatchCache, loaded: Loaded) -> None:
-    """Fills an empty cache."""
-    by_resource: dict[int, tuple[ResourceCache, list[tuple[bytes, bytes, int]]]] = {}
-    for key, (value, revision) in loaded.items():
+def take_over(cache: WatchCache, values: Values) -> None:
+    """Fills an empty cache, and takes the values away."""
+    by_resource: dict[int, tuple[ResourceCache, list[tuple[bytes, Value, int]]]] = {}
+    while values:
+        key, (value, revision) = values.popitem()
         resource = cache.of_key(key)
         if resource is None:
             cache.unowned.put(key, value, revision)
@@ -68,27 +71,27 @@ def take_over(cache: WatchCache, loaded: Loaded) -> None:
         resource.load(items)
 
 
-def apply_difference(cache: WatchCache, loaded: Loaded, revision: int) -> None:
-    """Emits, in order, the changes that lead from what the cache has to what was loaded.
+def apply_difference(cache: WatchCache, loaded: Loaded) -> None:
+    """Emits, in order, the changes that lead from what the cache has to what was loaded, of which nothing is an Entry.
 
     All at once: until the revision is reached nobody may see any of it. Raises Rewound, with nothing changed, where
     what was loaded is not what the cache had seen by then.
     """
-    changed = _changed(cache, loaded)
-    for key, (value, mod) in loaded.items():
+    changed = _changed(cache, loaded.values)
+    for key, (value, mod) in loaded.values.items():
         if cache.of_key(key) is None:
             cache.unowned.put(key, value, mod)
     for mod, key, resource in changed:
-        resource.put(key, loaded[key][0], mod)
+        resource.put(key, raw_of(loaded.values[key][0]), mod)
     for resource in cache:
         for key in resource.all_keys():
-            if key not in loaded:
-                resource.remove(key, revision)
+            if key not in loaded.values:
+                resource.remove(key, loaded.revision)
 
 
-def _changed(cache: WatchCache, loaded: Loaded) -> list[tuple[int, bytes, ResourceCache]]:
+def _changed(cache: WatchCache, values: Values) -> list[tuple[int, bytes, ResourceCache]]:
     reached, changed = cache.reached, []
-    for key, (_, mod) in loaded.items():
+    for key, (_, mod) in values.items():
         resource = cache.of_key(key)
         if resource is None:
             continue
@@ -102,7 +105,7 @@ def _changed(cache: WatchCache, loaded: Loaded) -> list[tuple[int, bytes, Resour
     return changed
 
 
-def newest(loaded: Loaded) -> Event | None:
-    """The last of the writes that led to what was loaded."""
-    key = max(loaded, key=lambda key: loaded[key][1], default=None)
-    return None if key is None else Event(PUT, KeyValue(key, *loaded[key], 0, 0), None)
+def newest(values: Values) -> Event | None:
+    """The last of the writes that led to these values, of which nothing is an Entry."""
+    key = max(values, key=lambda key: values[key][1], default=None)
+    return None if key is None else Event(PUT, KeyValue(key, raw_of(values[key][0]), values[key][1], 0, 0), None)

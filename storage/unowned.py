@@ -20,6 +20,11 @@ Value = bytes | Entry  # as etcd has it, or as the resource had it that it belon
 Values = dict[bytes, tuple[Value, int]]  # key -> value, mod revision
 
 
+def raw_of(value: Value) -> bytes:
+    """A value as etcd has it, or would if this server had written it."""
+    return value.stored().raw if isinstance(value, Entry) else value
+
+
 @dataclass(slots=True)
 class Taking:
     """What is taken from under a prefix: how it was, and what has changed there since.

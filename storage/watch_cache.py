@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 
 from storage.cache import ResourceCache, ResourceSpec
+from storage.entry import Entry
 from storage.unowned import Unowned
 
 
@@ -24,6 +25,7 @@ class WatchCache:
         self.starts = 0  # how often everything was forgotten
         self._by_segment: dict[bytes, ResourceCache] = {}
         self.unowned = Unowned(root)
+        self._loading: frozenset[ResourceCache] = frozenset()  # those that make entries of what is being loaded
         self.adopting = asyncio.Lock()  # one resource at a time
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
         self._sequence = 0
@@ -69,12 +71,25 @@ class WatchCache:
         end = key.find(b"/", end + 1)
         return None if end < 0 else known.get(key[start:end])
 
-    def begin_load(self) -> None:
-        """Everything is about to be loaded, perhaps not for the first time: an attempt before may have failed."""
+    def begin_load(self, anew: bool) -> None:
+        """Everything is about to be loaded, perhaps not for the first time: an attempt before may have failed.
 
-    def kept(self, key: bytes, value: bytes, revision: int) -> bytes:
-        """What is kept of a value while all are being loaded: the value."""
-        return value
+        `anew` says that the caches are to have what is loaded instead of what they have.
+        """
+        self._loading = frozenset(self) if anew else frozenset()
+
+    def kept(self, key: bytes, value: bytes, revision: int) -> bytes | Entry:
+        """What is kept of a value while all are being loaded: where they are loaded anew, the entry that it gives.
+
+        So the bytes are not there twice, and no load makes all entries in one turn of the loop.
+        """
+        resource = self.of_key(key)
+        return resource.entry(key, value, revision) if resource in self._loading else value
+
+    @property
+    def load_fits(self) -> bool:
+        """Whether what was kept may be taken: each cache that has read a part of it is still there."""
+        return self._loading.issubset(self)
 
     def start_over(self) -> None:
         """Forgets everything, as when etcd's past turns out not to be what was seen."""

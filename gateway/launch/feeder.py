@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.access.following import Following
 from gateway.launch.hanging import keep_beating
-from gateway.launch.process import settle_garbage_collection
 from gateway.launch.upkeep import kept_up
 from gateway.launch.wiring import encryption_of
-from gateway.memory import keep_trimmed
+from gateway.memory import keep_trimmed, settle_collector
 from gateway.observability import process
 from gateway.observability.siblings import Siblings
 from gateway.observability.watchdog import keep_watch
@@ -93,5 +92,5 @@ def other_keys(cache: PublishedCache, source: Feed) -> None:
 async def _settle(source: Feed) -> None:
     """Once all is loaded: what is there stays, and the heap is trimmed from time to time."""
     await source.ready.wait()
-    settle_garbage_collection()
+    settle_collector()
     await keep_trimmed()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import os
 import signal
@@ -30,7 +29,7 @@ from gateway.launch.hanging import keep_beating
 from gateway.launch.notifying import STOPPING, notify
 from gateway.launch.stopping import StopGuard
 from gateway.launch.wiring import app_of
-from gateway.memory import settle_malloc
+from gateway.memory import settle_collector, settle_malloc
 from gateway.settings.config import Settings
 
 __all__ = ["CannotServe", "Server", "configuration", "milliseconds_since_start", "serve"]
@@ -80,7 +79,7 @@ class Server(engine.Server):
         # they have all that is used of a server
         self.servers += accept(sockets or (), context, self._protocol, services.settings, services.following)  # type: ignore[arg-type]
         if not self.should_exit:
-            settle_garbage_collection()
+            settle_collector()
             self._ready()
             self._app.started()
 
@@ -245,17 +244,6 @@ async def _serve(
     if app.failure is not None:
         raise app.failure
     return 0 if server.started else 1
-
-
-def settle_garbage_collection() -> None:
-    """What start-up made stays: leave it out of collections, and collect after more allocations than scripts make.
-
-    It is hardly any garbage (a thousand objects of 70 000), and to look for that would take a tenth of the start. What
-    has been looked at once is looked at again soon: 400 000 objects that came since would hold the loop for a fifth of
-    a second.
-    """
-    gc.freeze()
-    gc.set_threshold(10_000, 4, 200)
 
 
 def milliseconds_since_start() -> int:

@@ -37,7 +37,10 @@ async def loaded(settings: Settings, database: Database, stopping: asyncio.Event
             if time.monotonic() - told >= PATIENCE:
                 told = time.monotonic()
                 where = {"endpoints": ",".join(database.servers), "seconds": round(told - began)}
-                logger.warning("waiting for etcd: %s", error or "no answer yet", extra=where)
+                if error is None and database.feed.loaded:
+                    logger.info("loading from etcd: %s objects so far", f"{database.feed.loaded:,}", extra=where)
+                else:
+                    logger.warning("waiting for etcd: %s", error or "no answer yet", extra=where)
         if not done.done():
             raise ToldToStop("told to stop while waiting for etcd")
     finally:

@@ -68,7 +68,7 @@ class Snapshots:
         """Everything as it is now: what the cache has, where that is all."""
         values = values_of(self._store.cache) if await self._store.reads.fresh() else None
         if values is None:
-            values = dict((await load(self._store.client, self._root))[0])
+            values = (await load(self._store.client, self._root)).values
         for key in [key for key in values if key.startswith(self._excluded)]:
             del values[key]
         return values

@@ -20,9 +20,9 @@ from typing import cast
 from storage.entry import Entry
 from storage.errors import StorageError, Unavailable
 from storage.etcd import DELETE, PUT, Event, KeyValue, WatchBatch
-from storage.loading import Loaded
 from storage.sharing.located import Located, value_at
 from storage.sharing.records import DELETED, HEAD, LINEAGE, PACKET, RECORD, SEGMENT, PacketType
+from storage.unowned import Values
 from storage.watch_cache import WatchCache
 
 PACKETS = 8  # that are read in a turn of the loop
@@ -64,7 +64,7 @@ class SharedWatch:
         """`known` gives a revision that etcd has."""
         self._socket, self._cache, self._known = connection, cache, known
         self._loop = asyncio.get_running_loop()
-        self.items: Loaded = {}  # what there is at the beginning, once `origin` is done
+        self.items: Values = {}  # what there is at the beginning, once `origin` is done
         self.origin: asyncio.Future[Origin] = self._loop.create_future()
         self.told = asyncio.Event()  # whether anything was told
         self.waits = False  # whether the last that was told is that there is too little to be shared

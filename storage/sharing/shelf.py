@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from storage.cache import ResourceCache, ResourceSpec
-from storage.entry import MARK, Attributes, with_version
+from storage.entry import MARK, Attributes, Entry, with_version
 from storage.etcd.transforming import UnreadableValue
 from storage.sharing.located import unreadable
 from storage.sharing.records import DELETED, SPLICED, UNREADABLE, record
 from storage.sharing.segments import Place, Segment, Segments
+from storage.unowned import raw_of
 from storage.watch_cache import WatchCache
 
 _END = b"}" + MARK  # of what can be told from a value with its version: more white space would be lost
@@ -63,9 +64,9 @@ class Shelf(ResourceCache):
             self.segments.release(before)
         self.records.append(record(key, DELETED, 0, 0, 0, revision))
 
-    def load(self, items: Iterable[tuple[bytes, bytes | Place, int]]) -> None:
+    def load(self, items: Iterable[tuple[bytes, bytes | Entry | Place, int]]) -> None:
         for key, value, revision in items:
-            self.places[key] = value if isinstance(value, Place) else self.write(key, value, revision)
+            self.places[key] = value if isinstance(value, Place) else self.write(key, raw_of(value), revision)
         self.segments.recount(self.places.values())
 
     def all_keys(self) -> list[bytes]:
@@ -128,7 +129,7 @@ class PublishedCache(WatchCache):
     def of_key(self, key: bytes) -> ResourceCache | None:
         return self.shelf
 
-    def begin_load(self) -> None:
+    def begin_load(self, anew: bool) -> None:
         self.shelf.forget_unused()
 
     def kept(self, key: bytes, value: bytes, revision: int) -> bytes:

@@ -11,7 +11,7 @@ from pathlib import Path
 from storage.entry import Entry, is_untransformed
 from storage.errors import StorageError
 from storage.etcd import Head
-from storage.loading import Loaded
+from storage.loading import Loaded, newest
 from storage.sharing.located import Unreadable
 from storage.sharing.shared_watch import FeederLost, SharedWatch
 from storage.time_slice import TimeSlice
@@ -71,8 +71,8 @@ class Subscriber:
         finally:
             self._close()
 
-    async def load(self, head: Head) -> tuple[Loaded, int] | None:
-        """What the feeder has, for the first load, and the revision as of which; None where etcd has to be asked.
+    async def load(self, head: Head) -> Loaded | None:
+        """What the feeder has, for the first load; None where etcd has to be asked.
 
         `head` is where etcd was before. Raises nothing.
         """
@@ -94,9 +94,9 @@ class Subscriber:
             self._begun.set()
         if origin.cluster != head.cluster:
             return None
-        loaded, watch.items = watch.items, {}
+        values, watch.items = watch.items, {}
         self._offered = self._loaded = watch
-        return loaded, origin.revision
+        return Loaded(values, origin.revision, newest(values))
 
     @property
     def offers(self) -> bool:

@@ -77,7 +77,7 @@ def serve(
     stack.callback(process.wait)
     stack.callback(process.terminate)
     server = Server(f"https://127.0.0.1:{port}", process.pid)
-    for _ in range(400):
+    for _ in range(2000):
         try:
             if asyncio.run(load.send(server.url, TOKEN, [("GET", "/readyz", b"")], 1)) == [200]:
                 return server

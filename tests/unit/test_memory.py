@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 
 import pytest
 
@@ -36,3 +38,25 @@ async def test_who_does_nothing_is_left_alone(monkeypatch: pytest.MonkeyPatch) -
         await done.wait()
     task.cancel()
     assert not trims
+
+
+def test_no_collection_looks_again_at_what_was_in_use() -> None:
+    program = """
+import gc, weakref
+from gateway.memory import settle_collector
+class Circle: pass
+def circle():
+    made = Circle()
+    made.itself = made
+    return weakref.ref(made)
+looked_at = []
+gc.callbacks.append(lambda phase, info: looked_at.append(len(gc.get_objects())) if phase == "start" else None)
+settle_collector()
+garbage = circle()
+kept = [[] for _ in range(600_000)]
+print(len(kept), max(looked_at), garbage() is None)
+"""
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    kept, most, collected = said.stdout.split()
+    assert int(most) < int(kept) / 3, "what a collection has found in use is left out of the next ones"
+    assert collected == "True"

@@ -7,10 +7,13 @@ import logging
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from gateway.launch import patient
+from gateway.launch import patient, reaching
+from tests.logged import will_log
 
 ROOT = Path(__file__).parents[2]
 
@@ -59,3 +62,20 @@ def test_workers_that_are_not_ready_are_counted() -> None:
         assert supervisor.stderr.readline() == "not ready yet, waiting for 2 of 2 workers\n"
         supervisor.terminate()
         assert supervisor.wait(30) == 0
+
+
+async def test_a_start_says_how_many_objects_it_has_loaded(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr(reaching, "PATIENCE", 0.0)
+    monkeypatch.setattr(reaching, "LOOK", 0.0)
+    monkeypatch.setattr(reaching, "LOOKS", 1 << 30)
+    feed = SimpleNamespace(ready=asyncio.Event(), error=None, loaded=400_000)
+    database: Any = SimpleNamespace(servers=("http://etcd:2379",), feed=feed)
+    settings: Any = None
+    waiting = asyncio.create_task(reaching.loaded(settings, database, asyncio.Event()))
+    async with will_log("loading from etcd: 400,000 objects so far"):
+        pass
+    feed.ready.set()
+    await waiting

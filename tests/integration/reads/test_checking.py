@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from storage import checking
 from storage.checking import Checker
 from storage.etcd import EtcdClient, EtcdSettings
 from storage.etcd.transforming import UnreadableValue
@@ -13,6 +14,13 @@ from tests.integration.reads.node import PATIENCE, Node
 from tests.unit.storage.canonical import canonical
 
 
+@pytest.fixture(params=[3, checking.PAGE])
+def page(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In pieces of which there are several, and in one."""
+    monkeypatch.setattr(checking, "PAGE", request.param)
+
+
+@pytest.mark.usefixtures("page")
 async def test_what_agrees_is_left_alone_while_others_write(etcd_client: EtcdClient, prefix: bytes) -> None:
     node = Node(etcd_client, prefix)
     async with node.running():
@@ -28,6 +36,27 @@ async def test_what_agrees_is_left_alone_while_others_write(etcd_client: EtcdCli
         assert all(each.cached == each.stored and each.revision for found in findings for each in found)
         assert node.pods.generation == generation
         assert checker.counts == {(prefix + b"pods/", "success"): 5}
+
+
+@pytest.mark.usefixtures("page")
+@pytest.mark.parametrize("other", [0, 1, 5, 9])
+async def test_a_key_that_only_one_of_them_has_is_found_in_each_piece(
+    etcd_client: EtcdClient, prefix: bytes, other: int
+) -> None:
+    node, loads = Node(etcd_client, prefix), list[str]()
+    async with node.running():
+        for number in range(10):
+            revision = await node.put(f"p{number}")
+        await node.reaches(revision)
+        checker = Checker(etcd_client, node.cache, lambda: loads.append("anew"))
+        known = [(entry.key, entry.stored().raw, entry.revision) for entry in node.pods.slice(0, 99)]
+        node.pods.load(known[:other] + known[other + 1 :])
+        assert [each.status for each in await checker.check()] == ["failure"]
+        node.pods.load([*known, (node.key(f"p{other}0"), canonical(f"p{other}0"), revision)])
+        assert [each.status for each in await checker.check()] == ["failure"]
+        node.pods.load(known)
+        assert [each.status for each in await checker.check()] == ["success"]
+        assert len(loads) == 2
 
 
 async def test_what_differs_is_loaded_anew(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from storage import consistency, loading, stall
+from storage import consistency, paging, stall
+from storage.cache import ResourceCache
 from storage.embedded import EmbeddedEtcd
 from storage.etcd import EtcdClient
 from storage.etcd.operations import delete, put
@@ -27,7 +29,8 @@ def node(etcd_client: EtcdClient, prefix: bytes) -> Node:
 
 
 async def test_what_is_there_is_loaded_by_pages_as_of_one_revision(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "LOAD_PAGE", 3)
+    monkeypatch.setattr(paging, "LEAST", 3)
+    monkeypatch.setattr(paging, "MOST", 4)
     for number in range(10):
         last = await node.put(f"p{number}")
     await node.client.put(node.root + b"nobodys/key", b"not JSON")
@@ -35,6 +38,28 @@ async def test_what_is_there_is_loaded_by_pages_as_of_one_revision(node: Node, m
         assert [entry.key for entry in node.pods.slice(0, 99)] == [node.key(f"p{number}") for number in range(10)]
         assert node.cache.reached > last
         assert node.changes() == []
+        assert node.feed.loaded == 11
+
+
+async def test_a_resource_that_is_read_in_another_way_while_all_is_loaded(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the cache before it has made of values is not what the one in its place is given."""
+    await node.put("a")
+    replaced = ResourceCache(replace(node.pods.spec, trusts_marks=False))
+    begun = node.cache.begin_load
+
+    def replace_meanwhile(anew: bool) -> None:
+        begun(anew)
+        node.cache.remove(node.pods)
+        node.pods = node.cache.add(replaced)
+        monkeypatch.setattr(node.cache, "begin_load", begun)
+
+    monkeypatch.setattr(node.cache, "begin_load", replace_meanwhile)
+    async with node.running():
+        (entry,) = node.pods.slice(0, 9)
+        assert entry.key == node.key("a") and entry.stored().raw.startswith(node.pods.spec.head)
+        assert not node.cache.unowned.values()
 
 
 async def test_changes_come_in_order_and_once(node: Node) -> None:

@@ -41,7 +41,7 @@ def test_loads_that_fail_leave_no_memory_behind() -> None:
     cache = PublishedCache(ROOT)
     cache.shelf.segments = Segments(1 << 12)
     for _ in range(5):
-        cache.begin_load()
+        cache.begin_load(anew=True)
         for number in range(100):
             cache.kept(key("n", f"p{number}"), canonical(f"p{number}"), 1 + number)
         segments = len(list(cache.shelf.segments))

@@ -1,0 +1,68 @@
+"""All keys come once and in order, and etcd counts few of them more than once."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from storage import paging
+from storage.etcd import KeyValue
+from storage.etcd.results import RangeResult
+
+ROOT = b"/registry/"
+
+
+class Counting:
+    """Answers ranges as etcd does, and knows how many keys it has counted for that."""
+
+    def __init__(self, keys: Sequence[bytes]) -> None:
+        self.keys, self.counted, self.asked = sorted(keys), 0, 0
+
+    async def range(self, key: bytes, end: bytes, *, limit: int, revision: int) -> RangeResult:
+        first, last = bisect_left(self.keys, key), bisect_left(self.keys, end)
+        self.counted += last - first
+        self.asked += 1
+        found = [KeyValue(each, b"", 1, 1, 1) for each in self.keys[first : min(last, first + limit)]]
+        return RangeResult(revision=revision or 7, kvs=found, more=last - first > limit, count=last - first)
+
+
+async def all_keys(client: Any) -> list[bytes]:
+    found = []
+    async for revision, kvs in paging.pages(client, ROOT):
+        assert revision == 7
+        found += [kv.key for kv in kvs]
+    return found
+
+
+@given(some.sets(some.binary(max_size=6).map(ROOT.__add__), max_size=80))
+async def test_all_keys_come_once_and_in_order(keys: set[bytes]) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(paging, "LEAST", 2)
+        patched.setattr(paging, "MOST", 3)
+        assert await all_keys(Counting(list(keys))) == sorted(keys)
+
+
+async def test_keys_that_are_longer_than_what_is_looked_at() -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(paging, "LEAST", 2)
+        patched.setattr(paging, "MOST", 2)
+        keys = [ROOT + b"x" * 300 + b"%d" % number for number in range(10)]
+        assert await all_keys(Counting(keys)) == sorted(keys)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [b"configmaps/one/m-%07d", b"pods/ns-%d/p", b"pods/ns/%x-x7k2p"],
+    ids=["numbered in one namespace", "in a namespace each", "of few characters"],
+)
+async def test_few_keys_are_counted_more_than_once(name: bytes) -> None:
+    others = [ROOT + b"zzz/%d" % number for number in range(2000)]
+    etcd = Counting([ROOT + name % number for number in range(400_000)] + others)
+    assert len(await all_keys(etcd)) == 402_000
+    assert etcd.counted < 12 * len(etcd.keys), "in pages of 500, without ends, it would be 400 times"
+    assert etcd.asked < 300
