@@ -17,6 +17,7 @@ from gateway.http.deadline import timed_out as deadline_exceeded
 from gateway.http.exchange import ClientDisconnected, Response
 from gateway.http.status import MODIFIED, StatusError
 from gateway.requests.context import Outcome, RequestContext
+from gateway.trials.naming import name_in
 from gateway.trials.stale import read_stale
 from gateway.trials.watch_faults import Course
 from storage.errors import Unavailable
@@ -46,17 +47,17 @@ class Answer:
 
 def conflict() -> Answer:
     """409: somebody else has changed the object."""
-    return _refusal(lambda context: statuses.conflict(*_named(context), MODIFIED))
+    return _refusal_of_object(lambda group, resource, name: statuses.conflict(group, resource, name, MODIFIED))
 
 
 def already_exists() -> Answer:
     """409: an object of that name is there."""
-    return _refusal(lambda context: statuses.already_exists(*_named(context)))
+    return _refusal_of_object(statuses.already_exists)
 
 
 def not_found() -> Answer:
     """404: there is no object of that name."""
-    return _refusal(lambda context: statuses.not_found(*_named(context)))
+    return _refusal_of_object(statuses.not_found)
 
 
 def forbidden() -> Answer:
@@ -139,13 +140,12 @@ def status(code: int, reason: str = "", message: str = "", retry_after: int = 0)
 def quota_exceeded(quota: str = "quota", requested: str = "", used: str = "", limited: str = "") -> Answer:
     """403, as where a ResourceQuota has no room."""
 
-    def make(context: RequestContext) -> StatusError:
-        group, resource, name = _named(context)
+    def make(group: str, resource: str, name: str) -> StatusError:
         of = f"count/{resource}.{group}" if group else resource if resource == "pods" else f"count/{resource}"
         amounts = f"requested: {requested or of + '=1'}, used: {used or of + '=1'}, limited: {limited or of + '=1'}"
         return statuses.forbidden(group, resource, name, f"exceeded quota: {quota}, {amounts}")
 
-    return _refusal(make)
+    return _refusal_of_object(make)
 
 
 def etcd_gone() -> Answer:
@@ -247,9 +247,16 @@ def _refusal(make: Callable[[RequestContext], StatusError]) -> Answer:
     return Answer(before=before)
 
 
-def _named(context: RequestContext) -> tuple[str, str, str]:
-    info = context.request.info
-    return info.group, info.resource, info.name
+def _refusal_of_object(make: Callable[[str, str, str], StatusError]) -> Answer:
+    """Refuses an object of a group, resource and name. That of one that is created is in the body."""
+
+    async def before(context: RequestContext) -> None:
+        info, name = context.request.info, context.request.info.name
+        if info.verb == "create" and not name:
+            name = await name_in(context.request)
+        raise make(info.group, info.resource, name)
+
+    return Answer(before=before)
 
 
 def _retry(seconds: int) -> tuple[tuple[bytes, bytes], ...]:

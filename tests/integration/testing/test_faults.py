@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import ssl
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from http.client import HTTPException
 from typing import Any
@@ -67,6 +70,38 @@ def test_a_client_sees_the_status_of_the_case(
         assert headers.get("retry-after", "0") == str(found.get("details", {}).get("retryAfterSeconds", 0))
         assert fault.hits == 1
         assert ask(api, "PUT", f"{maps}/a", content(2))["data"] == {"n": "2"}
+
+
+@pytest.mark.parametrize(
+    "media_type", ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf", "text/plain"]
+)
+def test_what_is_created_is_named_as_in_its_body(api: ApiServer, maps: str, media_type: str) -> None:
+    body = {
+        "application/json": b'{"metadata": {"name": "b"}, "data": {"n": "1"}}',
+        "application/yaml": b"metadata:\n  name: b\n",
+        "application/vnd.kubernetes.protobuf": protobuf(),
+    }.get(media_type, b"\xff")
+    with api.faults.add(verb="create", resource="configmaps", answer=of.already_exists()):
+        status, found = sent(api, maps, body, media_type)
+    name = "" if media_type == "text/plain" else "b"
+    assert (status, found["message"]) == (409, f'configmaps "{name}" already exists')
+
+
+def protobuf() -> bytes:
+    """A config map that is called b: type meta and raw value in the envelope of Kubernetes."""
+    metadata = b"\x0a\x03\x0a\x01b"
+    return b"k8s\x00" + b"\x0a\x0f" + b"\x0a\x02v1" + b"\x12\x09ConfigMap" + b"\x12" + bytes([len(metadata)]) + metadata
+
+
+def sent(api: ApiServer, path: str, body: bytes, media_type: str) -> tuple[int, Any]:
+    headers = {"authorization": f"Bearer {api.token}", "content-type": media_type}
+    request = urllib.request.Request(f"{api.url}{path}", body, headers, method="POST")
+    context = ssl.create_default_context(cafile=str(api.ca_file))
+    try:
+        with urllib.request.urlopen(request, context=context) as answered:
+            return answered.status, json.loads(answered.read())
+    except urllib.error.HTTPError as error:
+        return error.code, json.loads(error.read())
 
 
 def test_too_many_requests_are_answered_as_by_priority_and_fairness(api: ApiServer, maps: str) -> None:
