@@ -23,6 +23,11 @@ _OFFLOAD_ENTRY = 8 * 1024  # the same, where that is slow
 _STATUS = b'{"kind":"Status",'
 
 
+def is_status(response: Response) -> bool:
+    """Whether a response that is not in its representation yet is a Status, which has no other forms."""
+    return isinstance(response.body, bytes) and response.body.startswith(_STATUS)
+
+
 async def represented_entry(encoder: Encoder, entry: Entry, apart: Apart) -> bytes:
     """An object of the cache, as GET answers it."""
     if entry.size > _OFFLOAD_ENTRY and isinstance(encoder, RenderedEncoder | WholeEncoder) and encoder.apart:
@@ -47,7 +52,7 @@ async def represented(
         return response
     if not body:
         return response
-    if encoder is None or body.startswith(_STATUS):
+    if encoder is None or is_status(response):
         content_type = representation.media.name.encode()
         encoded = await _plain(representation, body, apart)
     else:

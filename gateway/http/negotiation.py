@@ -128,13 +128,13 @@ class Negotiator:
             if _honours(media, params, stream) and not (self._custom and media is PROTOBUF and "as" not in params):
                 content_type = media.stream if stream else media.name.encode()
                 if content_type is None:
-                    break
+                    raise not_acceptable(self.streams)
                 pretty = params.get("pretty") == "1" and not stream
                 transform = _transform(params)
                 if media is JSON.media and not pretty and transform is None:
                     return JSON
                 return Representation(media, content_type, pretty, transform)
-        raise not_acceptable(self.streams if stream else self.types)
+        raise not_acceptable(self.types)
 
     @property
     def has_cbor(self) -> bool:

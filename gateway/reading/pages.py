@@ -79,7 +79,6 @@ async def _continued(reads: Reads, endpoint: Endpoint, prefix: bytes, options: L
     except continuation.InvalidToken as error:
         raise bad_request(f"invalid continue token: {error}") from None
     if options.resource_version and options.resource_version != "0":
-        _revision(options.resource_version)
         raise bad_request("specifying resource version is not allowed when using continue")
     limit = 0 if options.resource_version else max(options.limit, 0)  # at version 0 the whole remainder comes
     if revision < 0:

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable, Generator
 
 from gateway.encodings.rendering_process import Apart
-from gateway.encodings.representation import represented
+from gateway.encodings.representation import is_status, represented
 from gateway.flowcontrol.watches import OpenWatches
 from gateway.http.deadline import timed_out
 from gateway.http.exchange import Request
@@ -19,7 +19,7 @@ from gateway.reading.watch_stream import WatchBody
 from gateway.requests.context import Outcome, RequestContext, Run
 from gateway.requests.interposed import Interposed
 from gateway.requests.routes import Route
-from gateway.requests.transforms import check_read, transformed
+from gateway.requests.transforms import check_answer, transformed
 from storage.errors import StorageError
 from storage.reads import Reads
 
@@ -142,7 +142,7 @@ def representation(apart: Apart) -> Run:
         assert route is not None
         wanted = request.representation
         if wanted.transform is not None and response.status < 300:
-            check_read(wanted, route.endpoint.resource, route.info.verb)
+            check_answer(request, route.endpoint.resource, route.info.verb, is_status(response))
         if request.audit is not None:
             request.audit.answered(response)
         if not (response.encoded or wanted is JSON):

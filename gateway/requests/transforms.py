@@ -11,39 +11,47 @@ from gateway.kinds.resource import Resource
 from gateway.kinds.scheme import internal_package
 from gateway.validation.field import go_quote
 
-_READS = ("get", "list")
 _INCLUDED = ("", "None", "Metadata", "Object")
 
 
 def transformed(request: Request, resource: Resource, verb: str) -> Representation:
-    """The representation of a request that asks for another form; raises StatusError 400 and 406."""
+    """The representation of a request that asks for another form; raises StatusError 406, and 400 for a watch."""
     representation = request.representation
     transform = representation.transform
     assert transform is not None
-    if transform.kind == TABLE and tuple(resource.verbs) == ("create",):
+    if transform.kind != TABLE:
+        return representation
+    if tuple(resource.verbs) == ("create",):
         raise not_acceptable(request.media.types)  # what is answered and never stored has no columns
-    if transform.kind == TABLE:
-        include = request.parameter("includeObject") if request.query_string else ""
-        if include not in _INCLUDED:
-            shown = f"Invalid value: {go_quote(include)}: must be 'Metadata', 'Object', 'None', or empty"
-            raise bad_request(f"Unable to convert to Table as requested: includeObject: {shown}")
-        return replace(representation, transform=transform._replace(include=include or "Metadata"))
-    if verb not in _READS:
-        check_read(representation, resource, verb)
-    return representation
+    include = request.parameter("includeObject") if request.query_string else ""
+    if include not in _INCLUDED:
+        if verb == "watch":
+            raise _unknown(include)
+        return representation
+    return replace(representation, transform=transform._replace(include=include or "Metadata"))
 
 
-def check_read(representation: Representation, resource: Resource, verb: str) -> None:
-    """Raises StatusError 406 for a list that was asked for as one object, and for an object asked for as a list.
+def check_answer(request: Request, resource: Resource, verb: str, is_status: bool) -> None:
+    """Raises StatusError 406 for a list that was asked for as one object and for an object asked for as a list, and 400
+    for a table with what there is not.
 
-    Reads are carried out before: what fails fails by itself.
+    Requests, writes too, are carried out before: what fails fails by itself. A Status is answered as it is.
     """
-    transform, lists = representation.transform, verb in ("list", "deletecollection")
+    transform, lists = request.representation.transform, verb in ("list", "deletecollection")
     kind = transform.kind if transform is not None else ""
+    if kind == TABLE and request.query_string and (include := request.parameter("includeObject")) not in _INCLUDED:
+        raise _unknown(include)
+    if is_status:
+        return
     if kind == PARTIAL and lists:
         raise _refused(f"you requested {PARTIAL}, but the requested object is a list", resource, "List")
     if kind == PARTIAL_LIST and not lists and verb != "watch":
         raise _refused(f"you requested {PARTIAL_LIST}, but the requested object is not a list", resource, "")
+
+
+def _unknown(include: str) -> StatusError:
+    shown = f"Invalid value: {go_quote(include)}: must be 'Metadata', 'Object', 'None', or empty"
+    return bad_request(f"Unable to convert to Table as requested: includeObject: {shown}")
 
 
 def _refused(reason: str, resource: Resource, suffix: str) -> StatusError:

@@ -82,6 +82,8 @@ def resolve(terms: list[Term], selectable: Selectable) -> list[Term]:
     """Terms with the names of the object's field set. Raises SelectorError for a field that can't be selected."""
     found = []
     for term in terms:
+        if not term.field and not term.value:  # "=" and "!=" select everything
+            continue
         name = selectable.names.get(term.field)
         if name is None:
             raise SelectorError(selectable.refusal.format(label=term.field, quoted=go_quote(term.field)))

@@ -12,8 +12,6 @@ from gateway.jsontypes import JsonObject, dumps_sorted, loads
 from gateway.kinds import metadata
 from gateway.kinds.recurring import Template
 from gateway.kinds.resource import Resource
-from gateway.kinds.scheme import unregistered
-from gateway.kinds.unserved import reads_unserved
 from gateway.patches.raw_values import rewritten
 from gateway.patches.unstructured import converted, mismatch
 from gateway.schema.decode import DecodeError, DecodeReport, decode
@@ -22,10 +20,10 @@ from gateway.schema.errors import EmbeddedError
 from gateway.schema.refusals import json_kind
 from gateway.schema.types import Type
 from gateway.validation.field import FieldError
-from gateway.writing.body import complete, version_and_kind, warning_lines
+from gateway.writing.body import complete, warning_lines
 from gateway.writing.offload import BIG, YAML
 from gateway.writing.options import WriteOptions, write_options
-from gateway.writing.other_kinds import unfit
+from gateway.writing.patched_type_meta import check_type_meta
 from gateway.writing.tracking import track_fields
 from gateway.writing.unchanged_members import kept
 from gateway.writing.updating import MakeObject
@@ -254,7 +252,10 @@ def _decoded(
     templates = write.endpoint.object_strategy.templates
     apart = write.kept is not None and templates is not None and Template.member in write.kept
     default = templates.default_others if apart and templates is not None else None
-    complete(new, result, resource, str(new.get("kind") or "") if resource.custom else "", default=default)
+    if resource.custom:  # where an empty list of managers says nothing, and validation looks at kind and version
+        complete(new, None, resource, str(new["kind"]), default=default)["apiVersion"] = result["apiVersion"]
+    else:
+        complete(new, result, resource, default=default)
     track_fields(write, new, old)
     return new
 
@@ -282,22 +283,6 @@ def _strictness(write: Write, options: WriteOptions, problems: list[str], fail: 
     if options.validation == "Strict":
         raise fail(f"strict decoding error: {', '.join(problems)}", True)
     write.attributes.warnings += problems
-
-
-def check_type_meta(result: Any, resource: Resource) -> None:
-    """Raises DecodeError when a patch's result says to be of another kind or version than it was."""
-    if not isinstance(result, dict):
-        return
-    version, kind = version_and_kind(result)
-    version, kind = version or resource.api_version, kind or resource.kind
-    if (kind != resource.kind and not resource.custom) or version != resource.api_version:
-        if resource.custom:
-            raise DecodeError(unregistered(kind, version))
-        if kind == resource.kind:
-            if reads_unserved(kind, version):  # Go decodes it as that version, and converts it
-                return
-            raise DecodeError(unregistered(kind, version))
-        raise DecodeError(unfit(result, version, kind, resource.api_version, resource.kind))
 
 
 def _check_version_named(write: Write, result: Any, strict: list[str], fail: Fail) -> None:

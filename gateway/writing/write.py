@@ -254,10 +254,12 @@ def _options(options: WriteOptions, make: MakeOptions | None, operation: Operati
 
 
 def invalid(write: Write, errors: Sequence[FieldError], obj: JsonObject) -> StatusError:
-    """422 with the field errors of a write. A custom object's kind is what it says itself."""
-    kind = str(obj.get("kind", "")) if write.resource.custom else write.resource.kind
-    name = obj["metadata"].get("name") or ("" if write.resource.custom else write.attributes.name)
-    return status.invalid(write.endpoint.kind_group, kind, name, errors)
+    """422 with the field errors of a write. A custom object's kind and group are what it says itself."""
+    name = obj["metadata"].get("name")
+    if write.resource.custom:
+        group = str(obj.get("apiVersion", "")).rpartition("/")[0]
+        return status.invalid(group, str(obj.get("kind", "")), name or "", errors)
+    return status.invalid(write.endpoint.kind_group, write.resource.kind, name or write.attributes.name, errors)
 
 
 async def encoded(write: Write, obj: JsonObject) -> bytes:

@@ -81,6 +81,37 @@ def test_a_patch_is_refused_with_what_came_of_it_in_order(server: ApiServer) -> 
     assert list(loads(shown)["spec"]) == ["b", "z"]
 
 
+@pytest.mark.parametrize(
+    ("change", "status", "told"),
+    [
+        (
+            {"apiVersion": "apps/v1"},
+            422,
+            f'Widget.apps "typed" is invalid: apiVersion: Invalid value: "apps/v1": must be {GROUP}/v1',
+        ),
+        (
+            {"apiVersion": "v1", "kind": "B"},
+            422,
+            'B "typed" is invalid: [kind: Invalid value: "B": must be Widget, apiVersion:',
+        ),
+        ({"apiVersion": "a/b/c"}, 422, "unexpected GroupVersion string: a/b/c"),
+        ({"apiVersion": None}, 500, "Internal error occurred: Object 'apiVersion' is missing in"),
+        ({"kind": ""}, 422, "Object 'Kind' is missing in '{"),
+    ],
+)
+def test_a_patched_object_still_says_what_it_is(server: ApiServer, change: object, status: int, told: str) -> None:
+    ask(server, "POST", PATH, body("typed"))
+    answer = ask(server, "PATCH", f"{PATH}/typed", change, headers=MERGE)
+    assert answer.status == status and told in answer.json["message"], answer.body
+
+
+def test_a_patch_does_not_clear_managers_by_an_empty_list(server: ApiServer) -> None:
+    made = ask(server, "POST", PATH, {**body("managed"), "spec": {"replicas": 1}}).json["metadata"]
+    for cleared, left in (([], made["managedFields"]), ([{}], None)):
+        answer = ask(server, "PATCH", f"{PATH}/managed", {"metadata": {"managedFields": cleared}}, headers=MERGE)
+        assert answer.json["metadata"].get("managedFields") == left
+
+
 def test_a_head_is_a_read_without_its_body(server: ApiServer) -> None:
     answer = ask(server, "HEAD", PATH)
     assert (answer.status, answer.body) == (200, b"")

@@ -193,3 +193,13 @@ def test_reads_when_something_outside_of_the_prefix_moves_the_revision(
         assert watch.seen(1)[0][:2] == ("ADDED", "a")
         changed = one.put("a", "2")
         assert watch.seen(1) == later.seen(1) == [("MODIFIED", "a", changed)]
+
+
+def test_whatever_version_comes_with_a_continue_token_is_one_too_many(one: Client) -> None:
+    for name in "ab":
+        one.put(name)
+    token = one.list("limit=1").json["metadata"]["continue"]
+    for version_of in ("x", "-1", "5"):
+        answer = one.list(f"limit=1&continue={token}&resourceVersion={version_of}")
+        told = "specifying resource version is not allowed when using continue"
+        assert (answer.status, answer.json["message"]) == (400, told)

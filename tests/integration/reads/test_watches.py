@@ -228,3 +228,9 @@ def test_a_slow_consumer_hurts_itself_only(one: Client, replicas: Replicas) -> N
     assert [each[2] for each in rest] == sorted({each[2] for each in rest})
     with one.watch(f"resourceVersion={max(start, rest[-1][2] if rest else start)}&timeoutSeconds=100") as resumed:
         assert resumed.seen(changes - len(rest))[-1] == ("MODIFIED", "a", revisions[-1])
+
+
+def test_a_watch_of_negative_length_is_over_at_once(one: Client) -> None:
+    revision = one.put("a")
+    answer = one.ask("GET", f"{one.path}?watch=1&timeoutSeconds=-1&resourceVersion={revision}")
+    assert (answer.status, answer.body) == (200, b"")

@@ -143,3 +143,22 @@ def test_an_event_at_no_version_is_a_bad_request(client: Client) -> None:
 def test_what_is_wrong_with_an_event_comes_before_its_metadata(client: Client, group: str, fields: list[str]) -> None:
     refused = client.ask("POST", f"/{group}/namespaces/{client.namespace}/events", b"{}")
     assert [cause["field"] for cause in json.loads(refused.body)["details"]["causes"]] == fields
+
+
+def test_a_write_is_carried_out_before_its_answer_is_found_to_have_no_such_form(client: Client) -> None:
+    path, bad_table = client.configmaps, f"application/json{TABLE}"
+    body = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"formed"},"data":{"a":"1"}}'
+    assert client.ask("POST", path, body, f"application/json{PARTIAL_LIST}").status == 406
+    change = b'{"data":{"b":"2"}}'
+    assert client.ask("PATCH", f"{path}/formed?includeObject=All", change, bad_table, MERGE).status == 400
+    assert json.loads(client.ask("GET", f"{path}/formed").body)["data"] == {"a": "1", "b": "2"}
+    assert client.ask("GET", f"{path}/none?includeObject=All", None, bad_table).status == 404
+    assert client.ask("DELETE", path, None, f"application/json{PARTIAL}").status == 406
+    assert client.ask("GET", f"{path}/formed").status == 404
+
+
+def test_a_status_has_one_form(client: Client) -> None:
+    body = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"gone"}}'
+    assert client.ask("POST", client.configmaps, body).status == 201
+    answer = client.ask("DELETE", f"{client.configmaps}/gone", None, f"application/json{PARTIAL_LIST}")
+    assert (answer.status, json.loads(answer.body)["kind"]) == (200, "Status")

@@ -64,6 +64,12 @@ def test_a_watch_needs_a_format_that_streams() -> None:
         STANDARD.negotiate(b"application/yaml", "watch")
 
 
+@pytest.mark.parametrize("accept", ["application/json;stream=other", "application/json;as=Chair;g=meta.k8s.io;v=v1"])
+def test_a_watch_is_first_negotiated_about_like_a_list(accept: str) -> None:
+    with pytest.raises(StatusError, match="accepted: application/json, application/yaml, "):
+        STANDARD.negotiate(accept.encode(), "watch")
+
+
 def test_indentation_is_for_people_unless_the_parameter_says_otherwise() -> None:
     assert is_human(b"curl/8.0") and is_human(b"Mozilla/5.0 (X11)") and not is_human(b"kubectl/v1.36")
     assert pretty_parameter({"pretty": ["1"]}, False)

@@ -105,6 +105,14 @@ def test_other_fields_are_refused_in_each_kinds_words(group: str, resource: str,
     assert str(refused.value) == message
 
 
+@pytest.mark.parametrize("text", ["=", "==", "!=", "=,metadata.name=a,!="])
+def test_a_term_without_field_and_value_selects_everything(text: str) -> None:
+    found = REGISTRY.preferred("", "pods")
+    assert found is not None
+    named = [Term("metadata.name", "a", True)] if "metadata.name" in text else []
+    assert resolve(parse_terms(text), found.model_version.selectable) == named
+
+
 def test_events_are_selected_alike_in_both_of_their_groups() -> None:
     event = {"metadata": {}, "involvedObject": {"kind": "Pod", "name": "web-0"}, "reportingComponent": "kubelet"}
     assert selects("involvedObject.name=web-0", event, "", "events")

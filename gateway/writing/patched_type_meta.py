@@ -1,0 +1,45 @@
+"""What a patch's result may say of its kind and version."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gateway.http.status import internal_error
+from gateway.jsontypes import GO_ESCAPES, JsonObject, dumps_sorted
+from gateway.kinds.resource import Resource
+from gateway.kinds.scheme import unregistered
+from gateway.kinds.unserved import reads_unserved
+from gateway.schema.decode import DecodeError
+from gateway.writing.body import version_and_kind
+from gateway.writing.other_kinds import unfit
+
+
+def check_type_meta(result: Any, resource: Resource) -> None:
+    """Raises DecodeError for a patch's result that can't be read as an object of the resource.
+
+    A custom object that names another kind or version is read, and refused by validation.
+    """
+    if not isinstance(result, dict):
+        return
+    version, kind = version_and_kind(result)
+    if version.count("/") > 1:
+        raise DecodeError(f"unexpected GroupVersion string: {version}")
+    if resource.custom:
+        _check_custom(result, version, kind)
+        return
+    version, kind = version or resource.api_version, kind or resource.kind
+    if kind != resource.kind:
+        raise DecodeError(unfit(result, version, kind, resource.api_version, resource.kind))
+    if version != resource.api_version and not reads_unserved(kind, version):  # Go decodes it as that, and converts it
+        raise DecodeError(unregistered(kind, version))
+
+
+def _check_custom(result: JsonObject, version: str, kind: str) -> None:
+    """Raises DecodeError, and StatusError 500 where kube-apiserver notices only after it has read the object."""
+    if not kind:
+        text = dumps_sorted(result).decode().translate(GO_ESCAPES)
+        raise DecodeError(f"Object 'Kind' is missing in '{text}'")
+    if "apiVersion" in result and result["apiVersion"] is None:
+        raise DecodeError(".apiVersion accessor error: <nil> is of the type <nil>, expected string")
+    if not version:
+        raise internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'")
