@@ -99,14 +99,12 @@ class Addresses:
 
     async def _allocate(self, address: str, parent: Parent, taken: Taken, *, dry_run: bool) -> None:
         wanted = ip_address(address)
-        home = next((block for block in self.ranges(family_of(address)) if wanted in block), None)
-        if home is None:
-            raise AllocationError(_ELSEWHERE)
+        ranges = self.ranges(family_of(address))
+        home = next((block for block in ranges if _has(block, int(wanted))), None)
+        if home is None:  # kube-apiserver's dry run asks one range, whose words are others
+            told = f"the provided IP ({wanted}) is not in the valid range. The range of valid IPs is "
+            raise AllocationError(f"{told}{ranges[0]}" if dry_run and ranges else _ELSEWHERE)
         taken.cidr = str(home)
-        first, last = _bounds(home)
-        if not first <= int(wanted) <= last:
-            text = f"the provided IP ({wanted}) is not in the valid range. The range of valid IPs is {home}"
-            raise AllocationError(text)
         if not dry_run and not await self.record(str(wanted), parent):
             raise AllocationError(_ALLOCATED)
 
@@ -156,6 +154,11 @@ def _bounds(block: Network) -> tuple[int, int]:
     """The first and last address that may be used: not the network's own, not IPv4's broadcast address."""
     last = int(block.broadcast_address)
     return int(block.network_address) + 1, last - 1 if block.version == 4 else last
+
+
+def _has(block: Network, number: int) -> bool:
+    first, last = _bounds(block)
+    return first <= number <= last
 
 
 def static_part(size: int) -> int:

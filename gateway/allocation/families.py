@@ -72,7 +72,7 @@ def _narrow(spec: JsonObject, before: JsonObject) -> list[FieldError]:
         if spec["ipFamilyPolicy"] == SINGLE:
             if now == then and len(now) > 1:
                 spec[key] = now[:1]
-        elif now and len(now) == 1 and len(then) == 2 and now[0] == then[0]:
+        elif len(now) == 1 and len(then) == 2 and (now[0] == then[0] or key == "ipFamilies"):
             text = f"must be 'SingleStack' to release the secondary {what}"
             errors.append(invalid("spec.ipFamilyPolicy", spec["ipFamilyPolicy"], text))
     return errors

@@ -62,18 +62,20 @@ async def test_an_address_says_whose_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "text"),
+    ("wanted", "dry_run", "text"),
     [
-        ("192.0.2.1", "the provided network does not match the current range"),
-        ("10.0.0.0", "is not in the valid range"),
-        ("10.0.0.7", "provided IP is already allocated"),
+        ("192.0.2.1", False, "the provided network does not match the current range"),
+        ("192.0.2.1", True, r"192.0.2.1\) is not in the valid range. The range of valid IPs is 10.0.0.0/"),
+        ("10.0.0.0", False, "the provided network does not match the current range"),
+        ("10.0.0.0", True, "is not in the valid range"),
+        ("10.0.0.7", False, "provided IP is already allocated"),
     ],
 )
-async def test_addresses_that_cannot_be_had(wanted: str, text: str) -> None:
+async def test_addresses_that_cannot_be_had(wanted: str, dry_run: bool, text: str) -> None:
     api = Api()
     await addresses(api).allocate("10.0.0.7", PARENT, dry_run=False)
     with pytest.raises(AllocationError, match=text):
-        await addresses(api).allocate(wanted, PARENT, dry_run=False)
+        await addresses(api).allocate(wanted, PARENT, dry_run=dry_run)
 
 
 async def test_dynamic_addresses_come_from_the_upper_part() -> None:
@@ -138,6 +140,17 @@ async def test_becoming_headless_or_external(api: Api) -> None:
     _, changed = await api.send("PUT", f"{SERVICES}/s", external)
     assert "clusterIP" not in changed["spec"]
     assert f"/registry/ipaddresses/{made['spec']['clusterIP']}".encode() not in api.store.objects
+
+
+@pytest.mark.parametrize("policy", ["RequireDualStack", "PreferDualStack"])
+async def test_one_of_two_families_goes_with_single_stack_alone(api: Api, policy: str) -> None:
+    path = "/api/v1/namespaces/default/services"
+    spec = {"ports": [{"port": 80}], "clusterIP": "None"}
+    _, made = await api.send("POST", path, {"metadata": {"name": "free"}, "spec": spec})
+    assert made["spec"]["ipFamilies"] == ["IPv4", "IPv6"]
+    change = {"spec": {"ipFamilies": ["IPv6"], "ipFamilyPolicy": policy}}
+    with pytest.raises(StatusError, match="must be 'SingleStack' to release the secondary IP family"):
+        await api.send("PATCH", f"{path}/free", change, "application/merge-patch+json")
 
 
 async def test_a_refused_service_keeps_nothing(api: Api) -> None:
