@@ -42,7 +42,8 @@ def up(flags: Sequence[str], command: Sequence[str], faults: str = "", pool: int
                 return 127
             return _ended(process)
     except (ValueError, OSError, Refused) as error:
-        print(f"apiserver-gateway: --faults: {error}", file=sys.stderr)
+        said = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else error
+        print(f"apiserver-gateway: --faults: {said}", file=sys.stderr)
         return 1
     except ServerDidNotStart as error:
         said = str(error).strip().splitlines()[-1].removeprefix("apiserver-gateway: ")

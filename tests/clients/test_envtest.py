@@ -12,9 +12,12 @@ from apiserver_gateway.program import command
 from tests.clients.golang import PATIENT, built
 
 
-@pytest.mark.parametrize("arguments", [[], ["controllers"]])
+@pytest.mark.parametrize("arguments", [[], ["controllers"], ["options"]])
 def test_a_suite_of_envtest_passes(tmp_path: Path, arguments: list[str]) -> None:
-    """As with a kube-apiserver nothing is collected; or, with controllers, what a cluster collects."""
+    """As with a kube-apiserver nothing is collected; or, with controllers, what a cluster collects.
+
+    With options, the ports, directories, outputs and flags of its ControlPlane are as a suite says.
+    """
     program = built("envtest")
     made = subprocess.run(command("envtest-assets", str(tmp_path)), capture_output=True, text=True, check=True)
     environment = {**os.environ, **PATIENT, "KUBEBUILDER_ASSETS": made.stdout.strip()}

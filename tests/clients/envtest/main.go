@@ -66,6 +66,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 
 func run() error {
 	log.SetLogger(zap.New(zap.WriteTo(os.Stderr)))
+	if len(os.Args) > 1 && os.Args[1] == "options" {
+		return options()
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	began := time.Now()
