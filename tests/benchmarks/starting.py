@@ -30,7 +30,7 @@ TARGETS = {
     "stop": 0.2,
     "stop, 1000 watches open": 0.3,
     "of a pool, made before": 0.05,
-    "of a pool, its own memory, GB": 0.03,
+    "of a pool, its own memory, GB": 0.02,
     "of a pool, after 100 writes, GB": 0.03,
     "snapshot of 1000 objects": 0.05,
     "restore, 10 changed": 0.05,

@@ -32,7 +32,7 @@ from tests.integration.lifecycle.api import until
 from tests.limits import at_most
 
 MAPS = "/api/v1/namespaces/default/configmaps"
-PRIVATE = 40.0  # megabytes that are a server's alone: half of what one has that is no fork, without its etcd
+PRIVATE = 36.0  # megabytes that are a server's alone: half of what one has that is no fork, without its etcd
 
 
 @pytest.fixture(scope="module")
