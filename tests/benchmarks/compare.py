@@ -58,15 +58,16 @@ def serve(
     program: Sequence[str] = ("-m", "gateway"),
     environment: Mapping[str, str] = MappingProxyType({}),
     etcd: str = "--embedded-etcd",
+    python: str = sys.executable,
 ) -> Server:
-    """Starts a gateway of a tree by a program, with more in its environment, and waits until it is ready."""
+    """Starts a gateway of a tree by a program of `python`, with more in its environment; waits until it is ready."""
     directory.mkdir()
     tokens = directory / "tokens.csv"
     tokens.write_text(f"{TOKEN},admin,1,system:masters\n", encoding="ascii")
     port = free_port()
     process = subprocess.Popen(
         [
-            sys.executable, *program, "serve", etcd, f"--secure-port={port}",
+            python, *program, "serve", etcd, f"--secure-port={port}",
             "--bind-address=127.0.0.1", f"--token-auth-file={tokens}", f"--cert-dir={directory / 'certificates'}",
             "--disable-admission-plugins=ServiceAccount",
         ],
