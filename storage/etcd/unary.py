@@ -24,7 +24,7 @@ _CODES = {code.value[0]: code for code in grpc.StatusCode}
 class UnaryCalls(Generic[Request, Response]):
     """Calls of one method on one channel."""
 
-    __slots__ = ("_channel", "_context", "_decode", "_encode", "_handle", "_name", "_running")
+    __slots__ = ("_channel", "_context", "_decode", "_encode", "_handle", "_metadata", "_name", "_running", "_sent")
 
     def __init__(self, method: UnaryUnaryMultiCallable[Request, Response]) -> None:
         """Raises AttributeError where grpcio is another one."""
@@ -33,14 +33,17 @@ class UnaryCalls(Generic[Request, Response]):
         )
         self._context = cygrpc.build_census_context()
         self._running: set[Any] = set()
+        self._metadata: Metadata | None = None
+        self._sent: tuple[Any, ...] = ()  # the same, as it is sent: that of a login serves many calls
 
     async def __call__(self, request: Request, *, timeout: float, metadata: Metadata | None = None) -> Response:
         """The answer. Raises AioRpcError, also when the time is over; CancelledError when the channel is closed."""
         call = self._channel.call(self._name, time.time() + timeout, None, None, self._handle)
         self._running.add(call)
         try:
-            sent = () if metadata is None else tuple(metadata)
-            answer = await call.unary_unary(self._encode(request), sent, self._context)
+            if metadata is not self._metadata:
+                self._metadata, self._sent = metadata, () if metadata is None else tuple(metadata)
+            answer = await call.unary_unary(self._encode(request), self._sent, self._context)
         except asyncio.CancelledError:
             call.cancel("cancelled")
             raise
