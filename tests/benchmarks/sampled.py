@@ -1,0 +1,86 @@
+"""Serves as `python -m gateway` of the current directory does, and looks where it is each millisecond of CPU time.
+
+SIGUSR1 begins; SIGUSR2 ends, and writes samples by stage as JSON to the file that PROFILE_OUT names. A sample counts
+for the innermost function whose module belongs to a stage (STAGES): what such a function calls counts for it. What runs
+in C is seen at the next step of Python, so that TLS counts for HTTP, and epoll for what comes next. Samples slow the
+server by some percent; all stages alike.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import signal
+from collections import Counter
+from pathlib import Path
+from types import CodeType, FrameType
+
+REST = "event loop and tasks"
+
+STAGES = {
+    "HTTP and TLS": ("uvicorn/", "/ssl.py", "gateway/http/protocol", "gateway/http/cycle", "gateway/http/scope"),
+    "answer: head, sending": ("gateway/http/sending", "gateway/http/framing", "gateway/writing/answering"),
+    "authentication": ("gateway/requests/identity", "gateway/access/authentication", "gateway/access/impersonation"),
+    "priority and fairness": ("gateway/flowcontrol/",),
+    "authorization": ("gateway/requests/access", "gateway/access/"),
+    "default": ("gateway/defaults/",),
+    "admission": ("gateway/admission/", "gateway/quotas/", "gateway/allocation/"),
+    "managed fields": ("gateway/apply/", "gateway/writing/tracking"),
+    "encode": (
+        "gateway/schema/encode",
+        "gateway/schema/order",
+        "gateway/endpoints/write_version",
+        "gateway/encodings/",
+    ),
+    "read and decode the body": ("gateway/writing/body", "gateway/schema/"),
+    "prepare and validate": ("gateway/kinds/", "gateway/validation/"),
+    "etcd client, gRPC": ("storage/etcd/", "grpc/", "storage/store", "storage/change", "storage/measures"),
+    "cache, watches, controllers": ("storage/", "gateway/controllers/", "gateway/reading/"),
+    "stages, routes, metrics": ("gateway/requests/", "gateway/verbs/", "gateway/http/", "gateway/launch/"),
+    "course of the write": ("gateway/writing/", "gateway/endpoints/", "gateway/time_limits", "gateway/jsontypes"),
+}
+"""What stages are made of: parts of modules' paths. The first stage that fits counts."""
+
+_found: Counter[str] = Counter()
+_known: dict[CodeType, str] = {}
+
+
+def stage_of(path: str) -> str:
+    """The stage that a module's file belongs to, or nothing."""
+    tail = path[max(path.rfind("/gateway/"), path.rfind("/storage/"), path.rfind("/site-packages/"), 0) :]
+    return next((stage for stage, parts in STAGES.items() if any(part in tail for part in parts)), "")
+
+
+def _sample(_signal: int, frame: FrameType | None) -> None:
+    while frame is not None:
+        code = frame.f_code
+        stage = _known.get(code)
+        if stage is None:
+            stage = _known[code] = stage_of(code.co_filename)
+        if stage and code.co_name not in ("launch", "_run", "serve"):  # below which everything runs
+            _found[stage] += 1
+            return
+        frame = frame.f_back
+    _found[REST] += 1
+
+
+def _begin(*_: object) -> None:
+    signal.set_wakeup_fd(-1)  # the server would be woken by each sample
+    _found.clear()
+    signal.setitimer(signal.ITIMER_PROF, 0.001, 0.001)
+
+
+def _end(*_: object) -> None:
+    signal.setitimer(signal.ITIMER_PROF, 0, 0)
+    out = Path(os.environ["PROFILE_OUT"])
+    out.with_suffix(".part").write_text(json.dumps(_found), encoding="utf-8")
+    out.with_suffix(".part").rename(out)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGUSR1, _begin)
+    signal.signal(signal.SIGUSR2, _end)
+    signal.signal(signal.SIGPROF, _sample)
+    signal.siginterrupt(signal.SIGPROF, False)
+    runpy.run_module("gateway", run_name="__main__")
