@@ -58,8 +58,45 @@ def _dumped_deeply(value: Any, **layout: Any) -> bytes:
 
 
 def identical(one: Any, other: Any) -> bool:
-    """Whether two values are the same JSON; to Python's == 1, 1.0 and true are equal."""
-    return bool(one == other) and dumps_sorted(one) == dumps_sorted(other)
+    """Whether two values are the same JSON; to Python's == 1, 1.0 and true are equal.
+
+    Integers beyond 64 bits are what Go reads them as, float64: they may come as either.
+    """
+    if one == other and dumps_sorted(one) == dumps_sorted(other):
+        return True
+    return (_has_large(one) or _has_large(other)) and _identical_as_read(one, other)
+
+
+def _has_large(value: Any) -> bool:
+    """Whether there may be integers beyond 64 bits in a value: orjson writes it unless there are."""
+    try:
+        orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return True
+    return False
+
+
+def _identical_as_read(one: Any, other: Any) -> bool:
+    todo = [(one, other)]
+    while todo:
+        a, b = todo.pop()
+        if isinstance(a, dict) and isinstance(b, dict):
+            if a.keys() != b.keys():
+                return False
+            todo += [(value, b[name]) for name, value in a.items()]
+        elif isinstance(a, list) and isinstance(b, list):
+            if len(a) != len(b):
+                return False
+            todo += zip(a, b, strict=True)
+        elif _written_as_read(a) != _written_as_read(b):
+            return False
+    return True
+
+
+def _written_as_read(value: Any) -> bytes:
+    """A value that is no container, or an empty one."""
+    large = isinstance(value, int) and abs(value) >= 1 << 63
+    return orjson.dumps(float(value) if large else value)
 
 
 def dumps_sorted(value: Any) -> bytes:

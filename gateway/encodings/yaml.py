@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from functools import cache
 from typing import Any
 
 from gateway.encodings.format import Format
 from gateway.jsontypes import loads
 
+_PLACES = 6  # from which on numbers have an exponent
 _TEXT = "tag:yaml.org,2002:str"
 _TAKEN_BY_GO = {  # and not by PyYAML, which quotes the rest
     "bool": re.compile(r"[yYnN]$"),
@@ -38,10 +40,28 @@ def dumper() -> Any:
             style = '"'
         return self.represent_scalar(_TEXT, data, style)
 
+    def number(self: Any, data: float) -> Any:
+        shown = go_float(data)
+        kind = "float" if "." in shown or "e" in shown else "int"
+        return self.represent_scalar(f"tag:yaml.org,2002:{kind}", shown)
+
     for tag, taken in _TAKEN_BY_GO.items():
         Dumper.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", taken, None)
     Dumper.add_representer(str, text)
+    Dumper.add_representer(float, number)
     return Dumper
+
+
+def go_float(value: float) -> str:
+    """A finite number as Go's `%g` has it: few digits, and an exponent for what is small or has seven places."""
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    assert isinstance(exponent, int)
+    power = len(digits) + exponent - 1
+    if -4 <= power < _PLACES or not any(digits):
+        return repr(value).removesuffix(".0")
+    shown = "".join(map(str, digits))
+    rest = f".{shown[1:]}" if shown[1:] else ""
+    return f"{'-' if sign else ''}{shown[0]}{rest}e{power:+03d}"
 
 
 def _dump(value: Any) -> bytes:

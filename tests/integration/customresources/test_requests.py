@@ -112,6 +112,15 @@ def test_a_patch_does_not_clear_managers_by_an_empty_list(server: ApiServer) -> 
         assert answer.json["metadata"].get("managedFields") == left
 
 
+@pytest.mark.parametrize("number", [10**20, 2**64 + 1, -(2**63) - 1])
+def test_a_number_beyond_64_bits_is_no_change(server: ApiServer, number: int) -> None:
+    name = f"large{abs(number)}"
+    assert ask(server, "POST", PATH, {**body(name), "spec": {"free": {"a": number}}}).status == 201
+    label = {"metadata": {"labels": {"a": "b"}}}
+    once, again = (ask(server, "PATCH", f"{PATH}/{name}", label, headers=MERGE).json["metadata"] for _ in range(2))
+    assert once["generation"] == 1 and again == once
+
+
 def test_a_head_is_a_read_without_its_body(server: ApiServer) -> None:
     answer = ask(server, "HEAD", PATH)
     assert (answer.status, answer.body) == (200, b"")

@@ -48,3 +48,23 @@ def test_texts_have_the_style_that_goyaml_gives_them(text: str, written: str) ->
 @pytest.mark.parametrize("text", ["nginx", "1.2.3", "v1", "e3", "yaml", "1Gi", "no-name"])
 def test_other_texts_are_plain(text: str) -> None:
     assert to_yaml(orjson.dumps({"key": text})) == b"key: %b\n" % text.encode()
+
+
+@pytest.mark.parametrize(
+    ("number", "written"),
+    [
+        ("100000000000000000000", "1e+20"),
+        ("1234567.5", "1.2345675e+06"),
+        ("123456.5", "123456.5"),
+        ("1e-5", "1e-05"),
+        ("0.0001", "0.0001"),
+        ("-5.25", "-5.25"),
+        ("-1.5e300", "-1.5e+300"),
+        ("1e6", "1e+06"),
+        ("100.0", "100"),
+        ("0.0", "0"),
+        ("9223372036854775807", "9223372036854775807"),
+    ],
+)
+def test_numbers_are_written_as_goyaml_writes_them(number: str, written: str) -> None:
+    assert to_yaml(b'{"key":%b}' % number.encode()) == f"key: {written}\n".encode()

@@ -17,6 +17,7 @@ from gateway.apply.nonconformity import nonconformity
 from gateway.apply.removal import without
 from gateway.apply.walks import applied_paths, every_path
 from gateway.defaults.structural import apply_structural_defaults
+from gateway.jsontypes import dumps, identical, loads
 from gateway.schema.body import parse_body
 from gateway.schema.catalog import META, type_of
 from gateway.schema.decode import DecodeError, DecodeReport, decode
@@ -300,3 +301,18 @@ def test_what_is_applied_is_there_owned_and_applied_again_changes_nothing(
 def test_numbers_that_json_does_not_have_are_refused(value: float, what: str) -> None:
     with pytest.raises(DecodeError, match=f"cannot unmarshal {what} into"):
         decode(FREE, {"a": [value]}, DecodeReport())
+
+
+@given(st.integers(-(10**22), 10**22) | st.floats(-1e22, 1e22))
+def test_a_number_is_the_one_that_is_read_back(number: float) -> None:
+    came = {"a": [number], "b": {"c": number}}
+    kept = decode(FREE, came, DecodeReport())
+    assert identical(kept, loads(dumps(kept))) and identical(loads(dumps(kept)), kept)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(10**20, 10**20 + 2**16), ([10**20], [1e20, 1]), ({"a": 10**20}, {"b": 1e20}), ([10**20, 1], [1e20, True])],
+)
+def test_large_numbers_hide_no_difference(one: object, other: object) -> None:
+    assert not identical(one, other)
