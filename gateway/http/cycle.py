@@ -35,6 +35,7 @@ UPGRADABLE: dict[str, dict[str, object]] = {**EXTENSIONS, TUNNEL: {}}
 SWITCHING = 101
 _BODILESS = frozenset({204, 304, SWITCHING})
 _WORTH_JOINING = 1 << 16  # bytes of a body: larger ones are not copied behind their head
+_AT_ONCE_WRITTEN = 1 << 15  # bytes: TLS keeps a buffer as large as the largest write, and the processor caches do not
 _AT_ONCE = struct.pack("ii", 1, 0)  # a linger of no time: what closes such a socket resets the connection
 _END = b"\r\n"
 
@@ -160,7 +161,15 @@ class Cycle(RequestResponseCycle):
             else:
                 data = head + data
         if data:
+            self._write_out(data)
+
+    def _write_out(self, data: bytes) -> None:
+        if len(data) <= _AT_ONCE_WRITTEN:
             self.transport.write(data)
+            return
+        whole = memoryview(data)
+        for start in range(0, len(data), _AT_ONCE_WRITTEN):
+            self.transport.write(whole[start : start + _AT_ONCE_WRITTEN])
 
     def _flush(self) -> None:
         if self._head:
@@ -187,7 +196,7 @@ class Cycle(RequestResponseCycle):
         self.waiting_for_100_continue = False
         if len(body) > _WORTH_JOINING:
             self.transport.write(said)
-            self.transport.write(body)
+            self._write_out(body)
         else:
             self.transport.write(said + body)
         self.message_event.set()

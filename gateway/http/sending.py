@@ -111,6 +111,7 @@ async def _stream(chunks: AsyncIterator[bytes], request: Request, send: Send) ->
     try:
         async for chunk in chunks:
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            chunk = b""  # a watch waits for long for the next one
         await send({"type": "http.response.body", "body": b""})
     except Aborted:
         await send({"type": ABORT})

@@ -55,7 +55,7 @@ class WatchStream:
     view: View
     options: ListOptions
     initial: bool  # whether it starts with the state
-    page: Page | None = None  # that state, where the cache does not have it
+    page: Page | None = None  # that state, until it has been sent
     failure: StatusError | None = None
     position: int = -1  # in the history: what comes next; -1 until it is known
     deadline: float = 0.0
@@ -100,6 +100,7 @@ class WatchStream:
                         yield self._opening(steered)
                 elif chunk:
                     yield self._opening(chunk)
+                chunk = b""  # nor is it kept while nothing happens
         except Overrun:
             return
         except Compacted:
@@ -123,23 +124,32 @@ class WatchStream:
         return self.encoder.error(dumps(error.status()))
 
     async def _chunks(self, revision: int) -> AsyncIterator[bytes]:
-        cache, page = self.endpoint.cache, self.page
-        if page is None and (self.initial or not revision):
-            concerned = cache.of_interest(self.view.prefix, self.view.interest)
-            entries = cache.slice(*cache.bounds(self.view.prefix)) if concerned is None else concerned
-            page = Page(entries, self.endpoint.store.cache.reached)
-            self.position = cache.history.end
-        if page is not None:
-            revision = page.revision
+        """Keeps neither chunks nor the state that it began with while it waits: old versions would stay with them."""
+        if self.page is None and (self.initial or not revision):
+            self.page = self._state()
+        if self.page is not None:
+            revision = self.page.revision
             if self.initial:
-                async for chunk in self._initial(page):
+                async for chunk in self._initial():
                     yield chunk
+                chunk = b""
+            self.page = None
         if self.position < 0:
             async for chunk in self._resume(revision):
                 yield chunk
+            chunk = b""
         if self.position >= 0:
             async for chunk in self._follow():
                 yield chunk
+                chunk = b""
+
+    def _state(self) -> Page:
+        """The cache's present state; what follows is told from there on."""
+        cache = self.endpoint.cache
+        concerned = cache.of_interest(self.view.prefix, self.view.interest)
+        entries = cache.slice(*cache.bounds(self.view.prefix)) if concerned is None else concerned
+        self.position = cache.history.end
+        return Page(entries, self.endpoint.store.cache.reached)
 
     def _start_clock(self) -> None:
         asked = self.options.timeout_seconds
@@ -151,8 +161,10 @@ class WatchStream:
         if not self.options.allow_bookmarks or timeout <= BOOKMARK_BEFORE_END:
             self.next_bookmark = self.deadline + 1
 
-    async def _initial(self, page: Page) -> AsyncIterator[bytes]:
+    async def _initial(self) -> AsyncIterator[bytes]:
         """Synthetic ADDED events for a state, and the annotated bookmark, which legacy watches get too."""
+        page = self.page
+        assert page is not None
         match, attributes_of = self.options.match, self.endpoint.cache.spec.attributes_of
         for part in parts(page.entries, self.encoder.step):
             await next_turn()
@@ -185,6 +197,7 @@ class WatchStream:
                 if chunk:
                     self._sent(view.count, len(chunk))
                     yield chunk
+                    chunk = b""
                 if self.position < history.end:
                     await asyncio.sleep(0)
                 continue

@@ -1,0 +1,54 @@
+"""What a watch takes of the server's memory while nothing happens."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from apiserver_gateway.testing import ApiServer, api_server, ask
+from tests.integration.testing.test_pool import private_megabytes
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+COUNT, SIZE = 100, 4000  # config maps, and bytes of each
+WATCHES = 200
+MOST = 0.065  # MB of a watch: some 25 kB of it are TLS, and as many the request's objects
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ApiServer]:
+    with api_server() as api:
+        for number in range(COUNT):
+            ask(api, "POST", MAPS, {"metadata": {"name": f"m-{number}"}, "data": {"k": "x" * SIZE}})
+        yield api
+
+
+def watch(api: ApiServer, query: str, stack: ExitStack) -> ssl.SSLSocket:
+    """A connection with a watch of all config maps of the namespace."""
+    context = ssl.create_default_context(cafile=str(api.ca_file))
+    plain = socket.create_connection(("127.0.0.1", api.port))
+    opened = stack.enter_context(context.wrap_socket(plain, server_hostname="127.0.0.1"))
+    request = f"GET {MAPS}?watch=1&{query} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {api.token}\r\n\r\n"
+    opened.sendall(request.encode())
+    return opened
+
+
+def test_a_watch_keeps_neither_what_it_has_sent_nor_what_it_began_with(server: ApiServer) -> None:
+    revision = ask(server, "GET", MAPS)["metadata"]["resourceVersion"]
+    with ExitStack() as stack:
+        for _ in range(20):  # what the first ones compile and fill
+            assert b" 200 " in watch(server, f"resourceVersion={revision}", stack).recv(4096)
+        before = private_megabytes(server.pid)
+        for _ in range(WATCHES // 2):
+            assert b" 200 " in watch(server, f"resourceVersion={revision}", stack).recv(4096)
+        quiet = (private_megabytes(server.pid) - before) / (WATCHES // 2)
+        assert quiet < MOST
+        for _ in range(WATCHES // 2):
+            opened, seen = watch(server, "resourceVersion=0", stack), b""
+            while seen.count(b'"type":"ADDED"') < COUNT:
+                seen += opened.recv(1 << 16)
+        began = (private_megabytes(server.pid) - before) / (WATCHES // 2) - quiet
+        assert began < 0.5, "1.1 where the state of 0.4 MB and what was sent of it stay"
