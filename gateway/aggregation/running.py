@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from gateway.aggregation.availability import Availability
 from gateway.aggregation.delegation import Delegation
 from gateway.aggregation.described import Described
 from gateway.aggregation.discovered import Discovered
-from gateway.aggregation.duty import Duty
 from gateway.aggregation.registration import Registration
 from gateway.aggregation.service_changes import ServiceChanges, SliceChanges
 from gateway.aggregation.services import ApiServices
 from gateway.controllers.queue import work
+
+if TYPE_CHECKING:
+    from gateway.aggregation.duty import Duty
 
 AGGREGATION_HOOKS = (
     "apiservice-registration-controller",

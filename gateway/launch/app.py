@@ -12,7 +12,6 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
-from gateway.aggregation.duty import Duty
 from gateway.controllers.bootstrap import bootstrap, bootstrap_roles, keep_bootstrapped
 from gateway.controllers.outages import Outage
 from gateway.http.sending import Send
@@ -24,7 +23,6 @@ from gateway.memory import keep_trimmed
 from gateway.observability.metrics import follow
 from gateway.observability.siblings import Siblings
 from gateway.observability.sizes import keep_told
-from gateway.observability.watchdog import keep_watch
 from gateway.operations.application import Operational
 from gateway.requests.context import Receive, Scope
 from gateway.requests.parts import Gateway
@@ -149,6 +147,8 @@ class App:
 async def _aggregate(gateway: Gateway, started: asyncio.Event, siblings: Siblings) -> None:
     """Looks after extension servers once requests are answered; one of the `siblings` looks whether they are there."""
     await started.wait()
+    from gateway.aggregation.duty import Duty
+
     await gateway.aggregation.run(Duty(siblings.directory))
 
 
@@ -207,8 +207,16 @@ def _begin_when_served(gateway: Gateway, background: Background, started: asynci
     background.keep_up("controllers", partial(_control, gateway, started), takes_back=True)
     background.keep_up("identity", partial(_identify, gateway, started), takes_back=True)
     background.keep_up("flow-schemas", partial(_judge_flow_schemas, gateway, started))
-    background.keep_up("watchdog", partial(keep_watch, started))
+    background.keep_up("watchdog", partial(_watch_the_loop, started))
     background.keep_up("certificate", partial(_look_at_certificate, gateway.settings, started))
+
+
+async def _watch_the_loop(started: asyncio.Event) -> None:
+    """Tells of what holds the event loop, once requests are answered."""
+    await started.wait()
+    from gateway.observability.watchdog import keep_watch
+
+    await keep_watch(started)
 
 
 async def _make_roles(gateway: Gateway, started: asyncio.Event) -> None:

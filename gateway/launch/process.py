@@ -15,6 +15,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import uvloop
 
@@ -25,12 +26,13 @@ from gateway.http.protocol import Protocol
 from gateway.launch.accepting import accept
 from gateway.launch.app import App
 from gateway.launch.errors import CannotServe
-from gateway.launch.hanging import keep_beating
 from gateway.launch.notifying import STOPPING, notify
-from gateway.launch.stopping import StopGuard
 from gateway.launch.wiring import app_of
 from gateway.memory import settle_collector, settle_malloc
 from gateway.settings.config import Settings
+
+if TYPE_CHECKING:
+    from gateway.launch.stopping import StopGuard
 
 __all__ = ["CannotServe", "Server", "configuration", "milliseconds_since_start", "serve"]
 
@@ -99,7 +101,11 @@ class Server(engine.Server):
 
     async def main_loop(self) -> None:
         """As uvicorn's, which looks each tenth of a second whether it is to end; this one is told."""
-        beating = None if self._beat is None else self._loop.create_task(keep_beating(self._beat), name="pulse")
+        beating = None
+        if self._beat is not None:
+            from gateway.launch.hanging import keep_beating
+
+            beating = self._loop.create_task(keep_beating(self._beat), name="pulse")
         counter = 0
         while not await self.on_tick(counter):
             counter = (counter + 1) % (10 * 24 * 3600)
