@@ -51,6 +51,7 @@ async def token_review(endpoint: Endpoint, request: Request) -> Response:
         raise status.bad_request("token is required for TokenReview in authentication")
     await validate(write, review)
     authenticator = endpoint.services.authenticator
+    sent = review.get("status") or {}  # of which kube-apiserver sets members, and leaves the others
     try:
         # as it would come in a header, with nothing behind a space
         bearer = bearer_token(b"Bearer " + token.encode("utf-8", "surrogateescape"))
@@ -58,10 +59,12 @@ async def token_review(endpoint: Endpoint, request: Request) -> Response:
             raise InvalidCredentials(INVALID_TOKEN)
         found = await authenticator.review(bearer, review["spec"].get("audiences") or authenticator.audiences)
     except InvalidCredentials as error:
-        review["status"] = {"user": {}, "error": str(error)}
+        kept = {name: sent[name] for name in ("audiences",) if sent.get(name)}
+        review["status"] = {"user": sent.get("user") or {}, **kept, "error": str(error)}
     else:
         user, audiences = _user_info(found.user), list(found.audiences)
-        review["status"] = {"authenticated": True, "user": user, "audiences": audiences}
+        kept = {"error": sent["error"]} if sent.get("error") else {}
+        review["status"] = {"authenticated": True, "user": user, "audiences": audiences, **kept}
     return created_object(review, endpoint.resource)
 
 

@@ -138,6 +138,15 @@ def test_a_bootstrap_token_lets_in_as_long_as_its_secret_says(server: ApiServer)
     assert user() is None
 
 
+def test_what_the_answer_about_a_token_does_not_set_stays_as_it_was_sent(server: ApiServer) -> None:
+    sent = {"authenticated": True, "user": {"username": "z"}, "audiences": ["a"], "error": "b"}
+    path = REVIEWS.replace("selfsubjectreviews", "tokenreviews")
+    unknown = ask(server, "POST", path, {"spec": {"token": "nobody's"}, "status": sent}).json["status"]
+    assert unknown == {"user": {"username": "z"}, "audiences": ["a"], "error": "invalid bearer token"}
+    known = ask(server, "POST", path, {"spec": {"token": server.token}, "status": sent}).json["status"]
+    assert known["authenticated"] and known["user"]["username"] != "z" and known["error"] == "b"
+
+
 def test_a_change_is_in_force_at_once_and_within_a_second_on_another_replica() -> None:
     roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
     binding = {
