@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.crowd_client import Crowd, Loop, send_all
+from tests.benchmarks.kept import Row, keep
 
 NAMESPACE = "crowd"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
@@ -94,8 +95,8 @@ def fill(server: Server, watchers: int) -> None:
     loop.close()
 
 
-def measure(name: str, server: Server, options: argparse.Namespace) -> None:
-    """Prints a line about one server."""
+def measure(name: str, server: Server, options: argparse.Namespace) -> dict[str, float]:
+    """Prints a line about one server; what is kept of it, by the cases of LIMITS."""
     watchers = options.watchers
     fill(server, watchers)
     loop = Loop(server.address, server.token)
@@ -136,6 +137,26 @@ def measure(name: str, server: Server, options: argparse.Namespace) -> None:
         flush=True,
     )
     loop.close()
+    found = (opened, percentile(measured.delivered, 0.99), percentile(measured.reads, 0.99), server.megabytes(), share)
+    return dict(zip(LIMITS, found, strict=True))
+
+
+LIMITS: dict[str, tuple[str, float | None]] = {  # of what is kept: its unit, and what it is to be at most
+    "until all watches are open": ("s", None),
+    "write sent until delivered, p99": ("ms", 50),
+    "GET meanwhile, p99": ("ms", 20),
+    "memory": ("MB", None),
+    "CPU": ("cores", None),
+}
+
+
+def rows(ours: dict[str, float], beside: dict[str, float], options: argparse.Namespace) -> list[Row]:
+    """What is kept for docs/performance.md, with the same of a kube-apiserver, if that was measured too."""
+    group, other = f"{options.watchers:,} watches, {options.rate:.0f} changes/s", "kube-apiserver" if beside else ""
+    return [
+        Row(group, case, ours[case], unit, other, beside.get(case), at_most=most)
+        for case, (unit, most) in LIMITS.items()
+    ]
 
 
 def _elsewhere(server: Server, options: argparse.Namespace) -> subprocess.Popen[bytes]:
@@ -161,20 +182,27 @@ def main() -> None:
     parser.add_argument("--elsewhere", action="store_true", help="writes are made into etcd")
     parser.add_argument("--no-server", action="store_true", help="start none: only those of --beside")
     parser.add_argument("--flag", action="append", default=[], help="of the server that is started")
+    parser.add_argument("--keep", action="store_true", help="write the rows for docs/performance.md")
     options = parser.parse_args()
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if hard < options.watchers + 500:
         sys.exit(f"{options.watchers} watches need more descriptors than the {hard} that ulimit -Hn allows")
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    found = list[dict[str, float]]()
     if not options.no_server:
         from apiserver_gateway.testing import api_server
 
         flags = ("--disable-admission-plugins=ServiceAccount", "--controllers=*", *options.flag)
         with api_server(*flags) as api:
-            measure("gateway", Server(api.url, api.token, api.pid, api.etcd_endpoint), options)
+            found.append(measure("gateway", Server(api.url, api.token, api.pid, api.etcd_endpoint), options))
     for each in options.beside:
         url, token, pid, etcd = each.split(",")
-        measure(url, Server(url, token, int(pid), etcd), options)
+        found.append(measure(url, Server(url, token, int(pid), etcd), options))
+    if options.keep:
+        keep(
+            rows(found[0], found[1] if found[1:] else {}, options),
+            "`python -m tests.benchmarks.crowd`, one after the other",
+        )
 
 
 if __name__ == "__main__":
