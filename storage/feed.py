@@ -162,11 +162,11 @@ class Feed:
 
     async def _load(self) -> None:
         head = await self._client.head(self._cache.root)
-        anew = not self.ready.is_set()
         loaded = None if self.shared is None else await self.shared.load(head)
         if loaded is None:
-            loaded = await self._load_from_etcd(anew)
+            loaded = await self._load_from_etcd()
         revision = loaded.revision
+        anew = not self.ready.is_set()  # that may have been asked for meanwhile
         self._cache.unowned.start_over()
         if anew:
             self.lineage.cluster, self.lineage.term = head.cluster, head.term
@@ -188,15 +188,18 @@ class Feed:
             resource.wake_all()
         self.ready.set()
 
-    async def _load_from_etcd(self, anew: bool) -> Loaded:
+    async def _load_from_etcd(self) -> Loaded:
         def told(objects: int) -> None:
             self.loaded = objects
 
-        self._cache.begin_load(anew)
-        loaded = await load(self._client, self._cache.root, self._cache.kept, told)
-        if not self._cache.load_fits:  # a resource is read in another way since
-            self._cache.begin_load(anew=False)
+        self._cache.begin_load(anew=not self.ready.is_set())
+        try:
             loaded = await load(self._client, self._cache.root, self._cache.kept, told)
+            if not self._cache.load_fits:  # a resource is read in another way since
+                self._cache.begin_load(anew=False)
+                loaded = await load(self._client, self._cache.root, self._cache.kept, told)
+        finally:
+            self._cache.end_load()
         return loaded
 
     async def _follow(self) -> None:

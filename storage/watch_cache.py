@@ -78,6 +78,10 @@ class WatchCache:
         """
         self._loading = frozenset(self) if anew else frozenset()
 
+    def end_load(self) -> None:
+        """All has been loaded, or that has failed: caches that go are not to stay for it."""
+        self._loading = frozenset()
+
     def kept(self, key: bytes, value: bytes, revision: int) -> bytes | Entry:
         """What is kept of a value while all are being loaded: where they are loaded anew, the entry that it gives.
 

@@ -62,6 +62,24 @@ async def test_a_resource_that_is_read_in_another_way_while_all_is_loaded(
         assert not node.cache.unowned.values()
 
 
+async def test_all_is_loaded_anew_where_that_is_asked_for_while_a_difference_is_loaded(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await node.put("a")
+    await node.feed._load()
+    starts, begun = node.cache.starts, node.cache.begin_load
+
+    def ask_meanwhile(anew: bool) -> None:
+        begun(anew)
+        node.feed.load_anew()
+
+    monkeypatch.setattr(node.cache, "begin_load", ask_meanwhile)
+    await node.feed._load()
+    assert node.cache.starts == starts + 1
+    assert [entry.key for entry in node.pods.slice(0, 9)] == [node.key("a")]
+    assert not node.cache._loading, "a cache that goes would stay"
+
+
 async def test_changes_come_in_order_and_once(node: Node) -> None:
     async with node.running():
         revisions = [await node.put("a"), await node.put("b"), await node.put("a"), await node.delete("b")]
