@@ -126,8 +126,9 @@ async def test_reads_go_on_without_the_feeder_and_with_the_next_one(
             await feeder.kill()
             revisions.append(await node.put("a"))
             began = time.monotonic()
-            assert await node.reads.fresh()
+            read = await node.reads.get(node.pods, node.key("a"))  # of the cache, or of etcd until the watch is there
             at_most(time.monotonic() - began, STALL)
+            assert read is not None and read.revision == revisions[-1]
             await shares(node, False)
             assert "going on with a watch of its own: " in caplog.text
             caplog.clear()
