@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 
 from gateway.http.exchange import Request, Response
+from gateway.http.packed_pieces import Pieces
 from gateway.http.thread_pool import beside
 
 THRESHOLD = 128 * 1024  # bytes from which compression pays
-LEVEL = 1
 AT_ONCE = 8 << 20  # bytes; more is packed while it is sent
-REMEMBERED = 64 * 1024  # bytes from which a chunk is remembered
-HOT_BYTES = 64 << 20  # what remembering may take
-_SEEN = 1024
+LITTLE = 4096  # bytes, that are packed at once
 _HEADER = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
 _LAST_BLOCK = b"\x03\0"  # an empty one
 
@@ -32,6 +30,8 @@ async def compressed(request: Request, response: Response) -> Response:
     size = sum(map(len, chunks))
     if size <= THRESHOLD or not accepts_gzip(request.headers[b"accept-encoding"]):
         return response
+    if (packed := _known(chunks)) is not None:
+        return _gzipped(response, packed)
     if size > AT_ONCE:
         return _gzipped(response, _streamed(_each(chunks)))
     return _gzipped(response, await beside(lambda: gzip(chunks)))
@@ -52,13 +52,19 @@ async def _streamed(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     checksum = size = 0
     yield _HEADER
     async for chunk in chunks:
-        checksum, size, packed = await beside(lambda: _next(chunk, checksum, size))  # noqa: B023 - it is awaited
-        yield packed
-    yield _LAST_BLOCK + struct.pack("<LL", checksum, size & 0xFFFFFFFF)
+        piece = _hot.known(chunk)
+        if piece is None:
+            piece = await beside(partial(_hot.piece, chunk))
+        checksum, size = piece.after(checksum), size + len(chunk)
+        yield piece.packed
+    yield _end(checksum, size)
 
 
-def _next(chunk: bytes, checksum: int, size: int) -> tuple[int, int, bytes]:
-    return zlib.crc32(chunk, checksum), size + len(chunk), _packed(chunk)
+def _known(chunks: Sequence[bytes]) -> list[bytes] | None:
+    """The chunks as one gzip stream, where all but a little of it is remembered."""
+    if sum([len(chunk) for chunk in chunks if _hot.known(chunk) is None]) > LITTLE:
+        return None
+    return gzip(chunks)
 
 
 def accepts_gzip(accept_encoding: bytes) -> bool:
@@ -67,52 +73,18 @@ def accepts_gzip(accept_encoding: bytes) -> bool:
 
 
 def gzip(chunks: Sequence[bytes]) -> list[bytes]:
-    """The chunks as one gzip stream. Those that come again, of a list that is asked for often, are packed once."""
+    """The chunks as one gzip stream."""
     checksum = size = 0
     packed = [_HEADER]
     for chunk in chunks:
-        checksum, size = zlib.crc32(chunk, checksum), size + len(chunk)
-        packed.append(_packed(chunk))
-    return [*packed, _LAST_BLOCK, struct.pack("<LL", checksum, size & 0xFFFFFFFF)]
+        piece = _hot.piece(chunk)
+        checksum, size = piece.after(checksum), size + len(chunk)
+        packed.append(piece.packed)
+    return [*packed, _end(checksum, size)]
 
 
-def _packed(chunk: bytes) -> bytes:
-    return _hot.packed(chunk) if len(chunk) >= REMEMBERED else _deflated(chunk)
+def _end(checksum: int, size: int) -> bytes:
+    return _LAST_BLOCK + struct.pack("<LL", checksum, size & 0xFFFFFFFF)
 
 
-def _deflated(chunk: bytes) -> bytes:
-    """Blocks that end at a byte and refer to nothing before them, so that they may stand anywhere in a stream."""
-    packer = zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
-    return packer.compress(chunk) + packer.flush(zlib.Z_FULL_FLUSH)
-
-
-class _Hot:
-    """What chunks were packed to, from the second time on that the same one (not an equal one) comes; bounded by bytes.
-
-    Used by several threads: what they do to the dicts are single steps, and a chunk packed twice does no harm.
-    """
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._seen: dict[int, int] = {}  # ids and sizes; an id that another chunk has got since is no more than a guess
-        self._known: dict[int, tuple[bytes, bytes]] = {}  # id -> the chunk, which keeps its id so, and what it gives
-        self._size = 0
-
-    def packed(self, chunk: bytes) -> bytes:
-        known = self._known.get(id(chunk))
-        if known is not None:
-            return known[1]
-        made = _deflated(chunk)
-        if self._seen.pop(id(chunk), None) != len(chunk):
-            if len(self._seen) >= _SEEN:
-                self._seen.clear()
-            self._seen[id(chunk)] = len(chunk)
-            return made
-        if self._size > self._limit:
-            self._known, self._size = {}, 0
-        self._known[id(chunk)] = chunk, made
-        self._size += len(chunk) + len(made)
-        return made
-
-
-_hot = _Hot(HOT_BYTES)
+_hot = Pieces()

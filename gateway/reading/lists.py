@@ -30,6 +30,7 @@ MEDIUM = 1 << 20  # bytes up to which an answer is made as a whole in any case
 PIECE = 64 * 1024  # bytes that are sent at once of what is made while it is sent
 APART = 16 * 1024  # bytes of JSON from which another process is worth its while
 _APART_STEP = 64 * 1024
+LARGE = 256 * 1024  # bytes of a piece
 
 
 async def answer_page(
@@ -173,10 +174,15 @@ async def _groups(renderings: Renderings, encoder: Encoder, entries: Sequence[En
 
 
 def _steps(entries: Sequence[Entry], step: int) -> Iterator[tuple[int, int]]:
-    """Where to cut the entries, so that each piece has `step` bytes, but for the last one."""
+    """Where to cut the entries, so that each piece has at most about `step` bytes.
+
+    Large pieces mostly end at keys that are chosen by their hash. So those after a change are what they were, and what
+    they were compressed to is still right (gateway/http/packed_pieces.py).
+    """
     start = size = 0
+    enough, chance = (step // 2, step // 4) if step >= LARGE else (step, 1)
     for index, entry in enumerate(entries, 1):
         size += entry.size
-        if size >= step or index == len(entries):
+        if (size >= enough and (size >= step or hash(entry.key) % chance < entry.size)) or index == len(entries):
             yield start, index
             start, size = index, 0

@@ -93,6 +93,19 @@ async def fan_out(
     return seen / took
 
 
+async def read_body(reader: asyncio.StreamReader, head: bytes) -> int:
+    """Reads the body that follows an answer's head; its bytes."""
+    if length := re.search(rb"content-length: (\d+)", head, re.IGNORECASE):
+        await reader.readexactly(int(length[1]))
+        return int(length[1])
+    size = 0
+    while chunk := int(await reader.readline(), 16):
+        await reader.readexactly(chunk + 2)
+        size += chunk
+    await reader.readline()
+    return size
+
+
 async def send(url: str, token: str, requests: list[tuple[str, str, bytes]], connections: int = 8) -> list[int]:
     """Sends (method, path, body) over keep-alive connections; the status codes, in no order."""
     queue, codes = list(requests), []
@@ -109,9 +122,7 @@ async def send(url: str, token: str, requests: list[tuple[str, str, bytes]], con
             writer.write(head.encode() + body)
             answer = await reader.readuntil(b"\r\n\r\n")
             codes.append(int(answer.split()[1]))
-            length = re.search(rb"content-length: (\d+)", answer, re.IGNORECASE)
-            assert length, answer
-            await reader.readexactly(int(length[1]))
+            await read_body(reader, answer)
         writer.close()
 
     await asyncio.gather(*(worker() for _ in range(connections)))

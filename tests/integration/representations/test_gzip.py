@@ -1,0 +1,28 @@
+"""A list as gzip is the list, also where parts of it were compressed for others or before a change."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from tests.integration.representations.conftest import Client
+
+
+@pytest.mark.parametrize("accept", ["application/json", "application/vnd.kubernetes.protobuf", "application/yaml"])
+def test_a_list_as_gzip_is_the_list(client: Client, accept: str) -> None:
+    path, data = f"{client.configmaps}/c050", {"k": "x" * 5000}
+    for number in range(150):
+        body = {"metadata": {"name": f"c{number:03d}"}, "data": data}
+        assert client.ask("POST", client.configmaps, json.dumps(body).encode()).status == 201
+    for tick in ("", "a", "b", "c"):
+        if tick:
+            changed = {"metadata": {"name": "c050"}, "data": data | {"tick": tick}}
+            assert client.ask("PUT", path, json.dumps(changed).encode()).status == 200
+        for query in ("", "?limit=100"):
+            plain = client.ask("GET", client.configmaps + query, None, accept)
+            for _ in range(3):
+                packed = client.ask("GET", client.configmaps + query, None, accept, {"Accept-Encoding": "gzip"})
+                assert packed.headers["content-encoding"] == "gzip"
+                assert gzip.decompress(packed.body) == plain.body

@@ -1,0 +1,42 @@
+"""Where a list's items are cut into pieces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.reading.lists import LARGE, _steps
+
+
+@dataclass(frozen=True)
+class Item:
+    """What is looked at of an entry."""
+
+    key: bytes
+    size: int
+
+
+def items(sizes: list[int]) -> list[Item]:
+    return [Item(b"/registry/pods/n/p%05d" % number, size) for number, size in enumerate(sizes)]
+
+
+def cuts(entries: list[Item], step: int) -> list[int]:
+    return [end for _, end in _steps(entries, step)]  # type: ignore[arg-type]  # keys and sizes are all it looks at
+
+
+@given(st.lists(st.integers(1, 20_000), max_size=200), st.sampled_from([1, 1000, 20_000, LARGE]))
+def test_pieces_are_all_there_is_and_bounded(sizes: list[int], step: int) -> None:
+    entries = items(sizes)
+    pieces = list(_steps(entries, step))  # type: ignore[arg-type]  # as above
+    assert [number for start, end in pieces for number in range(start, end)] == list(range(len(sizes)))
+    for start, end in pieces:
+        assert sum(sizes[start : end - 1]) < step
+
+
+def test_a_change_moves_few_cuts_of_large_pieces() -> None:
+    before = cuts(items([2500] * 5000), LARGE)
+    for size in (1, 1500, 7000, 50_000):
+        after = cuts(items([2500] * 5 + [size] + [2500] * 4994), LARGE)
+        assert len(set(before) & set(after)) >= len(before) / 2, size
