@@ -34,6 +34,7 @@ LONGEST = 4 << 20  # bytes of one event of a watch
 WATCH = 300  # seconds that a watch is asked to last
 _JSON = "application/json"
 _PARTIAL = f"{_JSON};as=PartialObjectMetadata{{}};g=meta.k8s.io;v=v1,{_JSON}"
+_NAMELESS = "an object has no name that a path can have"
 _ABSENT, _NOT_SO, _GONE = 404, 405, 410
 
 
@@ -45,16 +46,21 @@ class Unsupported(ForeignError):
     """A server does not do this with objects of a kind, whatever discovery says."""
 
 
+class Nameless(ForeignError):
+    """An object has no name that a path can have: nobody can ask for it."""
+
+
 class Page(NamedTuple):
     """A part of a list: objects, the revision of the list, how it goes on ("" where it does not)."""
 
     items: list[JsonObject]
     version: str
     goes_on: str
+    nameless: int = 0  # objects that are left out
 
 
 class Event(NamedTuple):
-    """What a watch tells: `metadata` is None for a bookmark."""
+    """What a watch tells: `metadata` is None for a bookmark, and for an object without a name."""
 
     type: str
     metadata: JsonObject | None
@@ -101,19 +107,24 @@ class Objects:
         found = _object(answer.body)
         listed, items = found.get("metadata"), found.get("items")
         listed = listed if isinstance(listed, dict) else {}
-        known, piece = list[JsonObject](), TimeSlice()
+        known, nameless, piece = list[JsonObject](), 0, TimeSlice()
         for each in items if isinstance(items, list) else ():
-            if isinstance(each, dict):
-                known.append(metadata_of(each, kind))
+            try:
+                if isinstance(each, dict):
+                    known.append(metadata_of(each, kind))
+            except Nameless:
+                nameless += 1
             if piece.over():
                 await piece.next()
-        return Page(known, _text(listed, "resourceVersion"), _text(listed, "continue"))
+        return Page(known, _text(listed, "resourceVersion"), _text(listed, "continue"), nameless)
 
     async def each(self, kind: ForeignKind, user: User, namespace: str) -> AsyncIterator[JsonObject]:
-        """The metadata of all objects of a namespace. Raises Unsupported, too."""
+        """The metadata of all objects of a namespace. Raises Unsupported, Nameless, too."""
         goes_on = ""
         for _ in range(PAGES):
             page = await self.page(kind, user, goes_on, namespace)
+            if page.nameless:
+                raise Nameless(_NAMELESS)
             for each in page.items:
                 yield each
             goes_on = page.goes_on
@@ -208,7 +219,10 @@ def _event(line: bytes, kind: ForeignKind) -> Event:
         raise Expired("the watch told of an error")
     metadata = obj.get("metadata")
     version = _text(metadata, "resourceVersion") if isinstance(metadata, dict) else ""
-    return Event(said, None if said == "BOOKMARK" else metadata_of(obj, kind), version)
+    try:
+        return Event(said, None if said == "BOOKMARK" else metadata_of(obj, kind), version)
+    except Nameless:
+        return Event(said, None, version)
 
 
 def _object(body: bytes) -> JsonObject:
@@ -222,12 +236,12 @@ def _object(body: bytes) -> JsonObject:
 
 
 def metadata_of(obj: JsonObject, kind: ForeignKind) -> JsonObject:
-    """What of an object's metadata matters here, of the right types whatever a server sends. Raises ForeignError."""
+    """What of an object's metadata matters here, of the right types whatever a server sends. Raises Nameless."""
     given = obj.get("metadata")
     given = given if isinstance(given, dict) else {}
     name, namespace = _text(given, "name"), _text(given, "namespace")
     if not is_segment(name) or (not is_segment(namespace) if kind.namespaced else namespace):
-        raise ForeignError("an object has no name that a path can have")
+        raise Nameless(_NAMELESS)
     found: JsonObject = {"name": name, **({"namespace": namespace} if namespace else {}), "uid": _text(given, "uid")}
     found |= {key: _text(given, key) for key in ("resourceVersion", "deletionTimestamp") if _text(given, key)}
     owners, finalizers = given.get("ownerReferences"), given.get("finalizers")

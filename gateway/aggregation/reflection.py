@@ -51,9 +51,10 @@ class Reflection:
 
     async def _load(self) -> str:
         """Takes in all objects; the revision of the list."""
-        present, piece, goes_on = set[bytes](), TimeSlice(), ""
+        present, nameless, piece, goes_on = set[bytes](), 0, TimeSlice(), ""
         for _ in range(PAGES):
             page = await self._objects.page(self._held.kind, self._user, goes_on)
+            nameless += page.nameless
             for each in page.items:
                 present.add(self._held.key(each))
                 self._put(ChangeType.ADDED, each)
@@ -68,6 +69,9 @@ class Reflection:
             self._remove(key)
             if piece.over():
                 await piece.next()
+        if nameless:
+            extra = {"resource": self._held.kind.prefix.decode(), "objects": nameless}
+            logger.warning("objects of another server have no name that a path can have, and are left out", extra=extra)
         self._held.loaded = True
         for follower in self._followers:
             follower.begin(self._held.kind.prefix, present)

@@ -10,6 +10,7 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.resource import Resource
 from gateway.schema.catalog import META
 from gateway.schema.descriptions import description_of
+from gateway.selectors.fields import METADATA_FIELDS
 
 REFERENCE = "#/components/schemas/"
 _KINDS = "x-kubernetes-group-version-kind"
@@ -60,9 +61,13 @@ def _schema(resource: Resource, version_2: bool) -> JsonObject:
             "metadata": _METADATA,
         }
     made[_KINDS] = [_kind(resource, resource.kind)]
-    if fields := [path for path in version.selectable.names if path not in ("metadata.name", "metadata.namespace")]:
-        made["x-kubernetes-selectable-fields"] = [{"fieldPath": path} for path in fields]
-    return made
+    return made | _selectable_fields(resource)
+
+
+def _selectable_fields(resource: Resource) -> JsonObject:
+    """What a kind and its lists say of fields that a definition makes selectable (KEP-4358)."""
+    fields = [path for path in resource.model_version.selectable.names if path not in METADATA_FIELDS]
+    return {"x-kubernetes-selectable-fields": [{"fieldPath": path} for path in fields]} if fields else {}
 
 
 @cache
@@ -124,6 +129,7 @@ def _list(resource: Resource) -> JsonObject:
             "metadata": {"allOf": [{"$ref": f"{REFERENCE}{META}ListMeta"}]},
         },
         _KINDS: [_kind(resource, resource.model.list_kind or f"{resource.kind}List")],
+        **_selectable_fields(resource),
     }
 
 

@@ -41,6 +41,19 @@ def test_an_established_definition_is_served_at_once_and_soon_by_others(servers:
         assert f"com.example.{group.partition('.')[0]}.v1.Widget" in document["components"]["schemas"]
 
 
+def test_selectable_fields_are_said_of_a_kind_and_of_its_lists(servers: Servers) -> None:
+    server, _ = servers
+    group, paths = f"selectable-{uuid.uuid4().hex}.example.com", (".spec.size", ".spec.color")
+    fields = {"size": {"type": "integer"}, "color": {"type": "string"}}
+    made = version(properties={"spec": {"type": "object", "properties": fields}})
+    establish(server, definition(group, made | {"selectableFields": [{"jsonPath": path} for path in paths]}))
+    schemas = ask(server, "GET", f"/openapi/v3/apis/{group}/v1").json["components"]["schemas"]
+    kinds = {name.rpartition(".")[2]: schema for name, schema in schemas.items()}
+    for kind in ("Widget", "WidgetList"):
+        said = kinds[kind]["x-kubernetes-selectable-fields"]
+        assert said == [{"fieldPath": "spec.size"}, {"fieldPath": "spec.color"}], kind
+
+
 def test_who_has_the_index_of_documents_of_the_same_second_gets_the_new_one(servers: Servers) -> None:
     """Dates of HTTP have whole seconds, and kubectl keeps the index with its date."""
     server, _ = servers

@@ -38,9 +38,10 @@ class Server:
     def __init__(self, *events: Event) -> None:
         self._events, self.watched = events, asyncio.Queue[tuple[str, str]]()
         self.metadata = self.patch = self.delete = None
+        self.nameless = 0  # objects of the list that it left out
 
     async def page(self, of: ForeignKind, user: object, goes_on: str) -> Page:
-        return Page([metadata("n", "a")], "5", "")
+        return Page([metadata("n", "a")], "5", "", self.nameless)
 
     async def watch(self, of: ForeignKind, user: object, version: str) -> AsyncIterator[Event]:
         self.watched.put_nowait((of.version, version))
@@ -90,6 +91,21 @@ async def test_a_watch_that_is_cut_goes_on_where_it_was(monkeypatch: pytest.Monk
     running = asyncio.ensure_future(Reflection(cast(Any, server), Held(kind("v1")), [], ITSELF).run())
     try:
         assert [await server.watched.get() for _ in range(2)] == [("v1", "5"), ("v1", "9")]
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_objects_without_names_are_said_and_the_others_followed(caplog: pytest.LogCaptureFixture) -> None:
+    server, held = Server(), Held(kind("v1"))
+    server.nameless = 3
+    running = asyncio.ensure_future(Reflection(cast(Any, server), held, [], ITSELF).run())
+    try:
+        assert await server.watched.get() == ("v1", "5")
+        assert held.loaded and held.has("n", "a", "u-n-a")
+        (said,) = caplog.records
+        assert said.getMessage() == "objects of another server have no name that a path can have, and are left out"
+        assert (said.__dict__["objects"], said.__dict__["resource"]) == (3, "things.e.com/")
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)

@@ -8,9 +8,10 @@ from typing import Any, cast
 import pytest
 
 from gateway.aggregation.held import Held
-from gateway.aggregation.objects import Objects, metadata_of
+from gateway.aggregation.objects import Event, Nameless, Objects, _event, metadata_of
 from gateway.endpoints.foreign import ForeignError, ForeignKind
 from gateway.http.user import ITSELF
+from gateway.jsontypes import dumps
 from gateway.outbound.client import Answer
 from storage.entry import ChangeType
 
@@ -25,7 +26,7 @@ KIND = ForeignKind("e.com", "v1", "Thing", "things", True, frozenset({"list"}))
     ],
 )
 def test_what_no_path_can_have_is_refused(metadata: Any) -> None:
-    with pytest.raises(ForeignError):
+    with pytest.raises(Nameless):
         metadata_of({"metadata": metadata}, KIND)
 
 
@@ -73,3 +74,15 @@ async def test_a_server_that_is_not_available_or_talks_nonsense_says_nothing() -
     for server in (objects(Answer(404), available=False), objects(Answer(200, [], b"<html>"))):
         with pytest.raises(ForeignError):
             await server.metadata(KIND, "n", "a", ITSELF)
+
+
+async def test_what_has_no_name_is_left_out_of_lists_and_watches_but_keeps_its_namespace() -> None:
+    """A namespace with it is not empty: it is not to be said to be gone."""
+    named = {"metadata": {"name": "a", "namespace": "n", "uid": "u"}}
+    nameless = {"metadata": {"name": "a/b", "namespace": "n", "resourceVersion": "7"}}
+    server = objects(Answer(200, [], dumps({"metadata": {"resourceVersion": "5"}, "items": [nameless, named]})))
+    assert await server.page(KIND, ITSELF, "") == ([named["metadata"]], "5", "", 1)
+    with pytest.raises(Nameless):
+        async for _ in server.each(KIND, ITSELF, "n"):
+            pass
+    assert _event(dumps({"type": "ADDED", "object": nameless}), KIND) == Event("ADDED", None, "7")
